@@ -74,7 +74,6 @@ class ControllerWatch:
         self._feed.put(snapshot)
 
     def _on_fault(self, message: String, sent: int) -> None:
-        self._old = None
         if message.data and sent < self._first_state:
             self._old, self._old_at = message.data, time.monotonic()
         else:

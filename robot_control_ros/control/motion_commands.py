@@ -78,8 +78,7 @@ class MotionCommands:
         self._axes = np.array(robot.axes)
         self._time, self._wrench_until = 0.0, math.inf  # by the samples' clock [s]
         self.largest_wrench = _largest_wrench(robot, model)
-        self._exerted = np.zeros(6)  # of the feed-forward wrench, in the last tick
-        self._exerts = False  # whether that isn't 0
+        self._exerted: Array | None = None  # of the feed-forward wrench, in the last tick; None for nothing
 
     # --- what the loop calls ---
 
@@ -87,7 +86,7 @@ class MotionCommands:
         """Hold the robot where it is, without a feed-forward wrench."""
         self.trajectory = trajectory = Hold(kin.pose, state.q.copy())
         self.feedforward_wrench = None
-        self._exerted, self._exerts = np.zeros(6), False
+        self._exerted = None
         return trajectory
 
     def stop_here(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
@@ -101,11 +100,11 @@ class MotionCommands:
         if time > self._wrench_until:
             self.feedforward_wrench = None
         elapsed, self._time = time - self._time, time
-        if self.feedforward_wrench is None and not self._exerts:
+        if self.feedforward_wrench is None and self._exerted is None:
             return reference
-        self._exerted = self._ramped(elapsed)
-        self._exerts = bool(self._exerted.any())
-        return replace(reference, wrench=self._exerted)
+        exerted = self._ramped(elapsed)
+        self._exerted = exerted if exerted.any() else None
+        return replace(reference, wrench=exerted)
 
     def rest(self, state: RobotState, kin: RobotDynamics, reference: Reference) -> None:
         """Let the reference rest where it is; the law begins anew from there when it can."""
@@ -268,12 +267,13 @@ class MotionCommands:
     def _ramped(self, elapsed: float) -> Array:
         """The feed-forward wrench (6,) to be exerted, `elapsed` seconds after the last one."""
         wanted = np.zeros(6) if self.feedforward_wrench is None else self.feedforward_wrench
-        change = (wanted - self._exerted).reshape(2, 3)
+        before = np.zeros(6) if self._exerted is None else self._exerted
+        change = (wanted - before).reshape(2, 3)
         size = np.sqrt((change * change).sum(axis=1))
         fraction = self.largest_wrench * (elapsed / WRENCH_RAMP) / np.maximum(size, 1e-12)
         if (fraction >= 1.0).all():
             return wanted
-        return np.asarray(self._exerted + (np.minimum(fraction, 1.0)[:, None] * change).ravel())
+        return np.asarray(before + (np.minimum(fraction, 1.0)[:, None] * change).ravel())
 
     def _tip_trajectory(self, start: Reference, pose: Array, time: float) -> OnlineTrajectory:
         robot = self._robot

@@ -253,7 +253,7 @@ class Admittance:
 
 def _simplest(*matrices: Array) -> list[Array]:
     """The diagonals (6,) where all (6, 6) are diagonal, else the matrices."""
-    return [each.diagonal() for each in matrices] if all(map(is_diagonal, matrices)) else list(matrices)
+    return [each.diagonal().copy() for each in matrices] if all(map(is_diagonal, matrices)) else list(matrices)
 
 
 def _body_frame(frame: ComplianceFrame, kin: RobotDynamics) -> BodyFrame:

@@ -236,8 +236,9 @@ def test_an_arm_that_rings_and_is_late_has_what_the_stricter_of_both_leaves(scal
         loop.tick(RobotState(0.004 * cycle, HOME, np.zeros(6), np.zeros(6), age=0.03))
         loop.ringing.scale = scale
     own = loop.running.gains.current.stiffness
-    late = given[-1].stiffness[0, 0] / own[0, 0] if scale == 1.0 else None
-    if late is not None:
-        assert 0.25 < late < 1.0
+    left = given[-1].stiffness[0, 0] / own[0, 0]
+    assert given[-1].stiffness == pytest.approx(left * own)
+    if scale < 1.0:
+        assert left == pytest.approx(scale)
     else:
-        assert given[-1].stiffness == pytest.approx(0.25 * own)
+        assert 0.25 < left < 1.0

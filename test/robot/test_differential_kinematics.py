@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arms import planar_arm, random_arm
+from arms import arm_of_the_package, planar_arm, random_arm
 
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.differential_kinematics import (
@@ -12,18 +12,9 @@ from robot_control_ros.robot.differential_kinematics import (
     TRACKING,
     DifferentialKinematics,
 )
-from robot_control_ros.robot.model import RobotModel
 
-ROBOTS = {name: load_robot(name) for name in robot_names()}
 SCALE = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
-every_robot = pytest.mark.parametrize("name", ROBOTS)
-
-
-def arm(name):
-    robot = ROBOTS[name]
-    model = RobotModel.of(robot)
-    lower, upper = np.maximum(model.limits.lower, -3.0), np.minimum(model.limits.upper, 3.0)
-    return model, np.array(robot.axes), lower, upper
+every_robot = pytest.mark.parametrize("name", robot_names())
 
 
 def smallest_singular_value(kin, axes):
@@ -32,7 +23,7 @@ def smallest_singular_value(kin, axes):
 
 @every_robot
 def test_away_from_singularities_the_tip_moves_as_wanted(rng, name):
-    model, axes, lower, upper = arm(name)
+    model, axes, lower, upper = arm_of_the_package(name)
     found = 0
     while found < 50:
         kin = model.at(rng.uniform(lower, upper))
@@ -47,7 +38,7 @@ def test_away_from_singularities_the_tip_moves_as_wanted(rng, name):
 @every_robot
 def test_the_velocities_are_the_smallest_that_do(rng, name):
     """The pseudo-inverse, written out, where nothing is damped."""
-    model, axes, lower, upper = arm(name)
+    model, axes, lower, upper = arm_of_the_package(name)
     found = 0
     while found < 20:
         kin = model.at(rng.uniform(lower, upper))
@@ -62,9 +53,9 @@ def test_the_velocities_are_the_smallest_that_do(rng, name):
 @every_robot
 def test_near_singularities_velocities_are_bounded(name):
     """A damped inverse is at most max σ / (σ² + λ²): 1 / ε outside the damped region, and 1 / 2λ inside it."""
-    model, axes, lower, upper = arm(name)
+    model, axes, lower, upper = arm_of_the_package(name)
     rng = np.random.default_rng(3)
-    home = np.array(ROBOTS[name].home)
+    home = np.array(load_robot(name).home)
     stretched = np.where(np.arange(model.n) == 0, home, 0.0)
     configurations = [np.zeros(model.n), stretched] + [stretched + 10.0**-k for k in range(1, 12)]
     configurations += list(rng.uniform(lower, upper, (200, model.n)))
@@ -78,8 +69,8 @@ def test_near_singularities_velocities_are_bounded(name):
 
 
 def test_velocities_are_continuous_through_a_singularity():
-    model, axes, _, _ = arm("ur5")
-    kinematics, home = DifferentialKinematics(axes), np.array(ROBOTS["ur5"].home)
+    model, axes, _, _ = arm_of_the_package("ur5")
+    kinematics, home = DifferentialKinematics(axes), np.array(load_robot("ur5").home)
     wrist = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])  # wrist_2 = 0 is singular
     twist = np.array([0.1, -0.2, 0.1, 0.3, 0.2, -0.1])
     for step, largest in ((1e-3, 0.1), (1e-4, 0.01), (1e-5, 0.001)):
@@ -109,7 +100,7 @@ def test_the_null_space_does_not_move_the_tip(rng, n):
 
 def test_no_velocity_jumps_where_a_joint_begins_to_brake_before_its_limit(rng):
     """Motions that are too fast, and lead a joint to its limit: on the way there all joints change speed smoothly."""
-    model, axes, lower, upper = arm("gen3")
+    model, axes, lower, upper = arm_of_the_package("gen3")
     velocities, joint, dt, rooms = DifferentialKinematics(axes), 5, 0.002, np.linspace(0.2, 0.02, 181)
     others, tried = np.arange(7) != joint, 0
     while tried < 5:
@@ -145,8 +136,8 @@ def test_an_arm_with_fewer_joints_than_axes_comes_as_near_as_it_can(rng):
 
 
 def test_where_no_axis_counts_nothing_but_the_posture_moves():
-    model, _, _, _ = arm("gen3")
-    kin, rate = model.at(np.array(ROBOTS["gen3"].home)), np.arange(7.0)
+    model, _, _, _ = arm_of_the_package("gen3")
+    kin, rate = model.at(np.array(load_robot("gen3").home)), np.arange(7.0)
     kinematics = DifferentialKinematics(np.zeros(6))
     assert kinematics.velocities(kin, np.ones(6)) == pytest.approx(np.zeros(7))
     assert kinematics.velocities(kin, np.ones(6), rate) == pytest.approx(rate)
@@ -154,8 +145,8 @@ def test_where_no_axis_counts_nothing_but_the_posture_moves():
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_a_twist_that_is_not_finite_gives_no_angles(wrong):
-    model, axes, *_ = arm("ur5")
-    kin = model.at(np.array(ROBOTS["ur5"].home))
+    model, axes, *_ = arm_of_the_package("ur5")
+    kin = model.at(np.array(load_robot("ur5").home))
     twist = np.array([0.1, wrong, 0.0, 0.0, 0.0, 0.0])
     for before in (None, np.zeros(model.n)):
         q = DifferentialKinematics(axes).step(kin, twist, np.zeros(model.n), 0.002, before=before)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arms import planar_arm
+from arms import arm_of_the_package, planar_arm
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
@@ -10,20 +10,12 @@ from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.inverse_kinematics import check_reach, solve_pose
 from robot_control_ros.robot.model import RobotModel
 
-ROBOTS = {name: load_robot(name) for name in robot_names()}
-every_robot = pytest.mark.parametrize("name", ROBOTS)
-
-
-def arm(name):
-    robot = ROBOTS[name]
-    model = RobotModel.of(robot)
-    lower, upper = np.maximum(model.limits.lower, -3.0), np.minimum(model.limits.upper, 3.0)
-    return model, np.array(robot.axes), lower, upper
+every_robot = pytest.mark.parametrize("name", robot_names())
 
 
 @every_robot
 def test_random_poses_are_reached_from_near_them(rng, name):
-    model, axes, lower, upper = arm(name)
+    model, axes, lower, upper = arm_of_the_package(name)
     for _ in range(50):
         goal = rng.uniform(lower, upper)
         pose = model.at(goal).pose
@@ -34,14 +26,14 @@ def test_random_poses_are_reached_from_near_them(rng, name):
 
 
 def test_the_start_itself_is_a_solution():
-    model, axes, _, _ = arm("ur5")
-    home = np.array(ROBOTS["ur5"].home)
+    model, axes, _, _ = arm_of_the_package("ur5")
+    home = np.array(load_robot("ur5").home)
     assert np.array_equal(solve_pose(model, model.at(home).pose, home, axes), home)
 
 
 def test_a_pose_in_a_singularity_is_reached():
-    model, _, _, _ = arm("ur5")
-    home = np.array(ROBOTS["ur5"].home)
+    model, _, _, _ = arm_of_the_package("ur5")
+    home = np.array(load_robot("ur5").home)
     singular = home * np.array([1.0, 1.0, 1.0, 1.0, 0.0, 1.0])
     pose = model.at(singular).pose
     q = solve_pose(model, pose, singular + 0.05, tolerance=1e-8)
@@ -49,8 +41,8 @@ def test_a_pose_in_a_singularity_is_reached():
 
 
 def test_a_tolerance_is_kept_and_not_undercut_for_long():
-    model, axes, _, _ = arm("ur5")
-    home = np.array(ROBOTS["ur5"].home)
+    model, axes, _, _ = arm_of_the_package("ur5")
+    home = np.array(load_robot("ur5").home)
     pose = model.at(home + 0.2).pose
     rough, fine = (
         np.linalg.norm(pose_error(pose, model.at(solve_pose(model, pose, home, axes, tolerance)).pose))
@@ -61,8 +53,8 @@ def test_a_tolerance_is_kept_and_not_undercut_for_long():
 
 @every_robot
 def test_a_pose_out_of_reach_is_refused_with_where_it_is_and_what_is_left(name):
-    model, axes, _, _ = arm(name)
-    home = np.array(ROBOTS[name].home)
+    model, axes, _, _ = arm_of_the_package(name)
+    home = np.array(load_robot(name).home)
     far = make_pose(np.array([5.0, 0.0, 0.0]), model.at(home).pose[:3, :3])
     with pytest.raises(ConfigError) as refusal:
         solve_pose(model, far, home, axes)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.core.types import CommandMode
-from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.core.types import Array, CommandMode
+from robot_control_ros.robot.configuration import RobotConfig, load_robot
 from robot_control_ros.robot.files import read_extended
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.profile import HardwareProfile
@@ -22,6 +22,14 @@ NO_MOUNT = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 def profile_names(robot: str) -> list[str]:
     """Names of the profiles of a robot of the package."""
     return list(read_extended("robot", robot)[1]["profiles"])
+
+
+def arm_of_the_package(name: str) -> tuple[RobotModel, Array, Array, Array]:
+    """Model of a robot of the package, its axes (6,), and ranges (n,) of its joints that can be tried [rad]."""
+    robot = load_robot(name)
+    model = RobotModel.of(robot)
+    lower, upper = np.maximum(model.limits.lower, -3.0), np.minimum(model.limits.upper, 3.0)
+    return model, np.array(robot.axes), lower, upper
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,8 @@ class Entities:
         def take_stamped(data: bytes, info: Any) -> None:
             take(data, info["source_timestamp"])
 
-        taken, quiet = take_stamped if stamped else take, _QUIET_SUBSCRIPTION
-        made = self.node.create_subscription(kind, topic, taken, qos, event_callbacks=quiet, raw=True)
+        taken = take_stamped if stamped else take
+        made = self.node.create_subscription(kind, topic, taken, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=True)
         return self._kept(made, self.node.destroy_subscription)
 
     def service(self, kind: type, name: str, callback: Any) -> None:
