@@ -7,17 +7,20 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 pytest.importorskip("mcap")
 
-from ros_support import Controller
+from ros_support import Controller, FakeRobot
 from std_srvs.srv import SetBool
 
 from robot_control_ros.control.replay import Replay
 from robot_control_ros.recording.cycle_file import CycleFile, whole_file
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 pytestmark = [
     pytest.mark.ros,
     pytest.mark.sim,
     pytest.mark.starts("the thread that writes a record, whose end is waited for"),
 ]
+UR5 = load_robot("ur5")
 
 
 @pytest.fixture
@@ -74,3 +77,21 @@ def test_cycles_are_written_from_a_request_to_the_next(ros, controller):
     numbers = np.concatenate([block["number"] for block in CycleFile(ended.message).blocks()])
     np.testing.assert_array_equal(np.diff(numbers), 1.0)
     assert 450 <= len(numbers) <= 600
+
+
+def test_the_last_minute_before_a_fault_is_kept_by_itself_once(ros, tmp_path):
+    folder = tmp_path / "records"
+    Controller(ros, record_folder=str(folder), save_faults=True)
+    robot = FakeRobot(ros, UR5)
+    robot.begin(lambda q: RobotModel.of(UR5).at(q).gravity)
+    for _ in range(200):
+        robot.exchange()
+    ros.wait(1.0)  # no joint state comes any more
+    assert not folder.exists()
+    ros.until(lambda: list(folder.glob("*.mcap")), "a file of the fault")
+    (path,) = folder.glob("fault_*.mcap")
+    block, _ = replayed(path)
+    assert block["fault"][0] == 0.0
+    assert block["fault"][-1] == 1.0
+    ros.wait(10.0)
+    assert list(folder.glob("*.mcap")) == [path]
