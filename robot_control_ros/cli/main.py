@@ -383,15 +383,18 @@ def _add_docs(commands: Any) -> None:
         metavar="KIND",
         help="entries of a robot, workcell, profile, scene, imperfections, drive or topology",
     )
+    add("--cycle", action="store_true", help="the table of docs/records.md: what is recorded of a control cycle")
     add("--schemas", type=OUTPUT_FOLDER, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
 
 
 def _docs(options: argparse.Namespace) -> int:
     from ..robot.schema import choice
-    from .reference_docs import TABLES, entries_table, law_section, laws_page, write_schemas
+    from .reference_docs import TABLES, cycle_table, entries_table, law_section, laws_page, write_schemas
 
     if options.schemas:
         write_schemas(options.schemas)
+    elif options.cycle:
+        print(cycle_table(), end="")
     elif options.entries:
         print(entries_table(choice("--entries", options.entries, TABLES)), end="")
     else:
