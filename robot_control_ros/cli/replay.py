@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..control.replay import Replay, Replayed
+from ..control.law_replay import Replay, Replayed
 from ..core.output_files import replaced_file
 from ..core.types import Array
 from ..recording.cycle_file import CycleFile

@@ -21,7 +21,7 @@ from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.contact_detector import DetectedContact
 from ..sensing.payload import AT_REST
 from .reactions.contact_monitor import ContactReport
-from .recorder import Recorder
+from .recorder import CycleRecorder
 from .wrench_supply import estimate
 
 
@@ -140,7 +140,7 @@ class Controller(Protocol):
     restart_reason: str
 
     @property
-    def recorder(self) -> Recorder | None: ...
+    def recorder(self) -> CycleRecorder | None: ...
     @property
     def repeats(self) -> int: ...
     @property

@@ -31,7 +31,7 @@ from .motion_commands import MotionCommands
 from .reactions.contact_monitor import ContactMonitor
 from .reactions.late_samples import LateSamples
 from .reactions.ringing_reaction import RingingReaction
-from .recorder import SECONDS, Recorder
+from .recorder import SECONDS, CycleRecorder
 from .safety import Safety
 from .sample_order import MAX_GAP, Arrival, SampleOrder
 from .singular_damping import SingularDamping
@@ -101,7 +101,7 @@ class ControlLoop:
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
         self.cycles = Cycles(robot.n)
-        self.recorder = Recorder(robot.n, robot.period, recorded)
+        self.recorder = CycleRecorder(robot.n, robot.period, recorded)
         self._written: Reference | None = None  # into the record
         self._begins = 0.0  # 1 where the law begins anew in this cycle
         self._unlimited = np.zeros(robot.n)
@@ -435,7 +435,7 @@ class ControlLoop:
     ) -> None:
         """Complete the record of a cycle by what the law asked for, and by what is sent; keep it.
 
-        See :meth:`.recorder.Recorder.add`.
+        See :meth:`.recorder.CycleRecorder.add`.
         """
         cycles, shape = self.cycles, (self.robot.n,)
         if asked is None or not self.running.is_compiled:

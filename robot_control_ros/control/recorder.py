@@ -25,7 +25,7 @@ MOST_SETTINGS = 20_000  # that are kept: fading gains are others in each cycle
 MOST_NOTES = 1000
 
 
-class Setting(NamedTuple):
+class LawSetting(NamedTuple):
     """A law with its gains.
 
     Attributes:
@@ -80,7 +80,7 @@ class CycleRecord:
     """
 
     rows: Array
-    settings: tuple[Setting, ...]
+    settings: tuple[LawSetting, ...]
     memories: tuple[LawMemory, ...]
     notes: tuple[Note, ...]
     joints: int
@@ -135,7 +135,7 @@ def keep(
     spring_load: float,
     n: int,
 ) -> None:
-    """Complete the first of the cycles, and keep it in a row of the ring; see :meth:`Recorder.add`."""
+    """Complete the first of the cycles, and keep it in a row of the ring; see :meth:`CycleRecorder.add`."""
     cycle = cycle_at(cycles[0], n)
     times(cycle.jacobian, cycle.v, cycle.twist)
     cycle.number[0] = number
@@ -152,7 +152,7 @@ def keep(
         kept[i] = cycles[0, i]
 
 
-class Recorder:
+class CycleRecorder:
     """Keeps the last cycles of a loop in a ring.
 
     One thread adds cycles, others may read: what they read is a second away from what is overwritten next.
@@ -179,7 +179,7 @@ class Recorder:
         self._rows = np.zeros((self._kept + math.ceil(SPARE / period), self._width))
         self._period = period
         self._every = max(1, round(MEMORY_PERIOD / period))
-        self._settings: deque[Setting] = deque(maxlen=MOST_SETTINGS)
+        self._settings: deque[LawSetting] = deque(maxlen=MOST_SETTINGS)
         self._memories: deque[LawMemory] = deque(maxlen=math.ceil(seconds / MEMORY_PERIOD) + 2)
         self._notes: deque[Note] = deque([Note(0, "")], maxlen=MOST_NOTES)
         self._running: RunningLaw | None = None
@@ -211,7 +211,7 @@ class Recorder:
             self._gains = gains
             self._running = running
             self._number += 1
-            self._settings.append(Setting(self._number, self.count, running.name, gains))
+            self._settings.append(LawSetting(self._number, self.count, running.name, gains))
         if fault != self._fault:
             self._fault = fault
             self._notes.append(Note(self.count, fault))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..control.recorder import CycleRecord, LawMemory, Note, Setting, begin_with_memory
+from ..control.recorder import CycleRecord, LawMemory, LawSetting, Note, begin_with_memory
 from ..core.cycle import CYCLE
 from ..core.errors import ConfigError, refused
 from ..core.gains import changed, gain_specs, make_gains
@@ -109,7 +109,7 @@ def _definition(n: int) -> str:
     return cycle_message(n).definition()
 
 
-def _setting_text(setting: Setting) -> str:
+def _setting_text(setting: LawSetting) -> str:
     gains = {name: _plain(getattr(setting.gains, name)) for name in _names(setting.gains)}
     return json.dumps({"number": setting.number, "cycle": setting.cycle, "law": setting.law, "gains": gains})
 
@@ -122,7 +122,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-_Item = TypeVar("_Item", Setting, LawMemory, Note)
+_Item = TypeVar("_Item", LawSetting, LawMemory, Note)
 
 
 class CycleFile:
@@ -204,7 +204,7 @@ class CycleFile:
                 raise refused("record", str(self.path), f"its cycles have no {field.name} of this version's size")
         return row
 
-    def _setting(self, given: Mapping[str, Any], n: int) -> Setting:
+    def _setting(self, given: Mapping[str, Any], n: int) -> LawSetting:
         kind = law_class(given["law"]).Gains
         gains = make_gains(kind, {}, n)
         specs = {spec.name: spec for spec in gain_specs(kind)}
@@ -213,7 +213,7 @@ class CycleFile:
             if name not in specs:
                 raise refused("record", str(self.path), f"law {given['law']} had a gain {name}, which it hasn't now")
             values[name] = np.array(value) if isinstance(value, list) else value
-        return Setting(given["number"], given["cycle"], given["law"], changed(gains, values))
+        return LawSetting(given["number"], given["cycle"], given["law"], changed(gains, values))
 
 
 class _Gathered:
@@ -222,7 +222,7 @@ class _Gathered:
     def __init__(self, n: int) -> None:
         self._n = n
         self.rows: list[Array] = []
-        self.settings: list[Setting] = []
+        self.settings: list[LawSetting] = []
         self.memories: list[LawMemory] = []
         self.notes: list[Note] = []
 

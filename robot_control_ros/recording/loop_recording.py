@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from ..control.recorder import Recorder
+from ..control.recorder import CycleRecorder
 from ..core.errors import RobotControlError
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
@@ -37,7 +37,7 @@ class LoopRecording:
     def __init__(
         self,
         path: Path,
-        recorder: Recorder,
+        recorder: CycleRecorder,
         robot: RobotConfig,
         model: RobotModel,
         first: int,

@@ -5,7 +5,7 @@ import pytest
 
 from robot_control_ros import ConfigError
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.control.recorder import MOST_SETTINGS, Recorder
+from robot_control_ros.control.recorder import MOST_SETTINGS, CycleRecorder
 from robot_control_ros.core.cycle import CYCLE
 from robot_control_ros.core.types import Command, RobotState
 from robot_control_ros.robot.configuration import load_robot
@@ -140,5 +140,5 @@ def test_limits_that_change_a_command_are_kept_as_safety_reports_them():
 @pytest.mark.parametrize("seconds", [0.0, -1.0, np.nan, np.inf])
 def test_seconds_that_cannot_be_kept_are_refused(seconds):
     with pytest.raises(ConfigError) as refusal:
-        Recorder(6, PERIOD, seconds)
+        CycleRecorder(6, PERIOD, seconds)
     assert refusal.value.name == "seconds"

@@ -10,7 +10,7 @@ pytest.importorskip("mcap")
 from ros_support import Controller, FakeRobot
 from std_srvs.srv import SetBool
 
-from robot_control_ros.control.replay import Replay
+from robot_control_ros.control.law_replay import Replay
 from robot_control_ros.recording.cycle_file import CycleFile, whole_file
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel

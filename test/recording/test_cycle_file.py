@@ -12,8 +12,8 @@ from mcap_ros2 import reader as decoder
 
 from robot_control_ros import ConfigError, Robot, simulate
 from robot_control_ros.cli.main import main
+from robot_control_ros.control.law_replay import Replay
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.control.replay import Replay
 from robot_control_ros.core.cycle import CYCLE
 from robot_control_ros.core.gains import gain_specs
 from robot_control_ros.core.types import RobotState

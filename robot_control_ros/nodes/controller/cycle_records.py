@@ -8,7 +8,7 @@ from pathlib import Path
 from std_srvs.srv import SetBool
 
 from ...control.controller import Controller
-from ...control.recorder import Recorder
+from ...control.recorder import CycleRecorder
 from ...core.errors import ConfigError, RobotControlError, refused
 from ...core.output_paths import state_folder, writable_folder
 from ...recording.loop_recording import LoopRecording
@@ -122,7 +122,7 @@ class CycleRecords:
         loop = self._loop
         return LoopRecording(self._new_file(reason), self._recorder(), loop.robot, loop.model, first, end)
 
-    def _recorder(self) -> Recorder:
+    def _recorder(self) -> CycleRecorder:
         recorder = self._loop.recorder
         if recorder is None:
             raise refused("bus", self._loop.robot.name, "its law runs in the process of the bus, which keeps no cycles")

@@ -16,7 +16,7 @@ from ..core.types import Array, Command, JointSpaceReference, Reference, RobotSt
 from ..laws.compiled_law import CompiledLaw
 from ..laws.law import law_class
 from ..robot.model import RobotDynamics, RobotModel
-from .recorder import CycleRecord, LawMemory, Setting
+from .recorder import CycleRecord, LawMemory, LawSetting
 
 PARTS = ("asked", "asked_feedforward", "asked_velocity")
 
@@ -72,7 +72,7 @@ class Replay:
         self._values = dict(gains or {})
         self._known = set(self._values)
         self._laws: dict[str, Any] = {}
-        self._setting: Setting | None = None
+        self._setting: LawSetting | None = None
         self._gains: Any = None
         self._ready: Any = None  # the law that goes on from the cycle before
         self._number = math.nan  # of that
@@ -121,7 +121,7 @@ class Replay:
         for name in self._known - names:
             raise unknown("gain", name, sorted(names))
 
-    def _take(self, setting: Setting | None) -> None:
+    def _take(self, setting: LawSetting | None) -> None:
         """Go on with another law, or other gains; None for those that the record hasn't."""
         if setting is None or self._setting is None or setting.law != self._setting.law:
             self._ready = None
@@ -154,7 +154,7 @@ class Replay:
         law: Any,
         begins: bool,
         memory: LawMemory | None,
-        settings: Mapping[int, Setting],
+        settings: Mapping[int, LawSetting],
         state: RobotState,
         kin: RobotDynamics,
     ) -> bool:

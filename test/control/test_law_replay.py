@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robot_control_ros import ConfigError
+from robot_control_ros.control.law_replay import Replay
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.recorder import CycleRecord
-from robot_control_ros.control.replay import Replay
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.laws import law_class, law_names
 from robot_control_ros.laws.compiled_law import CompiledLaw
