@@ -20,7 +20,7 @@ from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
 from ..simulation.imperfect.imperfect_plant import arm_and_plant
 from ..simulation.imperfect.imperfections import Imperfections
-from ..simulation.in_process import Push, disturb
+from ..simulation.in_process import Disturbance, Push
 from ..simulation.scene import Scene, load_scene
 from .backend import Value
 from .snapshot import Snapshot
@@ -56,6 +56,7 @@ class SimulatedBackend:
         self._law, self._gains, self._push = law, dict(gains or {}), push
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock, self._closed = threading.RLock(), threading.Event()
+        self._plain: dict[str, tuple[object, dict[str, Value]]] = {}  # by prefix: of which target, and its values
         self._plant.open()
         warm_up(self.config, [law])
         self.restart()
@@ -69,12 +70,14 @@ class SimulatedBackend:
 
     def parameters(self) -> dict[str, Value]:
         with self._lock:
-            found: dict[str, Value] = {}
+            values: dict[str, Value] = {}
             for prefix, tuned in self._tuned().items():
-                for spec in tuned.specs:
-                    value = plain_value(spec, tuned.target)
-                    found[prefix + spec.name] = tuple(value) if isinstance(value, list) else value
-            return found
+                target, plain = self._plain.get(prefix, (None, {}))
+                if target is not tuned.target:
+                    plain = _plain_values(prefix, tuned)
+                    self._plain[prefix] = tuned.target, plain
+                values.update(plain)
+            return values
 
     def clock(self) -> float:
         return time.monotonic() if self.concurrent else self._arm.time
@@ -139,6 +142,7 @@ class SimulatedBackend:
         with self._lock:
             self._closed.clear()
             self._plant.reset(q)
+            self._disturb = Disturbance(self._arm, self.config, self._push)
             self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
             self._laws, self._count = {self._law: self._loop.running}, 0
             self._cycle()
@@ -164,7 +168,7 @@ class SimulatedBackend:
         """One control cycle; its state is passed on where it is time to."""
         with self._lock:
             try:
-                disturb(self._arm, self.config, self._push)
+                self._disturb()
                 command = self._loop.tick(self._plant.read())
                 self._plant.write(command)
             except HardwareFault as error:
@@ -190,6 +194,15 @@ class SimulatedBackend:
                 if behind > MAX_BEHIND:
                     start += behind
                 self._cycle()
+
+
+def _plain_values(prefix: str, tuned: ParameterSet) -> dict[str, Value]:
+    """The targets of a set by name, as a parameter has them."""
+    values: dict[str, Value] = {}
+    for spec in tuned.specs:
+        value = plain_value(spec, tuned.target)
+        values[prefix + spec.name] = tuple(value) if isinstance(value, list) else value
+    return values
 
 
 def _stamp(loop: ControlLoop) -> float:
