@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -28,9 +28,10 @@ from .imperfect.imperfections import Imperfections
 from .log import Log
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
-from .trouble import warn_of
+from .trouble import Trouble, warn_of
 
 Start = Callable[[Array], Trajectory]
+Warn = Callable[[Sequence[Trouble], str], object]
 Intervention = Callable[[MujocoPlant], None]
 _NO_FORCE = np.zeros(3)
 
@@ -86,6 +87,7 @@ def simulate(
     physics_step: float = PHYSICS_STEP,
     imperfections: str | Imperfections | None = None,
     ringing_reaction: str = SOFTEN,
+    warn: Warn = warn_of,
 ) -> Log:
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
@@ -99,6 +101,7 @@ def simulate(
         scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
         ringing_reaction: warn, soften or stop, see :class:`~..control.reactions.ringing_reaction.RingingReaction`.
+        warn: is called with the trouble, and with what the gains can't do; by default it gives the warnings.
 
     Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
@@ -118,7 +121,7 @@ def simulate(
     count = round(duration * rate)
     cycles = lockstep(plant, loop, count, reference, Disturbance(arm, config, push, intervene))
     log = _log(arm, loop, count, cycles)
-    warn_of(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
+    warn(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
 
 
