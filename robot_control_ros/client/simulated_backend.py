@@ -18,7 +18,7 @@ from ..core.types import Array
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
-from ..simulation.imperfect.imperfect_plant import arm_and_plant
+from ..simulation.imperfect.imperfect_plant import ImperfectPlant, arm_and_plant
 from ..simulation.imperfect.imperfections import Imperfections
 from ..simulation.in_process import Disturbance, Push
 from ..simulation.scene import Scene, load_scene
@@ -137,11 +137,19 @@ class SimulatedBackend:
         with self._lock:
             return zero_wrench(self._loop)
 
-    def restart(self, q: Array | None = None) -> None:
-        """Begin anew at joint angles (n,) [rad], by default where it began: law, gains and time as in a new one."""
+    def restart(self, q: Array | None = None, seed: int | None = None) -> None:
+        """Begin anew: law, gains and time as in a new one.
+
+        Args:
+            q: (n,) joint angles [rad]; by default where it began.
+            seed: of the random numbers of the imperfections, in place of theirs.
+        """
         with self._lock:
             self._closed.clear()
-            self._plant.reset(q)
+            if isinstance(self._plant, ImperfectPlant):
+                self._plant.reset(q, seed)
+            else:
+                self._plant.reset(q)
             self._disturb = Disturbance(self._arm, self.config, self._push)
             self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
             self._laws, self._count = {self._law: self._loop.running}, 0

@@ -20,7 +20,7 @@ from .imperfect.imperfections import load_imperfections
 from .in_process import simulate
 from .log import Log
 from .trouble import GainsWarning, TroubleWarning
-from .worker_processes import worker_processes
+from .worker_processes import BROKEN, worker_processes
 
 NAMED = 5  # arms in a warning
 LONGEST = 80  # characters of an argument in an error
@@ -106,7 +106,7 @@ def simulate_many(
             try:
                 results.append(call())
             except BrokenExecutor as error:
-                raise HardwareFault(_BROKEN) from error
+                raise HardwareFault(BROKEN) from error
             except Exception as error:
                 told = _of_arm(error, number, {name: arm[name] for name in values if values[name] is not None})
                 if not return_errors:
@@ -116,12 +116,6 @@ def simulate_many(
                 progress(len(results), len(arms))
     _warn(numbers, results)
     return [result.log if isinstance(result, _Outcome) else result for result in results]
-
-
-_BROKEN = (
-    "a process that simulates has ended by itself: it was killed, had no memory left, or could not import the main "
-    'module; a script needs `if __name__ == "__main__":`, and must be a file'
-)
 
 
 def _numbers(n: Any) -> Sequence[int]:

@@ -12,6 +12,10 @@ from multiprocessing import connection, parent_process, resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
+BROKEN = (
+    "a process that simulates has ended by itself: it was killed, had no memory left, or could not import the main "
+    'module; a script needs `if __name__ == "__main__":`, and must be a file'
+)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")  # variables
 
 
