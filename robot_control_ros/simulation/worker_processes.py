@@ -34,9 +34,6 @@ def worker_processes(count: int, pools: int = 1) -> Iterator[list[ProcessPoolExe
     context = _Spawning()
     executors = [ProcessPoolExecutor(count, mp_context=context, initializer=end_with_parent) for _ in range(pools)]
     try:
-        with _start_of_workers():
-            for executor in executors:
-                executor.submit(os.getpid)  # starts all processes of an executor
         yield executors
     except BaseException:
         context.kill()
@@ -58,15 +55,34 @@ def _wait_for_parent() -> None:
         os._exit(1)
 
 
+class _Worker(SpawnProcess):
+    """A fresh interpreter: on one thread, and a Ctrl-C of the shell isn't for it."""
+
+    def start(self) -> None:
+        resource_tracker.ensure_running()  # which lets a Ctrl-C in again when it starts
+        before = {name: os.environ.get(name) for name in THREADS}
+        os.environ.update(dict.fromkeys(THREADS, "1"))
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            super().start()  # what it inherits are the variables and the mask
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
 class _Spawning(SpawnContext):
-    """Starts fresh interpreters, and knows them."""
+    """Starts workers, when an executor has to do what none of its workers is free for, and knows them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._started: list[SpawnProcess] = []
 
     def Process(self, *arguments: Any, **named: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802
-        process = SpawnProcess(*arguments, **named)
+        process = _Worker(*arguments, **named)
         self._started.append(process)
         return process
 
@@ -75,21 +91,3 @@ class _Spawning(SpawnContext):
         for process in self._started:
             if process.is_alive():
                 process.kill()
-
-
-@contextmanager
-def _start_of_workers() -> Iterator[None]:
-    """What processes inherit that start within it: one thread, and that a Ctrl-C of the shell isn't theirs."""
-    resource_tracker.ensure_running()  # which lets a Ctrl-C in again when it starts
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
