@@ -24,6 +24,16 @@ from robot_control_ros import simulate_many
 if __name__ == "__main__":
     simulate_many([0, 1, 2], workers=2, duration=1e5, rate=500.0)
 """
+STEPPED = """
+import gymnasium
+from robot_control_ros import gym
+
+if __name__ == "__main__":
+    envs = gymnasium.make_vec("robot_control_ros/Reach-v0", 2, workers=2)
+    envs.reset()
+    while True:
+        envs.step(envs.action_space.sample())
+"""
 UNGUARDED = """
 from robot_control_ros import HardwareFault, simulate_many
 
@@ -103,15 +113,18 @@ def test_an_error_of_an_arm_ends_all_processes():
 
 
 @pytest.mark.parametrize(
-    ("sent", "to_all"),
+    ("text", "sent", "to_all"),
     [
-        pytest.param(signal.SIGINT, True, id="Ctrl-C in its terminal"),
-        pytest.param(signal.SIGINT, False, id="interrupted"),
-        pytest.param(signal.SIGKILL, False, id="killed"),
+        pytest.param(LONG, signal.SIGINT, True, id="Ctrl-C in its terminal"),
+        pytest.param(LONG, signal.SIGINT, False, id="interrupted"),
+        pytest.param(LONG, signal.SIGKILL, False, id="killed"),
+        pytest.param(STEPPED, signal.SIGINT, True, id="Ctrl-C while environments are stepped"),
     ],
 )
-def test_a_program_that_is_ended_leaves_no_process(program, sent, to_all):
-    process = program(LONG)
+def test_a_program_that_is_ended_leaves_no_process(program, text, sent, to_all):
+    if text is STEPPED:
+        pytest.importorskip("gymnasium")
+    process = program(text)
     workers = workers_of(process)
     time.sleep(2.0)  # they may begin: it doesn't matter how far they are
     if to_all:
