@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -46,6 +47,7 @@ def simulate_many(
     *,
     q0: Any = None,
     imperfections: Any = None,
+    record: Any = None,
     seed: int = 0,
     workers: int = 1,
     executor: Executor | None = None,
@@ -55,17 +57,17 @@ def simulate_many(
 ) -> list[Any]:
     """Simulate many arms, each as :func:`simulate` does, in this process or in several.
 
-    The arms may differ in `robot`, `law`, `gains`, `reference`, `push`, `q0` and `imperfections`. Each of these is one
-    value for all, a list with a value for each arm, or a function of the arm's number and its random generator, which
-    returns the arm's value. The functions are called in the order of the arguments. A `reference` is a function of the
-    start pose, as in :func:`simulate`, or a list of those.
+    The arms may differ in `robot`, `law`, `gains`, `reference`, `push`, `q0`, `imperfections` and `record`. Each of
+    these is one value for all, a list with a value for each arm, or a function of the arm's number and its random
+    generator, which returns the arm's value. The functions are called in the order of the arguments. A `reference` is a
+    function of the start pose, as in :func:`simulate`, or a list of those. A `record` is a file of one arm.
 
     An arm's generator, and the seed of its imperfections, follow from `seed` and the arm's number alone. So an arm is
     the same to the last bit among any number of arms, and in any number of processes.
 
     Args:
         n: how many; or the numbers of those to simulate, as in ``[17]``: each one is the same as among all.
-        robot, law, gains, reference, duration, push, q0, imperfections: see above, and :func:`simulate`.
+        robot, law, gains, reference, duration, push, q0, imperfections, record: see above, and :func:`simulate`.
         seed: of all random numbers; not negative.
         workers: 1 simulates in this process; more do so in as many fresh ones, with one thread each. A script then
             needs ``if __name__ == "__main__":``.
@@ -95,8 +97,13 @@ def simulate_many(
         "push": push,
         "q0": q0,
         "imperfections": imperfections,
+        "record": record,
     }
     _check_lengths(values, numbers)
+    if isinstance(record, (str, Path)) and len(numbers) > 1:
+        raise refused(
+            "record", str(record), "must be a list of files, or a function that names one: an arm has its own"
+        )
     settings = {"duration": duration, **settings}
     inspect.signature(simulate).bind(**settings)  # a TypeError names an unknown one
     arms = [_arguments(number, values, seed) for number in numbers]

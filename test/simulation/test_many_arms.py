@@ -80,6 +80,13 @@ def test_the_noise_of_each_arm_is_its_own(imperfections):
     assert same(first, short(1, imperfections=imperfections)[0])
 
 
+@pytest.mark.starts("the thread that writes a file")
+def test_each_arm_may_have_a_record_of_its_own(tmp_path):
+    pytest.importorskip("mcap")
+    short(2, record=lambda number, random: tmp_path / f"arm_{number}.mcap")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["arm_0.mcap", "arm_1.mcap"]
+
+
 # --- what is refused, and what goes wrong ---
 
 
@@ -96,6 +103,7 @@ def test_the_noise_of_each_arm_is_its_own(imperfections):
         ({"n": 2, "q0": [HOME]}, "q0"),
         ({"n": 2, "gains": [{}, {}, {}]}, "gains"),
         ({"n": [3], "gains": [{}, {}, {}]}, "gains"),
+        ({"n": 2, "record": "run.mcap"}, "record"),
         ({"n": 2, "workers": 2, "intervene": lambda plant: None}, "intervene"),
     ],
 )
