@@ -180,6 +180,7 @@ class PositionDomainPD:
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
     reference: ClassVar[type[Reference]] = JointSpaceReference
+    reads_path: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
