@@ -164,7 +164,7 @@ class Robot(RobotReadings):
         """
         with held_on_interrupt(self._backend):
             if stiffness is not None:
-                present = self.gains.get("stiffness")
+                present = self._backend.parameters().get("stiffness")
                 if present is None or not np.array_equal(np.broadcast_to(stiffness, np.shape(present)), present):
                     self.set_gains(stiffness=stiffness)
             tip_goal(self._backend, pose)

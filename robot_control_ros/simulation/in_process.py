@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from numbers import Real
 from pathlib import Path
 from types import NoneType
@@ -32,9 +31,10 @@ from .imperfect.imperfections import Imperfections
 from .log import Log
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
-from .trouble import warn_of
+from .trouble import Trouble, warn_of
 
 Start = Callable[[Array], Trajectory]
+Warn = Callable[[Sequence[Trouble], str], object]
 Intervention = Callable[[MujocoPlant], None]
 _NO_FORCE = np.zeros(3)
 
@@ -91,6 +91,7 @@ def simulate(
     imperfections: str | Imperfections | None = None,
     ringing_reaction: str = SOFTEN,
     record: str | Path | None = None,
+    warn: Warn = warn_of,
 ) -> Log:
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
@@ -105,6 +106,7 @@ def simulate(
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
         record: path of a new MCAP file for all control cycles; see ``robot_control replay --help``. None writes none.
         ringing_reaction: warn, soften or stop, see :class:`~..control.reactions.ringing_reaction.RingingReaction`.
+        warn: is called with the trouble, and with what the gains can't do; by default it gives the warnings.
 
     Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
@@ -122,12 +124,12 @@ def simulate(
     warm_up(config, [law])
     plant.reset(None if q0 is None else _start(loop, q0))
     count = round(duration * rate)
-    cycles = lockstep(plant, loop, count, reference, partial(disturb, arm, config, push, intervene))
+    cycles = lockstep(plant, loop, count, reference, Disturbance(arm, config, push, intervene))
     log = _log(arm, loop, cycles, count)
     if record is not None:
         with McapRecording(record, simulated=True) as recording:
             CycleWriter(recording, config.n, metadata_of(config, loop.model)).put(loop.recorder.last(math.inf))
-    warn_of(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
+    warn(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
 
 
@@ -208,14 +210,35 @@ def _finite(name: str, value: Any, count: int) -> Array:
     return numbers
 
 
-def disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None = None) -> None:
-    """Apply a push as it is due at the plant's time, then intervene."""
-    if push is not None:
-        acts = push.start <= plant.time < push.start + push.duration
-        force, torque = (np.asarray(each, float) if acts else _NO_FORCE for each in (push.force, push.torque))
-        plant.push(push.link or robot.tip, force, torque)
-    if intervene is not None:
-        intervene(plant)
+class Disturbance:
+    """A push while it is due, and what a user does to the plant; call it before each sample.
+
+    Args:
+        plant: that is pushed; it begins at time 0, and isn't reset while this is used.
+        robot: whose tip is pushed where the push names no link.
+        push: None for none.
+        intervene: is called with the plant.
+    """
+
+    def __init__(
+        self, plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None = None
+    ) -> None:
+        self._plant = plant
+        self._link = robot.tip if push is None or push.link is None else push.link
+        self._push = push
+        self._acts: bool | None = None  # not known before the first sample, which refuses an unknown link
+        self._intervene = intervene
+
+    def __call__(self) -> None:
+        push = self._push
+        if push is not None:
+            acts = push.start <= self._plant.time < push.start + push.duration
+            if acts != self._acts:
+                self._acts = acts
+                force, torque = (push.force, push.torque) if acts else (_NO_FORCE, _NO_FORCE)
+                self._plant.push(self._link, np.asarray(force, float), np.asarray(torque, float))
+        if self._intervene is not None:
+            self._intervene(self._plant)
 
 
 def _log(
