@@ -76,7 +76,9 @@ CONTRIBUTING.md shows how to add a law, a robot, a plant.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from .core.version import VERSION
+
+__version__ = VERSION
 
 if TYPE_CHECKING:
     from .client import gym

@@ -88,6 +88,7 @@ def command_parser() -> CommandParser:
         _add_simulate,
         *evidence,
         *LEADING,
+        _add_replay,
         add_identify,
         add_pages,
         _add_list,
@@ -163,6 +164,7 @@ def _add_simulate(commands: Any) -> None:
     add("--push-from", type=NOT_NEGATIVE, default=1.0, help="start of the push, in s (default: 1)")
     add("--push-for", type=POSITIVE, default=1.0, help="length of the push, in s (default: 1)")
     add("--csv", type=output_file(".csv"), metavar="FILE", help="write the log")
+    add("--record", type=output_file(".mcap"), metavar="FILE", help="write all control cycles, for replay")
     add("--plot", type=picture, metavar="FILE", help="write a picture")
 
 
@@ -186,6 +188,7 @@ def _simulate(options: argparse.Namespace) -> int:
             rate=options.rate,
             scene=options.scene or None,
             imperfections=options.imperfections or None,
+            record=options.record,
         )
     spent = time.perf_counter() - began
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
@@ -338,6 +341,14 @@ def _add_init_robot(commands: Any) -> None:
     add("--output", type=output_file(".yaml", ".yml"), metavar="FILE", help="the YAML file (default: beside the URDF)")
     add("--base", default="", help="link that is fixed (default: the root)")
     add("--tip", default="", help="link that is controlled (default: the last one)")
+
+
+def _add_replay(commands: Any) -> None:
+    text = "run the law of recorded cycles again: the same gains give the same commands, others show what they would do"
+    add = add_command(commands, "replay", text, run_of(".replay"))
+    add("file", type=Path, metavar="FILE.mcap", help="of record --last, of the controller, or of simulate --record")
+    add("--set", action="append", type=gain_value, default=[], metavar="GAIN=VALUE", help=f"a gain: {VALUES}")
+    add("--csv", type=output_file(".csv"), metavar="FILE", help="write recorded and replayed commands")
 
 
 def _add_init_law(commands: Any) -> None:

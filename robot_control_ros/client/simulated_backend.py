@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..control.controller import settings_of, zero_wrench
@@ -16,6 +17,8 @@ from ..core.errors import HardwareFault
 from ..core.gains import ParameterSet, plain_value
 from ..core.types import Array
 from ..laws.running_law import RunningLaw
+from ..recording.cycle_file import CycleWriter, metadata_of
+from ..recording.mcap_recording import McapRecording
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
 from ..simulation.imperfect.imperfect_plant import arm_and_plant
@@ -148,6 +151,12 @@ class SimulatedBackend:
             cleared = self._loop.contact.clear()
             self._report()
             return cleared
+
+    def save_cycles(self, path: Path, seconds: float) -> None:
+        with self._lock:
+            record = self._loop.recorder.last(seconds)
+        with McapRecording(path, simulated=True) as recording:
+            CycleWriter(recording, self.model.n, metadata_of(self.config, self.model)).put(record)
 
     def close(self) -> None:
         self._closed.set()

@@ -200,7 +200,7 @@ class Impedance(CompiledLaw):
         memory = self._memory
         designs = gains is not self._gains  # the damping
         if designs:
-            self._adopt(gains, kin)
+            self.adopt(gains, kin)
         if designs or self._needs_mass:
             memory["mass"] = kin.mass
         if self._needs_coriolis:
@@ -243,8 +243,8 @@ class Impedance(CompiledLaw):
             stiffness, damping = stiffness + gains.posture_stiffness * null, damping + gains.posture_damping * null
         return stiffness, damping
 
-    def _adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """What depends on the gains alone, and isn't compiled."""
+    def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
         self._gains = gains
         self._memory["adopted"] = 0.0
         if gains.frame != self._frame:

@@ -168,6 +168,7 @@ class RobotModel:
             fixed joint above its base) is right without any setting.
 
     Attributes:
+        urdf, rotor_inertia: as given.
         limits: see :class:`JointLimits`.
         frames: the links of the description, which are the frames of ROS.
         gravity: (3,) [m/s²] in base axes.
@@ -189,6 +190,8 @@ class RobotModel:
         rotor_inertia: Sequence[float] | None = None,
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
     ) -> None:
+        self.urdf = urdf
+        self.rotor_inertia = rotor_inertia
         self.joints = tuple(joints)
         self.n = len(self.joints)
         self.base = base

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from types import NoneType, SimpleNamespace
+from pathlib import Path
+from types import NoneType
 from typing import Any, cast
 
 import numpy as np
@@ -18,8 +19,11 @@ from ..control.loop import ControlLoop
 from ..control.plant import Plant
 from ..control.reactions.ringing_reaction import SOFTEN
 from ..control.warm_up import warm_up
+from ..core.cycle import RATE_LIMITED, SATURATED, SOFT_LIMITED
 from ..core.errors import refused
 from ..core.types import Array, Command, RobotState
+from ..recording.cycle_file import CycleWriter, metadata_of
+from ..recording.mcap_recording import McapRecording
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics, RobotModel
@@ -86,6 +90,7 @@ def simulate(
     physics_step: float = PHYSICS_STEP,
     imperfections: str | Imperfections | None = None,
     ringing_reaction: str = SOFTEN,
+    record: str | Path | None = None,
 ) -> Log:
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
@@ -98,6 +103,7 @@ def simulate(
         q0, urdf: (n,) joint angles to start from [rad], by default the scene's or home; another description's text.
         scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
+        record: path of a new MCAP file for all control cycles; see ``robot_control replay --help``. None writes none.
         ringing_reaction: warn, soften or stop, see :class:`~..control.reactions.ringing_reaction.RingingReaction`.
 
     Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
@@ -111,13 +117,16 @@ def simulate(
     drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
     _check_arguments(duration, push, reference)
     arm, plant = arm_and_plant(config, imperfections, urdf=urdf, rate=rate, **drives)
-    loop = _can_simulate(ControlLoop(config, law, gains, model=RobotModel.of(config, urdf)))
+    loop = _can_simulate(ControlLoop(config, law, gains, model=RobotModel.of(config, urdf), recorded=duration))
     loop.ringing.settings.set({"reaction": ringing_reaction})
     warm_up(config, [law])
     plant.reset(None if q0 is None else _start(loop, q0))
     count = round(duration * rate)
     cycles = lockstep(plant, loop, count, reference, partial(disturb, arm, config, push, intervene))
-    log = _log(arm, loop, count, cycles)
+    log = _log(arm, loop, cycles, count)
+    if record is not None:
+        with McapRecording(record, simulated=True) as recording:
+            CycleWriter(recording, config.n, metadata_of(config, loop.model)).put(loop.recorder.last(math.inf))
     warn_of(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
 
@@ -210,50 +219,31 @@ def disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene
 
 
 def _log(
-    plant: MujocoPlant, loop: ControlLoop, count: int, cycles: Iterator[tuple[RobotState, RobotDynamics, Command]]
+    plant: MujocoPlant, loop: ControlLoop, cycles: Iterator[tuple[RobotState, RobotDynamics, Command]], count: int
 ) -> Log:
-    """The log of so many cycles. Poses and Jacobians are kept, and what follows from them is computed at the end.
-
-    Raises:
-        ConfigError: there are none.
-    """
-    n, safety, soft_limits = loop.robot.n, loop.safety, loop.soft_limits
-    logged = _columns(count, n)
-    faults = []
-    for k, (state, kin, command) in enumerate(cycles):
-        logged.t[k] = state.time
-        logged.q[k] = state.q
-        logged.v[k] = state.v
-        logged.effort[k] = state.effort
-        logged.pose[k] = kin.pose
-        logged.jacobian[k] = kin.jacobian
-        logged.command[k] = command.values
-        if loop.reference.pose is not None:
-            logged.target[k] = loop.reference.pose
-        if state.wrench_on_tip is not None:
-            logged.wrench[k] = state.wrench_on_tip
+    """The log of the cycles that a loop has recorded; `count` is the number of them, at most."""
+    contacts = np.full((count, 6), np.nan)
+    for k, _ in enumerate(cycles):
         if plant.scene is not None:
-            logged.contact[k] = plant.contact_wrench()
-        if not safety.sent_as_asked:
-            logged.saturated[k] = safety.saturated
-            logged.rate_limited[k] = safety.rate_limited
-        if soft_limits.acts:
-            logged.soft_limited[k] = soft_limits.active
-        faults.append(loop.fault)
-    arrays = dict(vars(logged))
-    arrays["twist"] = np.einsum("kij,kj->ki", arrays.pop("jacobian"), logged.v)
-    arrays["pose_error"] = _pose_errors(arrays.pop("target"), logged.pose)
-    return Log.from_arrays(loop.robot.joints, loop.running.mode, arrays, faults, loop.model.limits)
-
-
-def _columns(count: int, n: int) -> SimpleNamespace:
-    """Memory for the columns of a log, and for what others follow from; NaN and False where nothing is written."""
-    column = partial(np.full, fill_value=np.nan)
-    limited = {name: np.zeros((count, n), bool) for name in ("saturated", "rate_limited", "soft_limited")}
-    of_joints = {name: column((count, n)) for name in ("q", "v", "effort", "command")}
-    poses = {name: column((count, 4, 4)) for name in ("pose", "target")}
-    wrenches = {name: column((count, 6)) for name in ("wrench", "contact")}
-    return SimpleNamespace(t=column(count), jacobian=column((count, 6, n)), **of_joints, **poses, **wrenches, **limited)
+            contacts[k] = plant.contact_wrench()
+    record = loop.recorder.last(math.inf)
+    limited = record["limited"].astype(int)
+    arrays = {
+        "t": record["time"],
+        "q": record["q"],
+        "v": record["v"],
+        "effort": record["effort"],
+        "pose": record["pose"],
+        "pose_error": _pose_errors(record["target_pose"], record["pose"]),
+        "twist": record["twist"],
+        "wrench": record["wrench"],
+        "command": record["sent"],
+        "saturated": (limited & SATURATED) > 0,
+        "rate_limited": (limited & RATE_LIMITED) > 0,
+        "soft_limited": (limited & SOFT_LIMITED) > 0,
+        "contact": contacts,
+    }
+    return Log.from_arrays(loop.robot.joints, loop.running.mode, arrays, record.faults(), loop.model.limits)
 
 
 def _pose_errors(targets: Array, poses: Array) -> Array:
