@@ -27,6 +27,8 @@ class ControlLaw(Protocol):
 
     - ``reference = JointSpaceReference``: its reference is one of the joints, by inverse kinematics where a pose is
       given. Without it the reference is one of the tip, a :class:`~robot_control_ros.core.types.Reference`.
+    - ``reads_path = True``: it looks up the path of its reference, which isn't in the records of cycles: they can't be
+      replayed.
     - ``needs_wrench = True``: it gets a :class:`~robot_control_ros.core.types.SensedState`, with the wrench in
       ``state.wrench_on_tip``, and is not run without a fresh one.
     - a method ``warning(period)`` of its Gains: what these can't do where it runs at a period [s], and the bound. Such

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.compiled import compiled
-from ..core.cycle import CYCLE, cycle_at
+from ..core.cycle import CYCLE, Cycles, cycle_at
 from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import JOINT, choice, gain
 from ..core.record import Field, Record
@@ -33,7 +33,7 @@ SLOW = 0.05  # rad/s, well below which a joint has no lag that could be measured
 
 
 MATCHED, POSITION, TIME = range(3)  # the domains
-TIME_PLACE = 0  # of the time in the row of a cycle
+TIME_PLACE = CYCLE.place("time", 0)  # in the row of a cycle
 NO_DOMAIN = -1.0  # of a law that begins
 EFFORT = 0  # number of the output
 FEEDFORWARD, GRAVITY, STIFFNESS, DAMPING, LIMIT = range(5)  # terms
@@ -237,6 +237,7 @@ class PositionDomainPD(CompiledLaw):
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
     reference: ClassVar[type[Reference]] = JointSpaceReference
+    reads_path: ClassVar[bool] = True
     term_names = ("feedforward", "gravity", "stiffness", "damping", "limit")
     memory = Record(
         "PositionDomainPDMemory",
@@ -288,8 +289,7 @@ class PositionDomainPD(CompiledLaw):
         self._looked_up = memory["looked_up"]
         self._motion_torque = memory["motion_torque"]
         self._inertia = memory["inertia"]
-        places: Any = CYCLE.dtype(self._n).fields
-        first = places["target_q"][1] // places["time"][0].itemsize
+        first = CYCLE.place("target_q", self._n)
         self._targets = slice(first, first + 3 * self._n)
 
     @property
@@ -302,10 +302,12 @@ class PositionDomainPD(CompiledLaw):
             return None
         return np.array(self._memory["path_velocity"])
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
-        """See :class:`~.law.ControlLaw`."""
-        self._path = reference.path
-        command = super().compute(state, kin, reference, gains, dt)
+    def command(
+        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
+    ) -> Command:
+        """See :class:`~.compiled_law.CompiledLaw`. Commanded positions have velocities and torque offsets."""
+        self._path = path
+        command = super().command(cycles, k, kin, path, gains, dt)
         if gains.output == "effort":
             return command
         memory = self._memory
@@ -314,7 +316,7 @@ class PositionDomainPD(CompiledLaw):
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
         """See :class:`~.compiled_law.CompiledLaw`."""
-        self._gains = gains
+        self.adopt(gains, kin)
         row, path, ahead = gains_row(gains, self._n), self._path, self._ahead
         self._inertia[:] = kin.mass.diagonal()
         if gains.feedforward_lead > 0.0 and path is not None:
@@ -332,6 +334,10 @@ class PositionDomainPD(CompiledLaw):
             q_master = kin.q.item(self.master.index)
             self._looked_up[:2] = self.master.look_up(path, q_master, kin.model, cycles.item(k, TIME_PLACE), dt)
         finish(cycles, k, row, self._row, looks_up, self._n, dt)
+
+    def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        self._gains = gains
 
 
 _memory_at = PositionDomainPD.memory.views
