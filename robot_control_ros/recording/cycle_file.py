@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -122,6 +122,9 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
+_Item = TypeVar("_Item", Setting, LawMemory, Note)
+
+
 class CycleFile:
     """Reads a file of :class:`CycleWriter`, also one that was cut off: to its end.
 
@@ -227,12 +230,19 @@ class _Gathered:
         """The record of what was read; then the next one begins."""
         rows = np.array(self.rows)
         last = int(rows[-1, CYCLE.place("number", self._n)])
-        record = CycleRecord(rows, tuple(self.settings), tuple(self.memories), tuple(self.notes), self._n)
+        settings, later_settings = _parted(self.settings, last)
+        memories, later_memories = _parted(self.memories, last)
+        notes, later_notes = _parted(self.notes, last)
         self.rows = []
-        self.settings = self.settings[-1:] + [each for each in self.settings[:-1] if each.cycle > last]
-        self.memories = [each for each in self.memories if each.cycle > last]
-        self.notes = self.notes[-1:]
-        return record
+        self.settings = settings[-1:] + later_settings  # the last one goes on
+        self.memories = later_memories
+        self.notes = notes[-1:] + later_notes
+        return CycleRecord(rows, tuple(settings), tuple(memories), tuple(notes), self._n)
+
+
+def _parted(items: list[_Item], last: int) -> tuple[list[_Item], list[_Item]]:
+    """Those that belong to cycles up to a number, and the later ones."""
+    return [each for each in items if each.cycle <= last], [each for each in items if each.cycle > last]
 
 
 def whole_file(path: Path) -> CycleFile:
