@@ -60,7 +60,6 @@ class RunningLaw:
                 )
         self.name = name
         self.law: ControlLaw = law_type()
-        self._compiled = self.law if isinstance(self.law, CompiledLaw) else None
         self._makes_path = hasattr(self.law, "path_velocity")
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
@@ -93,8 +92,8 @@ class RunningLaw:
             cycles: the first of them is this cycle's record, complete up to the reference.
             state, kin, reference, gains, dt: see :class:`~.law.ControlLaw`.
         """
-        if self._compiled is not None:
-            return self._compiled.command(cycles, 0, kin, gains, dt)
+        if (law := self._compiled) is not None:
+            return law.command(cycles, 0, kin, reference.path, gains, dt)
         return self.law.compute(state, kin, reference, gains, dt)
 
     @property
@@ -104,7 +103,13 @@ class RunningLaw:
 
     def memory(self) -> Array | None:
         """A copy of what the law remembers beyond a cycle; None of a law in plain Python."""
-        return None if self._compiled is None else self._compiled.save()
+        return None if (law := self._compiled) is None else law.save()
+
+    @property
+    def _compiled(self) -> CompiledLaw | None:
+        """The law that computes over records; None of one in plain Python, and of one with a `compute` of its own."""
+        law: Any = self.law
+        return law if getattr(type(law), "compute", None) is CompiledLaw.compute else None
 
     @property
     def spring_load(self) -> float:
