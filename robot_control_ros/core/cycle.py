@@ -10,7 +10,7 @@ from .types import Array
 
 NONE = math.nan  # of a quantity that a cycle hasn't: no wrench, no reference of the tip
 BASE = "base axes, about the tip's origin"
-TERMS = 10  # parts that a law's command may have
+TERMS = 11  # parts that a law's command may have
 
 CYCLE = Record(
     "Cycle",

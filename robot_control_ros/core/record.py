@@ -84,6 +84,11 @@ class Record:
         """Numbers in a row for n joints."""
         return sum(math.prod(field.sizes(n)) for field in self.fields)
 
+    def place(self, name: str, n: int) -> int:
+        """Where a field begins in a row for n joints."""
+        names = [field.name for field in self.fields]
+        return sum(math.prod(field.sizes(n)) for field in self.fields[: names.index(name)])
+
     def memory(self, length: int, n: int) -> tuple[Array, Any]:
         """A new memory, each field with its first number.
 
