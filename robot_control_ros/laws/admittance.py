@@ -35,7 +35,7 @@ from .spring.virtual_body import (
     step,
     wait,
 )
-from .terms import critical_damping, damping_gain, is_diagonal
+from .terms import critical_damping, damping_gain
 
 FEEDBACK = 25.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
 JOINT_VELOCITY, JOINT_ERROR = range(2)  # its terms
@@ -130,13 +130,11 @@ class Admittance(CompiledLaw):
         @property
         def virtual_damping(self) -> Array:
             """B of the virtual body (6, 6) [N·s/m, N·m·s/rad]."""
-            if is_diagonal(self.mass) and is_diagonal(self.stiffness):
-                product = self.mass.diagonal() * self.stiffness.diagonal()
-                return np.asarray(np.diag(2.0 * self.damping_ratio * np.sqrt(product)) + self.damping)
-            return (
-                critical_damping(self.stiffness, np.asarray(np.linalg.inv(self.mass)), self.damping_ratio)
-                + self.damping
-            )
+            damping = self.damping.copy()
+            if not _damp_diagonals(as_row(self.mass), as_row(self.stiffness), as_row(self.damping_ratio), damping):
+                mobility = np.asarray(np.linalg.inv(self.mass))
+                damping += critical_damping(self.stiffness, mobility, self.damping_ratio)
+            return damping
 
         def warning(self, period: float) -> str:
             """Which axes can't stay in contact with a wall of 10⁴ N/m where a node runs at a period [s]; else empty."""
@@ -194,12 +192,16 @@ class Admittance(CompiledLaw):
         super().__init__()
         self._frame: ComplianceFrame | None = None
         self._q = np.zeros(0)
+        self._tip_pose = np.eye(4)
+        self._tip_jacobian = np.zeros((6, 0))
         self.path_velocity = np.zeros(0)
 
     def remember_in(self, row: Array, n: int) -> None:
         """See :class:`~.compiled_law.CompiledLaw`."""
         super().remember_in(row, n)
         self._q = self._memory["q"]
+        self._tip_pose = self._memory["tip_pose"]
+        self._tip_jacobian = self._memory["tip_jacobian"]
         self.path_velocity = self._memory["path_velocity"]
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
@@ -226,7 +228,7 @@ class Admittance(CompiledLaw):
         self._gains = gains
         if self._frame is None or self._frame.name != gains.frame:
             self._frame = ComplianceFrame(gains.frame, kin)
-        self._frame.write(self._memory["frame"])
+            self._frame.write(self._memory["frame"])
         self._memory["damping"] = gains.virtual_damping
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
@@ -237,7 +239,9 @@ class Admittance(CompiledLaw):
             self.adopt(gains, kin)
         assert self._frame is not None
         self._frame.follow(memory["frame"], kin)
-        memory["tip_pose"], memory["tip_jacobian"] = model.link(model.tip, self._q)
+        pose, jacobian = model.link(model.tip, self._q)
+        self._tip_pose[:] = pose
+        self._tip_jacobian[:] = jacobian
         row = gains_row(gains, self._n)
         move_body(cycles, k, row, self._row, self._n, dt)
         if follow(cycles, k, row, self._row, _NO_MASS, _NO_GRAVITY, self._n, dt) == NEEDS_MASS:
@@ -261,6 +265,18 @@ _NO_MASS = np.empty((0, 0))
 _NO_GRAVITY = np.empty(0)
 _memory_at = Admittance.memory.views
 _gains_at = gains_record(Admittance.Gains).views
+
+
+@compiled
+def _damp_diagonals(mass: Array, stiffness: Array, ratio: Array, damping: Array) -> bool:
+    """Add 2 ζ √(M K) to a damping (6, 6) in place, where M and K (6, 6) are diagonal; False where they aren't."""
+    for i in range(6):
+        for j in range(6):
+            if i != j and (mass[i, j] != 0.0 or stiffness[i, j] != 0.0):
+                return False
+    for i in range(6):
+        damping[i, i] += 2.0 * ratio[i] * math.sqrt(mass[i, i] * stiffness[i, i])
+    return True
 
 
 @compiled

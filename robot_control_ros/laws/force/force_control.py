@@ -175,7 +175,7 @@ class ForceControl(CompiledLaw):
         self._follower(gains).adopt(self._following, kin)
         if self._frame is None or self._frame.name != gains.frame:
             self._frame = ComplianceFrame(gains.frame, kin)
-        self._frame.write(self._memory["frame"])
+            self._frame.write(self._memory["frame"])
         record = gains_record(PressingGains)
         begin = gains_record(Impedance.Gains).width(self._n)
         self._pressing_gains = gains_row(gains, self._n)[begin : begin + record.width(0)].copy()
