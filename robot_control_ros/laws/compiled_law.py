@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.cycle import NONE, Cycles
 from ..core.record import Record
-from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..core.types import Array, Command, CommandMode, JointPathFunction, Reference, RobotState
 from ..robot.model import RobotDynamics
 
 
@@ -62,10 +62,17 @@ class CompiledLaw:
             self.reset(state, kin)
         write_state(self._own, 0, state, kin)
         write_reference(self._own, 0, reference)
-        return self.command(self._own, 0, kin, gains, dt)
+        return self.command(self._own, 0, kin, reference.path, gains, dt)
 
-    def command(self, cycles: Cycles, k: int, kin: RobotDynamics, gains: Any, dt: float) -> Command:
-        """The command for a cycle, whose record is complete up to the reference; see :meth:`run`."""
+    def command(
+        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Any, dt: float
+    ) -> Command:
+        """The command for a cycle, whose record is complete up to the reference.
+
+        Args:
+            cycles, k, kin, gains, dt: see :meth:`run`.
+            path: of the reference, for a law with ``reads_path``.
+        """
         self.run(cycles.rows, k, kin, gains, dt)
         self._cycles = cycles
         self._k = k
@@ -91,9 +98,8 @@ class CompiledLaw:
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Prepare the memory for a law that begins anew."""
 
-    @abstractmethod
     def adopt(self, gains: Any, kin: RobotDynamics) -> None:
-        """Take over gains: what follows from them alone, and isn't compiled."""
+        """Take over gains: what follows from them alone, and isn't compiled. By default that is nothing."""
 
     @abstractmethod
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Any, dt: float) -> None:

@@ -16,7 +16,7 @@ from ...core.gains import AXES, choice, make_gains
 from ...core.record import Field, Record
 from ...core.rotations import twist_in_into, wrench_at_into, wrench_in_into
 from ...core.small_matrices import times, transposed_times
-from ...core.types import Array, Command, CommandMode, RobotState
+from ...core.types import Array, Command, CommandMode, JointPathFunction, RobotState
 from ...robot.model import RobotDynamics
 from ..admittance import Admittance, with_path_velocity
 from ..compiled_law import CompiledLaw
@@ -202,9 +202,11 @@ class ForceControl(CompiledLaw):
         else:
             take_over(cycles, k, inner, memory["admittance_active"], FORCE + 1, self._row, n)
 
-    def command(self, cycles: Cycles, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> Command:
+    def command(
+        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
+    ) -> Command:
         """See :class:`~.compiled_law.CompiledLaw`."""
-        command = super().command(cycles, k, kin, gains, dt)
+        command = super().command(cycles, k, kin, path, gains, dt)
         return with_path_velocity(command, gains, self._admittance.path_velocity)
 
     def _follower(self, gains: Gains) -> Impedance | Admittance:
