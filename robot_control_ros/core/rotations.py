@@ -217,15 +217,3 @@ def twist_at_into(twist: Array, pose: Array, result: Array) -> None:
     result[0] -= result[4] * pose[2, 3] - result[5] * pose[1, 3]
     result[1] -= result[5] * pose[0, 3] - result[3] * pose[2, 3]
     result[2] -= result[3] * pose[1, 3] - result[4] * pose[0, 3]
-
-
-@compiled
-def wrap_into(angles: Array, cyclic: Array, result: Array) -> None:
-    """Angles (n,) [rad], those of cyclic joints by the short way round, into result.
-
-    `cyclic` (n,) has a 1 for each joint that turns without end.
-    """
-    for joint in range(len(angles)):
-        result[joint] = angles[joint]
-        if cyclic[joint] == 1.0:
-            result[joint] -= 2.0 * math.pi * math.floor((angles[joint] + math.pi) / (2.0 * math.pi))

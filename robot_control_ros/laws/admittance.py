@@ -14,7 +14,7 @@ from ..core.cycle import Cycles, cycle_at
 from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import AXES, MATRIX, SCALAR, TASK, choice, gain
 from ..core.record import Field, Record
-from ..core.rotations import pose_error_into, twist_in_into, wrap_into, wrench_in_into
+from ..core.rotations import pose_error_into, short_way, twist_in_into, wrench_in_into
 from ..core.small_matrices import times
 from ..core.types import Array, Command, CommandMode, JointPathFunction, RobotState, as_row
 from ..robot.differential_kinematics import NEEDS_MASS, TRACKING, joint_step, weigh_axes
@@ -443,10 +443,7 @@ def follow(cycles: Array, k: int, gains: Array, memory: Array, mass: Array, grav
         wanted[i] = law.body_twist[i] + TRACKING * (error[i] - dt * law.body_twist[i])  # it makes good the rest now
     for joint in range(n):
         posture = law.posture[joint] if math.isnan(cycle.target_q[joint]) else cycle.target_q[joint]
-        q[joint] = posture - law.q[joint]
-    wrap_into(q, law.cyclic, rate)
-    for joint in range(n):
-        rate[joint] *= gain.posture_rate[0]
+        rate[joint] = gain.posture_rate[0] * short_way(posture - law.q[joint], law.cyclic[joint])
     count = weigh_axes(gain.axes, weight)
     answer = joint_step(
         law.tip_jacobian,
@@ -528,11 +525,8 @@ def _write_command(
         commands_velocity: whether velocities are commanded.
         terms, asked: results.
     """
-    behind = np.empty(len(q))
     for joint in range(len(q)):
-        behind[joint] = path[joint] - q[joint]
-    wrap_into(behind, cyclic, terms[JOINT_ERROR])
-    for joint in range(len(q)):
+        terms[JOINT_ERROR, joint] = short_way(path[joint] - q[joint], cyclic[joint])
         terms[JOINT_VELOCITY, joint] = velocity[joint]
         asked[joint] = path[joint]
         if commands_velocity:

@@ -11,7 +11,7 @@ from robot_control_ros import ConfigError
 from robot_control_ros.control.law_replay import Replay
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.recorder import CycleRecord
-from robot_control_ros.core.types import RobotState, Wrench
+from robot_control_ros.core.types import CommandMode, RobotState, Wrench
 from robot_control_ros.laws import law_class, law_names
 from robot_control_ros.laws.compiled_law import CompiledLaw
 from robot_control_ros.laws.running_law import RunningLaw
@@ -23,7 +23,10 @@ COMPILED = tuple(name for name in LAWS if issubclass(law_class(name), CompiledLa
 
 
 class MovedArm:
-    """A loop that is fed with an arm that somebody moves and pushes; the same for the same seed."""
+    """A loop that is fed with an arm that somebody moves and pushes; the same for the same seed.
+
+    Where positions are commanded, the arm follows them: else the loop would stop it.
+    """
 
     def __init__(self, robot, law, seed=1):
         self.config = load_robot(robot)
@@ -33,15 +36,19 @@ class MovedArm:
         self.phases, self.speeds = random.uniform(0.0, 6.0, n), random.uniform(0.5, 2.0, n)
         self.force = random.uniform(-20.0, 20.0, 6) * (1.0, 1.0, 1.0, 0.05, 0.05, 0.05)
         self.k = 0
+        self.command = None
 
     def run(self, cycles):
         for _ in range(cycles):
             t = self.k * self.config.period
             q = np.array(self.config.home) + 0.1 * np.sin(self.speeds * t + self.phases)
             v = 0.1 * self.speeds * np.cos(self.speeds * t + self.phases)
+            if self.command is not None and self.command.mode is CommandMode.POSITION:
+                q, v = self.command.values, np.zeros(len(q)) if self.command.velocity is None else self.command.velocity
             wrench = self.force * np.sin(t)
             frame = self.config.wrench_frame or self.config.tip
-            self.loop.tick(RobotState(t, q, v, np.zeros(len(q)), Wrench(wrench[:3], wrench[3:], frame, t)))
+            wrench = Wrench(wrench[:3], wrench[3:], frame, t)
+            self.command = self.loop.tick(RobotState(t, q, v, np.zeros(len(q)), wrench))
             self.k += 1
 
     def move(self):
