@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 
 import gymnasium
 import numpy as np
@@ -110,14 +111,13 @@ def main() -> None:
     """Learn, then try the first and the learnt policy in episodes that are new to both."""
     parser = argparse.ArgumentParser(description="learns the stiffness for a peg in a hole")
     parser.add_argument("--generations", type=int, default=6, help="(default: 6)")
-    parser.add_argument("--population", type=int, default=16, help="candidates, a process each (default: 16)")
+    parser.add_argument("--population", type=int, default=16, help="candidates (default: 16)")
     parser.add_argument("--plot", default="", metavar="FILE", help="of the learning curve, such as peg_policy.png")
     options = parser.parse_args()
     envs = gymnasium.make_vec(
         "robot_control_ros/PegInHole-v0",
         num_envs=options.population,
-        vectorization_mode="async",
-        vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED},
+        workers=os.cpu_count() or 1,
         stiffness=True,
     )
     try:

@@ -16,6 +16,7 @@ A first example. It needs no ROS: ``pip install '.[sim]'`` in the repository.
 
 Simulate:
     simulate        run a law on a simulated robot, faster than real time
+    simulate_many   many arms at once, that differ in what is given; in several processes
     Push            a force that disturbs the robot
     Log             what simulate() recorded: arrays, CSV file, plot
     MujocoPlant     a simulated robot, step by step
@@ -76,7 +77,9 @@ CONTRIBUTING.md shows how to add a law, a robot, a plant.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from .core.version import VERSION
+
+__version__ = VERSION
 
 if TYPE_CHECKING:
     from .client import gym
@@ -105,6 +108,7 @@ if TYPE_CHECKING:
     from .simulation.imperfect.imperfections import Imperfections, load_imperfections
     from .simulation.in_process import Push, simulate
     from .simulation.log import Log
+    from .simulation.many_arms import simulate_many
     from .simulation.mujoco_plant import MujocoPlant
     from .simulation.scene import Scene, load_scene, scene_names
 else:
@@ -126,6 +130,7 @@ else:
         "simulation.imperfect.imperfections": "Imperfections load_imperfections",
         "simulation.in_process": "Push simulate",
         "simulation.log": "Log",
+        "simulation.many_arms": "simulate_many",
         "simulation.mujoco_plant": "MujocoPlant",
         "simulation.scene": "Scene load_scene scene_names",
     }
@@ -192,4 +197,5 @@ __all__ = [
     "robot_names",
     "scene_names",
     "simulate",
+    "simulate_many",
 ]

@@ -21,6 +21,7 @@ PARTS = {
     "ticks": (".ticks", "tick_rows", "print_ticks", False),
     "simulate": (".simulated", "simulation_rows", "print_simulation", False),
     "environments": (".simulated", "environment_rows", "print_environments", False),
+    "arms": (".many_arms", "arm_rows", "print_arms", False),
     "dds": (".over_dds", "dds_rows", "print_dds", True),
     "bus": (".bus", "bus_row", "print_bus", False),
 }
@@ -31,7 +32,7 @@ LOADS: dict[str, tuple[str, str, tuple[str, ...], bool]] = {
     "two-arms": (".two_arms", "two_arms", ("seconds",), True),
     "vector": (".vector_envs", "vector_environments", ("seconds",), False),
 }
-USUAL = ("ticks", "simulate", "environments", "dds")
+USUAL = ("ticks", "simulate", "environments", "arms", "dds")
 TIMED = ("dds", "bus")  # they run for some seconds
 
 

@@ -118,25 +118,25 @@ def _row(robot: RobotConfig, law: str, situation: Situation) -> dict[str, float]
 
 
 class _TimedLaw:
-    """Stands before a law's compute and adds up its time.
+    """Stands before a law's command and adds up its time.
 
     Attributes:
         total: time of all calls [s].
     """
 
-    def __init__(self, compute: Callable[..., Any]) -> None:
+    def __init__(self, command: Callable[..., Any]) -> None:
         self.total = 0.0
-        self._compute = compute
+        self._command = command
 
     def __call__(self, *arguments: Any) -> Any:
         begin = time.perf_counter()
-        command = self._compute(*arguments)
+        command = self._command(*arguments)
         self.total += time.perf_counter() - begin
         return command
 
 
 def _timed_law(loop: ControlLoop) -> _TimedLaw:
-    law: Any = loop.running.law
-    timed = _TimedLaw(law.compute)
-    law.compute = timed
+    running: Any = loop.running
+    timed = _TimedLaw(running.command)
+    running.command = timed
     return timed

@@ -15,19 +15,22 @@ COUNT = 8  # environments in a vector
 
 def vector_environments(seconds: float) -> int:
     """Measure each task, `seconds` for each figure, and print a table; returns the exit status."""
-    print(f"steps per second      one  {COUNT} sync  {COUNT} async")
+    kinds: dict[str, dict[str, Any]] = {
+        "one": {"num_envs": 1},
+        f"{COUNT} sync": {"num_envs": COUNT, "vectorization_mode": "sync"},
+        f"{COUNT} async": {"num_envs": COUNT, "vectorization_mode": "async"},
+        f"{COUNT}, workers=2": {"num_envs": COUNT, "workers": 2},
+    }
+    print(f"{'steps per second':<18}" + "".join(f"{kind:>14}" for kind in kinds))
     for task in gym.TASKS.values():
-        kinds = (1, "sync"), (COUNT, "sync"), (COUNT, "async")
-        rates = [_rate(task.id, number, mode, seconds) for number, mode in kinds]
-        print(f"{task.id:16} {rates[0]:8.0f} {rates[1]:7.0f} {rates[2]:8.0f}", flush=True)
+        rates = [_rate(task.id, settings, seconds) for settings in kinds.values()]
+        print(f"{task.id:<18}" + "".join(f"{rate:>14.0f}" for rate in rates), flush=True)
     return 0
 
 
-def _rate(task: str, count: int, mode: str, seconds: float) -> float:
+def _rate(task: str, settings: dict[str, Any], seconds: float) -> float:
     """Steps of all environments per second, with random actions and the resets that come."""
-    envs: Any = gymnasium.make_vec(
-        f"robot_control_ros/{task}-v0", num_envs=count, vectorization_mode=mode, stiffness=True
-    )
+    envs: Any = gymnasium.make_vec(f"robot_control_ros/{task}-v0", **settings, stiffness=True)
     try:
         envs.reset(seed=0)
         random, shape = np.random.default_rng(0), envs.action_space.shape
@@ -36,7 +39,7 @@ def _rate(task: str, count: int, mode: str, seconds: float) -> float:
         steps, begin = 0, time.perf_counter()
         while (taken := time.perf_counter() - begin) < seconds:
             envs.step(random.uniform(-1.0, 1.0, shape).astype(np.float32))
-            steps += count
+            steps += envs.num_envs
         return steps / taken
     finally:
         envs.close()

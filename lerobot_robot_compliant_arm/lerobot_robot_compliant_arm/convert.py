@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_control_ros.client.recording.mcap_reader import read_record
+from robot_control_ros.recording.mcap_reader import read_record
 
 from .features import POSE, observation_names, observed, pose_numbers
 

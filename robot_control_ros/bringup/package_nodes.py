@@ -84,6 +84,7 @@ def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = T
         "law": given["law"],
         "description": "config",
         "use_sim_time": robot.profile.simulated_time,
+        **({} if robot.profile.simulated_time else {"save_faults": True}),
         **parameters,
     }
     files = (str(parameter_file("gains", given["gains"])),) if given["gains"] else ()

@@ -153,10 +153,16 @@ def _add_record(commands: Any) -> None:
     add("--seconds", type=NOT_NEGATIVE, default=10.0, help="length; 0 goes on until Ctrl-C (default: 10)")
     size = "of one file, after which the next one begins: FILE_1 and so on (default: 1000)"
     add("--split", type=POSITIVE, default=1000.0, metavar="MB", help=size)
+    add("--last", type=POSITIVE, metavar="SECONDS", help="instead: the last control cycles, of 60 s at most")
     add("--csv", type=output_file(".csv"), default="record.csv", metavar="FILE", help="(default: record.csv)")
 
 
 def _record(robot: Any, options: argparse.Namespace) -> str:
+    if options.last is not None:
+        if options.file is None:
+            raise refused("FILE.mcap", "", "must be given with --last")
+        robot.save_cycles(options.file, options.last)
+        return f"{options.file}: look at it with any tool for MCAP, or with: robot_control replay {options.file}"
     largest = round(1e6 * options.split)
     with robot.record(options.file or options.csv, largest=largest) as recording, suppress(KeyboardInterrupt):
         recording.wait(options.seconds or None)  # not a wait of the robot's, which would hold it

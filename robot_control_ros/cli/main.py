@@ -88,6 +88,7 @@ def command_parser() -> CommandParser:
         _add_simulate,
         *evidence,
         *LEADING,
+        _add_replay,
         add_identify,
         add_pages,
         _add_list,
@@ -163,6 +164,7 @@ def _add_simulate(commands: Any) -> None:
     add("--push-from", type=NOT_NEGATIVE, default=1.0, help="start of the push, in s (default: 1)")
     add("--push-for", type=POSITIVE, default=1.0, help="length of the push, in s (default: 1)")
     add("--csv", type=output_file(".csv"), metavar="FILE", help="write the log")
+    add("--record", type=output_file(".mcap"), metavar="FILE", help="write all control cycles, for replay")
     add("--plot", type=picture, metavar="FILE", help="write a picture")
 
 
@@ -186,6 +188,7 @@ def _simulate(options: argparse.Namespace) -> int:
             rate=options.rate,
             scene=options.scene or None,
             imperfections=options.imperfections or None,
+            record=options.record,
         )
     spent = time.perf_counter() - began
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
@@ -340,6 +343,14 @@ def _add_init_robot(commands: Any) -> None:
     add("--tip", default="", help="link that is controlled (default: the last one)")
 
 
+def _add_replay(commands: Any) -> None:
+    text = "run the law of recorded cycles again: the same gains give the same commands, others show what they would do"
+    add = add_command(commands, "replay", text, run_of(".replay"))
+    add("file", type=Path, metavar="FILE.mcap", help="of record --last, of the controller, or of simulate --record")
+    add("--set", action="append", type=gain_value, default=[], metavar="GAIN=VALUE", help=f"a gain: {VALUES}")
+    add("--csv", type=output_file(".csv"), metavar="FILE", help="write recorded and replayed commands")
+
+
 def _add_init_law(commands: Any) -> None:
     add = add_command(
         commands, "init-law", "write a law that runs, and its test, as files to change", run_of(".init_law")
@@ -372,15 +383,18 @@ def _add_docs(commands: Any) -> None:
         metavar="KIND",
         help="entries of a robot, workcell, profile, scene, imperfections, drive or topology",
     )
+    add("--cycle", action="store_true", help="the table of docs/records.md: what is recorded of a control cycle")
     add("--schemas", type=OUTPUT_FOLDER, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
 
 
 def _docs(options: argparse.Namespace) -> int:
     from ..robot.schema import choice
-    from .reference_docs import TABLES, entries_table, law_section, laws_page, write_schemas
+    from .reference_docs import TABLES, cycle_table, entries_table, law_section, laws_page, write_schemas
 
     if options.schemas:
         write_schemas(options.schemas)
+    elif options.cycle:
+        print(cycle_table(), end="")
     elif options.entries:
         print(entries_table(choice("--entries", options.entries, TABLES)), end="")
     else:

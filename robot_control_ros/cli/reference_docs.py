@@ -9,8 +9,10 @@ from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import get_args, get_origin
 
+from ..core.cycle import CYCLE
 from ..core.gains import MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
 from ..core.output_files import write_text
+from ..core.record import Field
 from ..ethercat.driver.drives import DriveConfig
 from ..ethercat.driver.topology import Topology
 from ..laws import law_class, law_names
@@ -58,6 +60,18 @@ def entries_table(kind: str) -> str:
     """The table of the entries of one of TABLES."""
     rows = _entry_rows(TABLES[kind])
     return "\n".join(["| entry | default | unit | range | |", "|---|---|---|---|---|", *rows, ""])
+
+
+def cycle_table() -> str:
+    """The table of what is recorded of a control cycle."""
+    rows = [_cycle_row(field) for field in CYCLE.kept]
+    return "\n".join(["| field | size | unit | |", "|---|---|---|---|", *rows, ""])
+
+
+def _cycle_row(field: Field) -> str:
+    size = " x ".join(str(each) for each in field.shape) or "1"
+    frame = f" {field.frame[0].upper()}{field.frame[1:]}." if field.frame else ""
+    return f"| `{field.name}` | {size} | {field.unit} | {field.meaning}{frame} |"
 
 
 def _entry_rows(cls: type, group: str = "") -> Iterator[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Protocol
 
 from ..core.types import Array
+from ..recording.mcap_recording import McapRecording
 from ..robot.configuration import RobotConfig
 from ..robot.gripper import Fingers
 from ..robot.model import RobotModel
-from .recording.mcap_recording import McapRecording
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -76,6 +77,9 @@ class RobotBackend(Protocol):
 
     def zero_wrench(self) -> str:
         """Make the present wrench zero; returns what was done."""
+
+    def save_cycles(self, path: Path, seconds: float) -> None:
+        """Write the last seconds of control cycles to a new MCAP file."""
 
     def clear_contact(self) -> str:
         """End the reaction to a contact; returns what was cleared."""

@@ -137,7 +137,7 @@ def tip_goal(backend: RobotBackend, pose: Any) -> MotionGoal:
     else:
         target = finite("pose", pose, (4, 4))
         rotation = target[:3, :3]
-        if not np.allclose(rotation @ rotation.T, np.eye(3), rtol=0.0, atol=1e-6) or np.linalg.det(rotation) < 0.0:
+        if np.abs(rotation @ rotation.T - np.eye(3)).max() > 1e-6 or np.linalg.det(rotation) < 0.0:
             raise refused("pose", pose, "its upper left (3, 3) must be a rotation")
     since = backend.move_to(target)
     return MotionGoal(since, lambda state: pose_error(target, state.reference_pose), backend, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from collections.abc import Callable, Mapping
@@ -16,11 +17,11 @@ from ..control.motion_commands import JOG_LASTS
 from ..core.errors import NotReached, RobotControlError, missing_extra, refused, unknown
 from ..core.types import CommandMode
 from ..laws import law_class
+from ..recording.file_recording import LARGEST, FileRecording
 from ..robot.configuration import equipped
 from ..simulation.log import Log
 from .backend import RobotBackend, Value
 from .goals import finite, joint_goal, tip_goal
-from .recording.file_recording import LARGEST, FileRecording
 from .recording.state_channel import record_robot
 from .robot_readings import RobotReadings
 from .snapshot import Snapshot
@@ -163,7 +164,7 @@ class Robot(RobotReadings):
         """
         with held_on_interrupt(self._backend):
             if stiffness is not None:
-                present = self.gains.get("stiffness")
+                present = self._backend.parameters().get("stiffness")
                 if present is None or not np.array_equal(np.broadcast_to(stiffness, np.shape(present)), present):
                     self.set_gains(stiffness=stiffness)
             tip_goal(self._backend, pose)
@@ -182,6 +183,19 @@ class Robot(RobotReadings):
     def hold(self) -> None:
         """Hold the robot where it is; a motion brakes."""
         self._backend.hold()
+
+    def save_cycles(self, path: str | Path, seconds: float = 60.0) -> Path:
+        """Write the last control cycles, of a minute at most, to a new MCAP file; returns its path.
+
+        They are at the full rate, and may be replayed: see ``robot_control replay --help``.
+
+        Raises:
+            ConfigError: the file is there, or can't be written; the controller runs on another machine, or refuses.
+        """
+        if not (math.isfinite(seconds) and seconds > 0.0):
+            raise refused("seconds", seconds, "must be above 0 s", (0.0, math.inf))
+        self._backend.save_cycles(Path(path), seconds)
+        return Path(path)
 
     def go_home(self, wait: bool = True, timeout: float = 30.0) -> Snapshot:
         """Move the joints to the robot's home; see :meth:`move_to`."""

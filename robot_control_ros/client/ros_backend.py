@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from ..core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError, refused
+from ..core.output_paths import writable_file
 from ..core.types import Array
 from ..dashboard.link import Parameter, RequestResult
 from ..nodes.common.controller_client import ControllerClient
 from ..nodes.common.gripper_commands import RosGripper
 from ..nodes.common.messages import fill_pose, fill_twist, numbers
+from ..recording.cycle_file import copy_last, whole_file
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
 from ..robot.workcell import arm_namespace
@@ -39,7 +42,7 @@ CONNECT_POLL = 0.02  # s, while it connects
 ATTEMPTS = 5  # of a request whose answer was lost; each may be made twice
 RESEND = 0.2  # s after which a target is sent again
 UNANSWERED = 10.0  # s
-TRIGGERS = ("hold", "zero_wrench", "clear_contact")
+TRIGGERS = ("hold", "zero_wrench", "clear_contact", "save_record")
 
 
 class RosBackend:
@@ -132,6 +135,10 @@ class RosBackend:
 
     def zero_wrench(self) -> str:
         return self._trigger("zero_wrench")
+
+    def save_cycles(self, path: Path, seconds: float) -> None:
+        writable_file(path)
+        copy_last(whole_file(Path(self._trigger("save_record"))), path, seconds)
 
     def clear_contact(self) -> str:
         cleared, before, end = self._trigger("clear_contact"), self.feed.newest, time.monotonic() + UNANSWERED

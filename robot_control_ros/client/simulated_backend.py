@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..control.controller import settings_of, zero_wrench
@@ -16,11 +17,13 @@ from ..core.errors import HardwareFault
 from ..core.gains import ParameterSet, plain_value
 from ..core.types import Array
 from ..laws.running_law import RunningLaw
+from ..recording.cycle_file import CycleWriter, metadata_of
+from ..recording.mcap_recording import McapRecording
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
-from ..simulation.imperfect.imperfect_plant import arm_and_plant
+from ..simulation.imperfect.imperfect_plant import ImperfectPlant, arm_and_plant
 from ..simulation.imperfect.imperfections import Imperfections
-from ..simulation.in_process import Push, disturb
+from ..simulation.in_process import Disturbance, Push
 from ..simulation.scene import Scene, load_scene
 from .backend import Value
 from .snapshot import Snapshot
@@ -56,6 +59,7 @@ class SimulatedBackend:
         self._law, self._gains, self._push = law, dict(gains or {}), push
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock, self._closed = threading.RLock(), threading.Event()
+        self._plain: dict[str, tuple[object, dict[str, Value]]] = {}  # by prefix: of which target, and its values
         self._plant.open()
         warm_up(self.config, [law])
         self.restart()
@@ -69,12 +73,14 @@ class SimulatedBackend:
 
     def parameters(self) -> dict[str, Value]:
         with self._lock:
-            found: dict[str, Value] = {}
+            values: dict[str, Value] = {}
             for prefix, tuned in self._tuned().items():
-                for spec in tuned.specs:
-                    value = plain_value(spec, tuned.target)
-                    found[prefix + spec.name] = tuple(value) if isinstance(value, list) else value
-            return found
+                target, plain = self._plain.get(prefix, (None, {}))
+                if target is not tuned.target:
+                    plain = _plain_values(prefix, tuned)
+                    self._plain[prefix] = tuned.target, plain
+                values.update(plain)
+            return values
 
     def clock(self) -> float:
         return time.monotonic() if self.concurrent else self._arm.time
@@ -134,11 +140,20 @@ class SimulatedBackend:
         with self._lock:
             return zero_wrench(self._loop)
 
-    def restart(self, q: Array | None = None) -> None:
-        """Begin anew at joint angles (n,) [rad], by default where it began: law, gains and time as in a new one."""
+    def restart(self, q: Array | None = None, seed: int | None = None) -> None:
+        """Begin anew: law, gains and time as in a new one.
+
+        Args:
+            q: (n,) joint angles [rad]; by default where it began.
+            seed: of the random numbers of the imperfections, in place of theirs.
+        """
         with self._lock:
             self._closed.clear()
-            self._plant.reset(q)
+            if isinstance(self._plant, ImperfectPlant):
+                self._plant.reset(q, seed)
+            else:
+                self._plant.reset(q)
+            self._disturb = Disturbance(self._arm, self.config, self._push)
             self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
             self._laws, self._count = {self._law: self._loop.running}, 0
             self._cycle()
@@ -148,6 +163,12 @@ class SimulatedBackend:
             cleared = self._loop.contact.clear()
             self._report()
             return cleared
+
+    def save_cycles(self, path: Path, seconds: float) -> None:
+        with self._lock:
+            record = self._loop.recorder.last(seconds)
+        with McapRecording(path, simulated=True) as recording:
+            CycleWriter(recording, self.model.n, metadata_of(self.config, self.model)).put(record)
 
     def close(self) -> None:
         self._closed.set()
@@ -164,7 +185,7 @@ class SimulatedBackend:
         """One control cycle; its state is passed on where it is time to."""
         with self._lock:
             try:
-                disturb(self._arm, self.config, self._push)
+                self._disturb()
                 command = self._loop.tick(self._plant.read())
                 self._plant.write(command)
             except HardwareFault as error:
@@ -190,6 +211,15 @@ class SimulatedBackend:
                 if behind > MAX_BEHIND:
                     start += behind
                 self._cycle()
+
+
+def _plain_values(prefix: str, tuned: ParameterSet) -> dict[str, Value]:
+    """The targets of a set by name, as a parameter has them."""
+    values: dict[str, Value] = {}
+    for spec in tuned.specs:
+        value = plain_value(spec, tuned.target)
+        values[prefix + spec.name] = tuple(value) if isinstance(value, list) else value
+    return values
 
 
 def _stamp(loop: ControlLoop) -> float:

@@ -42,7 +42,7 @@ class StateFeed:
 
     def fail(self, fault: RobotControlError | None) -> None:
         """Take a fault, or None for its end; the same one again is none."""
-        if str(fault or "") == str(self.fault or ""):
+        if fault is self.fault or str(fault or "") == str(self.fault or ""):
             return
         with self._changed:
             self.fault = fault
@@ -55,7 +55,8 @@ class StateFeed:
 
     def touch(self, contact: DetectedContact | None) -> None:
         """Take the controller's last contact; one that began later is new."""
-        before, self.contact = self.contact, contact
+        before = self.contact
+        self.contact = contact
         if contact is not None and (before is None or before.start != contact.start):
             self._tell(contact)
 

@@ -21,6 +21,7 @@ from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.contact_detector import DetectedContact
 from ..sensing.payload import AT_REST
 from .reactions.contact_monitor import ContactReport
+from .recorder import CycleRecorder
 from .wrench_supply import estimate
 
 
@@ -125,6 +126,7 @@ class Controller(Protocol):
         restarts: how often a stamp made the loop start anew.
         restart_reason: why it did so last, and what that ended; empty where it never did.
         warning: why the law does less than its gains and targets say; empty where it doesn't.
+        recorder: keeps the last cycles; None where another process runs the law.
     """
 
     publishes_commands: bool
@@ -137,6 +139,8 @@ class Controller(Protocol):
     restarts: int
     restart_reason: str
 
+    @property
+    def recorder(self) -> CycleRecorder | None: ...
     @property
     def repeats(self) -> int: ...
     @property

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cycle import NONE, RATE_LIMITED, SATURATED, SOFT_LIMITED, Cycles
 from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_row, is_finite
+from ..laws.compiled_law import write_reference, write_state
 from ..laws.running_law import RunningLaw
 from ..laws.softening import Softening
 from ..references import Trajectory
@@ -29,12 +31,15 @@ from .motion_commands import MotionCommands
 from .reactions.contact_monitor import ContactMonitor
 from .reactions.late_samples import LateSamples
 from .reactions.ringing_reaction import RingingReaction
+from .recorder import SECONDS, CycleRecorder
 from .safety import Safety
 from .sample_order import MAX_GAP, Arrival, SampleOrder
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
 from .transition import BumplessTransition
 
+BRAKED = "the arm is brought to rest"  # in the record
+STOPPED = "the arm is brought to rest without usable joint states"
 BRIDGED = 2.5  # periods without a usable sample, for which one that can't be used is passed over
 
 
@@ -56,10 +61,13 @@ class ControlLoop:
         gains: gains by name, over the robot's own and the law's defaults.
         model: of the robot, where it isn't the one of the configuration's description.
         gain_time_constant: [s] with which changed gains are taken over.
+        recorded: seconds that the recorder keeps.
 
     Attributes:
         motion: the commands that move the reference.
         state, kin: of the last tick, with the wrench; a joint that turns without end is counted on from the last state.
+        cycles: the record of the last cycle, see :data:`~..core.cycle.CYCLE`.
+        recorder: keeps the last cycles.
         The others: see :class:`~.controller.Controller`.
 
     Raises:
@@ -77,6 +85,7 @@ class ControlLoop:
         *,
         model: RobotModel | None = None,
         gain_time_constant: float = 0.2,
+        recorded: float = SECONDS,
     ) -> None:
         self.robot = robot
         self.running = law if isinstance(law, RunningLaw) else RunningLaw(robot, law, gains, gain_time_constant)
@@ -91,6 +100,12 @@ class ControlLoop:
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
+        self.cycles = Cycles(robot.n)
+        self.recorder = CycleRecorder(robot.n, robot.period, recorded)
+        self._written: Reference | None = None  # into the record
+        self._begins = 0.0  # 1 where the law begins anew in this cycle
+        self._unlimited = np.zeros(robot.n)
+        self._had_parts = False  # whether the last command had more than its values
         self._transition = BumplessTransition(gain_time_constant)
         self.motion = MotionCommands(robot, self.model, self.workspace, self._transition, self._known)
         self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
@@ -204,7 +219,8 @@ class ControlLoop:
         self._recent_motion.observe(state)
         self.state = state
         self.kin = self.model.update(state.q, state.v)
-        return self.safety.safe_output(self._sent_mode, state, self.kin, dt)
+        sent = self.safety.safe_output(self._sent_mode, state, self.kin, dt)
+        return self._record_without_law(state, self.kin, sent, BRAKED)
 
     def brake_or_stop(self, state: RobotState) -> Command | None:
         """The next command on the robot's way to rest, whether a new sample can be used or not; see :meth:`stop`.
@@ -245,7 +261,8 @@ class ControlLoop:
             self._stopped_at = silence - self.robot.period
         dt = silence - self._stopped_at
         self._stopped_at = silence
-        return self.safety.brake_blindly(self._sent_mode, self._blind_stop, silence, dt)
+        sent = self.safety.brake_blindly(self._sent_mode, self._blind_stop, silence, dt)
+        return self._record_without_law(self.state, self.kin, sent, STOPPED)
 
     def idle(self, state: RobotState) -> Command:
         """What holds the robot at a state while it executes no commands; the next tick starts anew.
@@ -259,7 +276,8 @@ class ControlLoop:
         self._jumps = JointJumps(self.model, self.robot.period)
         self.safety.reset()
         self.state, self.kin = state, self.model.update(state.q, state.v)
-        return Command(self.running.mode, self.safety.holding(self.running.mode, self.state, self.kin))
+        sent = Command(self.running.mode, self.safety.holding(self.running.mode, self.state, self.kin))
+        return self._record_without_law(self.state, self.kin, sent, "")
 
     def _rest(self) -> None:
         """Follow nothing; the next tick starts anew."""
@@ -330,7 +348,7 @@ class ControlLoop:
         self.motion.trajectory = None
         kin = self.model.update(newest.q, newest.v)
         self._sent = self.safety.stop(self.running.mode, newest, kin, reason, self.robot.period)
-        return self._sent
+        return self._record_without_law(newest, kin, self._sent, reason)
 
     def _step(self, arrival: Arrival, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
         """What is followed, and the time that the law has to reckon with [s]; starts anew where there is none."""
@@ -340,6 +358,7 @@ class ControlLoop:
                 self.restarts, self.restart_reason = self.restarts + 1, reason
                 trajectory = self.motion.stop_here(state, kin)
             if self._transition.requested:
+                self._begins = 1.0
                 self.running.law.reset(state, kin)
                 self._joint_reference.reset(state.q)
             return trajectory, arrival.gap
@@ -356,6 +375,7 @@ class ControlLoop:
 
     def _start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
         self.running.gains.finish()
+        self._begins = 1.0
         self.running.law.reset(state, kin)
         self._joint_reference.reset(state.q)
         self._transition.reset(self.running.variant)
@@ -370,10 +390,18 @@ class ControlLoop:
         reference = motion.sample(trajectory, state.time)
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
+        cycles = self.cycles
+        write_state(cycles, 0, state, kin)
+        if reference is not self._written:
+            write_reference(cycles, 0, reference)
+            self._written = reference
         gains = running.gains.advance(dt)
         scale = self.ringing.observe(running, state, self._sent, safety, dt)
         borne = self._late_samples.observe(running, gains, state, kin, dt)
-        gains = self._softening.of(gains, min(scale, borne))
+        softening = min(scale, borne)
+        gains = self._softening.of(gains, softening)
+        asked: Command | None = None
+        load = 0.0
         if fault := self._order.fault or self.ringing.fault or self._late_samples.fault:
             sent = safety.stop(running.mode, state, kin, fault, dt)
             motion.trajectory = None
@@ -384,20 +412,70 @@ class ControlLoop:
             sent = safety.apply(command, state, kin, dt)
             motion.stop_here(state, kin)
         else:
-            command = running.law.compute(state, kin, reference, gains, dt)
+            asked = running.command(cycles, state, kin, reference, gains, dt)
             load = running.spring_load
             if load > 0.0 or motion.governor.rate < 1.0:
                 motion.governor.observe(load and load * gains.governor, reference, kin.pose, dt)
-            command = self._transition.blend(command, running.variant, safety, state, kin, dt)
+            command = self._transition.blend(asked, running.variant, safety, state, kin, dt)
             command = self._singular_damping.add(command, running, reference, state, kin, dt)
             sent = safety.apply(command, state, kin, dt)
             if safety.fault:
                 motion.trajectory = None
         self.state, self.kin, motion.reference = state, kin, reference
+        self._record(asked, sent, gains, safety.fault, (dt, self._begins, softening, load))
+        return sent
+
+    def _record(
+        self,
+        asked: Command | None,
+        sent: Command,
+        gains: Any,
+        fault: str,
+        decided: tuple[float, float, float, float],
+    ) -> None:
+        """Complete the record of a cycle by what the law asked for, and by what is sent; keep it.
+
+        See :meth:`.recorder.CycleRecorder.add`.
+        """
+        cycles, shape = self.cycles, (self.robot.n,)
+        if asked is None or not self.running.is_compiled:
+            _write(None if asked is None else asked.values, shape, cycles.asked[0])
+        has_parts = _has_parts(sent) or (asked is not None and _has_parts(asked))
+        if has_parts or self._had_parts:
+            _write(None if asked is None else asked.feedforward, shape, cycles.asked_feedforward[0])
+            _write(None if asked is None else asked.velocity, shape, cycles.asked_velocity[0])
+            _write(sent.feedforward, shape, cycles.sent_feedforward[0])
+            _write(sent.velocity, shape, cycles.sent_velocity[0])
+        self._had_parts = has_parts
+        self.recorder.add(cycles, self.running, gains, fault, as_row(sent.values), self._limited(), decided)
+        self._begins = 0.0
+
+    def _limited(self) -> Array:
+        """What limited the last command (n,); see :data:`~..core.cycle.CYCLE`."""
+        safety, soft_limits = self.safety, self.soft_limits
+        if safety.sent_as_asked and not soft_limits.acts:
+            return self._unlimited
+        limited = SATURATED * safety.saturated + RATE_LIMITED * safety.rate_limited
+        return np.asarray(limited + SOFT_LIMITED * soft_limits.active, dtype=float)
+
+    def _record_without_law(self, state: RobotState, kin: RobotDynamics, sent: Command, fault: str) -> Command:
+        """Keep a cycle in which the law wasn't asked; returns what was sent."""
+        write_state(self.cycles, 0, state, kin)
+        self._record(None, sent, self.running.gains.current, fault, (0.0, 0.0, 1.0, 0.0))
         return sent
 
     def _known(self) -> tuple[RobotState, RobotDynamics]:
         return known_state(self.fault or self.contact.message, self.state, self.kin, self.motion.trajectory)
+
+
+def _has_parts(command: Command) -> bool:
+    """Whether a command has more than its values."""
+    return command.feedforward is not None or command.velocity is not None
+
+
+def _write(part: Array | None, shape: tuple[int, ...], place: Array) -> None:
+    """Write a part of a command into a record; NaN where there is none, or one of another shape."""
+    place[:] = NONE if part is None or part.shape != shape else part
 
 
 def _report(loop: ControlLoop, singular_damping: Array) -> LoopReport:

@@ -147,7 +147,8 @@ class _Rehearsal:
         yield lambda: motion.jog(np.full(6, REACH), self._span)
         yield motion.hold
         yield lambda: motion.move_joints_to(beside)
-        yield lambda: motion.follow_joints(times, np.array([self._home, beside]), None)
+        there = self._home + 0.1 * self._span * loop.model.limits.velocity  # at a fifth of the limits on average
+        yield lambda: motion.follow_joints(times, np.array([self._home, there]), None)
         yield lambda: motion.follow_tip(times, np.array([loop.tip(), pose]))
         yield motion.go_home
         yield lambda: motion.set_feedforward_wrench(0.1 * self._random.normal(size=6), self._span)

@@ -10,21 +10,23 @@ from .types import Array
 
 NONE = math.nan  # of a quantity that a cycle hasn't: no wrench, no reference of the tip
 BASE = "base axes, about the tip's origin"
+COMMAND = "N·m, rad or rad/s"
 TERMS = 10  # parts that a law's command may have
+SATURATED, RATE_LIMITED, SOFT_LIMITED = 1, 2, 4  # of which `limited` is the sum
 
 CYCLE = Record(
     "Cycle",
     (
+        Field("number", (), "", "Number of the cycle, since the loop was made."),
         # --- the sample ---
         Field("time", (), "s", "Stamp of the joint states."),
         Field("age", (), "s", "How old the joint states were when they arrived."),
         Field("q", (JOINTS,), "rad", "Joint angles; joints without end are counted on."),
         Field("v", (JOINTS,), "rad/s", "Joint velocities."),
-        Field("effort", (JOINTS,), "N·m", "Measured joint torques."),
+        Field("effort", (JOINTS,), "N·m", "Measured joint torques; NaN where there are none."),
         # --- what the model says of it ---
         Field("pose", (4, 4), "m, -", "Pose of the tip.", "in the base"),
-        Field("jacobian", (6, JOINTS), "m, -", "Jacobian of the tip.", BASE),
-        Field("gravity", (JOINTS,), "N·m", "Torques that hold the arm at rest."),
+        Field("twist", (6,), "m/s, rad/s", "Twist of the tip.", BASE),
         Field("wrench", (6,), "N, N·m", "Wrench by the environment on the robot; NaN where there is none.", BASE, NONE),
         # --- where the robot should be; NaN where the reference doesn't say it ---
         Field("target_pose", (4, 4), "m, -", "Pose that the tip should have.", "in the base", NONE),
@@ -34,9 +36,25 @@ CYCLE = Record(
         Field("target_q", (JOINTS,), "rad", "Joint angles that the robot should have.", first=NONE),
         Field("target_v", (JOINTS,), "rad/s", "Joint velocities that it should have.", first=NONE),
         Field("target_a", (JOINTS,), "rad/s²", "Joint accelerations that it should have.", first=NONE),
+        # --- what is decided ---
+        Field("interval", (), "s", "Time that the law reckons with, since the cycle before."),
+        Field("setting", (), "", "Number of the law and the gains that the cycle had; they are recorded beside it."),
+        Field("begins", (), "", "1 where the law began anew."),
+        Field("softening", (), "", "Fraction of the stiffness that ringing and late samples leave.", first=1.0),
         # --- what is commanded ---
-        Field("terms", (TERMS, JOINTS), "N·m, rad or rad/s", "Parts of the law's command, in the order of its names."),
-        Field("asked", (JOINTS,), "N·m, rad or rad/s", "What the law asks for."),
+        Field("asked", (JOINTS,), COMMAND, "What the law asks for; NaN where it wasn't asked.", first=NONE),
+        Field("asked_feedforward", (JOINTS,), "N·m", "Torque that it adds to positions; NaN for none.", first=NONE),
+        Field("asked_velocity", (JOINTS,), "rad/s", "Velocity that goes with positions; NaN for none.", first=NONE),
+        Field("sent", (JOINTS,), COMMAND, "What the joints get."),
+        Field("sent_feedforward", (JOINTS,), "N·m", "Torque that is added to positions; NaN for none.", first=NONE),
+        Field("sent_velocity", (JOINTS,), "rad/s", "Velocity that goes with positions; NaN for none.", first=NONE),
+        Field("limited", (JOINTS,), "", "1 for a limit, 2 for a rate, 4 for a soft limit that changed it; their sum."),
+        Field("fault", (), "", "1 where the safe output was sent."),
+        Field("spring_load", (), "", "How near the law's spring is to its bound, 0 to 1."),
+        # --- what model and law give again ---
+        Field("jacobian", (6, JOINTS), "m, -", "Jacobian of the tip.", BASE, kept=False),
+        Field("gravity", (JOINTS,), "N·m", "Torques that hold the arm at rest.", kept=False),
+        Field("terms", (TERMS, JOINTS), COMMAND, "Parts of the law's command, in the order of its names.", kept=False),
     ),
 )
 cycle_at = CYCLE.views

@@ -35,6 +35,7 @@ class Field:
         meaning: one sentence.
         frame: in which axes, about which origin; empty where that has no meaning.
         first: number with which a new record begins.
+        kept: whether recorders keep it; False of what the other fields give again.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Field:
     meaning: str
     frame: str = ""
     first: float = 0.0
+    kept: bool = True
 
     def sizes(self, n: int) -> tuple[int, ...]:
         """The shape for n joints."""
@@ -54,7 +56,7 @@ class Record:
 
     Args:
         name: of the namedtuple that compiled functions see.
-        fields: in the order of the memory.
+        fields: in the order of the memory; those that are kept come first.
 
     Attributes:
         name, fields: as given.
@@ -62,7 +64,7 @@ class Record:
             view (1,).
 
     Raises:
-        ConfigError: a name stands twice, or a shape has more than two sizes.
+        ConfigError: a name stands twice, a shape has more than two sizes, or a kept field follows one that isn't.
     """
 
     def __init__(self, name: str, fields: Sequence[Field]) -> None:
@@ -72,6 +74,10 @@ class Record:
                 raise refused("name", field.name, "must stand once in a record", where=f"record {name}: ")
             if len(field.shape) > 2:
                 raise refused("shape", field.shape, "must have two sizes at most", 2, where=f"record {name}: ")
+        kept = [field.kept for field in fields]
+        if sorted(kept, reverse=True) != kept:
+            late = names[kept.index(False)]
+            raise refused("kept", late, "must come after all fields that are kept", where=f"record {name}: ")
         self.name = name
         self.fields = tuple(fields)
         self.views = _compiled_views(name, self.fields)
@@ -80,9 +86,27 @@ class Record:
         """The structured type of a row for n joints."""
         return np.dtype([(field.name, "f8", field.sizes(n)) for field in self.fields])
 
+    @property
+    def kept(self) -> tuple[Field, ...]:
+        """The fields that recorders keep, which are the first ones."""
+        return tuple(field for field in self.fields if field.kept)
+
+    def kept_dtype(self, n: int) -> np.dtype[Any]:
+        """The structured type of what recorders keep of a row."""
+        return np.dtype([(field.name, "f8", field.sizes(n)) for field in self.kept])
+
     def width(self, n: int) -> int:
         """Numbers in a row for n joints."""
         return sum(math.prod(field.sizes(n)) for field in self.fields)
+
+    def kept_width(self, n: int) -> int:
+        """Numbers of a row that recorders keep."""
+        return sum(math.prod(field.sizes(n)) for field in self.kept)
+
+    def place(self, name: str, n: int) -> int:
+        """Where a field begins in a row for n joints."""
+        names = [field.name for field in self.fields]
+        return sum(math.prod(field.sizes(n)) for field in self.fields[: names.index(name)])
 
     def memory(self, length: int, n: int) -> tuple[Array, Any]:
         """A new memory, each field with its first number.

@@ -21,6 +21,12 @@ def add_cross(a: Array, b: Array, result: Array) -> None:
 
 
 @compiled
+def short_way(angle: float, cyclic: float) -> float:
+    """An angle [rad]; of a joint that turns without end (`cyclic` is 1) by the short way: ((angle + π) mod 2π) - π."""
+    return angle - 2.0 * math.pi * cyclic * math.floor((angle + math.pi) / (2.0 * math.pi))
+
+
+@compiled
 def rotation_log_into(rotation: Array, result: Array) -> None:
     """Rotation vector (3,) [rad], of length at most pi, of a rotation matrix (3, 3), into result.
 
@@ -62,6 +68,19 @@ def rotation_log_into(rotation: Array, result: Array) -> None:
     result[0] = scale * x
     result[1] = scale * y
     result[2] = scale * z
+
+
+@compiled
+def euler_xyz_into(rotation: Array, result: Array) -> None:
+    """Angles (3,) [rad] of a rotation matrix (3, 3), into result; see :func:`.spatial.rotation_error_euler_xyz`."""
+    cosine = math.hypot(rotation[0, 0], rotation[0, 1])
+    result[1] = math.atan2(rotation[0, 2], cosine)
+    if cosine < 1e-12:
+        result[0] = math.copysign(1.0, rotation[0, 2]) * math.atan2(rotation[1, 0], rotation[1, 1])
+        result[2] = 0.0
+    else:
+        result[0] = -math.atan2(rotation[1, 2] + 0.0, rotation[2, 2])  # + 0.0: -0.0 counts as 0.0
+        result[2] = math.atan2(0.0 - rotation[0, 1], rotation[0, 0])
 
 
 @compiled
@@ -123,14 +142,20 @@ def log_jacobian_into(vector: Array, result: Array) -> None:
 def pose_error_into(target: Array, pose: Array, error: Array) -> None:
     """Error (6,) [m, rad] of a target (4, 4) against a pose (4, 4): [p_ref - p; log(R_ref Rᵀ)], into error."""
     turn = np.empty((3, 3))
+    offset_into(target, pose, error, turn)
+    rotation_log_into(turn, error[3:])
+
+
+@compiled
+def offset_into(target: Array, pose: Array, way: Array, turn: Array) -> None:
+    """What leads from a pose to a target (4, 4): p_ref - p into way (3,) or longer, R_ref Rᵀ into turn (3, 3)."""
     for i in range(3):
-        error[i] = target[i, 3] - pose[i, 3]
+        way[i] = target[i, 3] - pose[i, 3]
         for j in range(3):
             total = 0.0
             for k in range(3):
                 total += target[i, k] * pose[j, k]
             turn[i, j] = total
-    rotation_log_into(turn, error[3:])
 
 
 @compiled

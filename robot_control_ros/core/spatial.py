@@ -22,7 +22,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from .errors import refused
-from .types import Array
+from .rotations import euler_xyz_into
+from .types import Array, as_row
 
 
 def make_pose(position: Array, rotation: Array | None = None) -> Array:
@@ -86,12 +87,9 @@ def rotation_error_euler_xyz(rotation: Array) -> Array:
     elsewhere, and a and c jump where they pass ±pi. Half turns of a and c whose sign the matrix leaves open are -pi and
     pi; at b = ±pi/2, where only their sum or difference is known, c is 0.
     """
-    (r00, r01, r02), (r10, r11, r12), (_, _, r22) = rotation.tolist()
-    cosine = math.hypot(r00, r01)
-    b = math.atan2(r02, cosine)
-    if cosine < 1e-12:
-        return np.array([math.copysign(1.0, r02) * math.atan2(r10, r11), b, 0.0])
-    return np.array([-math.atan2(r12 + 0.0, r22), b, math.atan2(0.0 - r01, r00)])  # + 0.0: -0.0 counts as 0.0
+    angles = np.empty(3)
+    euler_xyz_into(as_row(rotation), angles)
+    return angles
 
 
 def pose_error(pose_ref: Array, pose: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.cycle import NONE, Cycles
 from ..core.record import Record
-from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..core.types import Array, Command, CommandMode, JointPathFunction, Reference, RobotState
 from ..robot.model import RobotDynamics
 
 
@@ -36,7 +36,9 @@ class CompiledLaw:
         self._row = np.zeros(0)
         self._memory: Any = None
         self._gains: Any = None  # that the memory was prepared for
-        self._cycles = Cycles(0)
+        self._own = Cycles(0)  # for who calls compute
+        self._cycles = self._own  # of the last command
+        self._k = 0
 
     @property
     def terms(self) -> dict[str, Array]:
@@ -44,7 +46,7 @@ class CompiledLaw:
         if self._memory is None:
             return {}
         active = self._memory["active"]
-        terms = self._cycles.terms[0]
+        terms = self._cycles.terms[self._k]
         return {name: terms[i].copy() for i, name in enumerate(self.term_names) if active[i]}
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
@@ -58,15 +60,46 @@ class CompiledLaw:
         """See :class:`~.law.ControlLaw`."""
         if self._n != kin.model.n:
             self.reset(state, kin)
-        cycles = self._cycles
-        write_state(cycles, 0, state, kin)
-        write_reference(cycles, 0, reference)
-        self.run(cycles.rows, 0, kin, gains, dt)
-        return Command(self.mode, cycles.asked[0].copy())
+        write_state(self._own, 0, state, kin)
+        write_reference(self._own, 0, reference)
+        return self.command(self._own, 0, kin, reference.path, gains, dt)
+
+    def command(
+        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Any, dt: float
+    ) -> Command:
+        """The command for a cycle, whose record is complete up to the reference.
+
+        Args:
+            cycles, k, kin, gains, dt: see :meth:`run`.
+            path: of the reference, for a law with ``reads_path``.
+        """
+        self.run(cycles.rows, k, kin, gains, dt)
+        self._cycles = cycles
+        self._k = k
+        return Command(self.mode, cycles.asked[k].copy())
+
+    def save(self) -> Array:
+        """A copy of what it remembers beyond a cycle, (width,)."""
+        return self._row.copy()
+
+    def restore(self, row: Array, state: RobotState, kin: RobotDynamics, gains: Any) -> None:
+        """Go on from what :meth:`save` gave.
+
+        Args:
+            row: see there.
+            state, kin: of the next cycle.
+            gains: that the law had in the cycle before.
+        """
+        self.reset(state, kin)
+        self.adopt(gains, kin)
+        self._row[:] = row
 
     @abstractmethod
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Prepare the memory for a law that begins anew."""
+
+    def adopt(self, gains: Any, kin: RobotDynamics) -> None:
+        """Take over gains: what follows from them alone, and isn't compiled. By default that is nothing."""
 
     @abstractmethod
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Any, dt: float) -> None:
@@ -83,7 +116,9 @@ class CompiledLaw:
     def _prepare(self, n: int) -> None:
         self._n = n
         self._row, self._memory = self.memory.single(n)
-        self._cycles = Cycles(n)
+        self._own = Cycles(n)
+        self._cycles = self._own
+        self._k = 0
 
 
 def write_state(cycles: Cycles, k: int, state: RobotState, kin: RobotDynamics) -> None:

@@ -1,18 +1,38 @@
-"""Compensation of joint friction: a term that every effort law can have, and its gains."""
+"""Compensation of joint friction: a term that every effort law can have, and its gains.
+
+It is a bounded torque in the direction in which the arm would move without friction.
+
+Law:
+    u = c sat(s / s_0), |u_i| <= c_i;  s = tau_s + s_w Jᵀ w_ext, sat(x) = min(max(x, -1), 1)
+    s is the torque that is left over at rest: tau_s of springs and feed-forward, w_ext measured. c is
+    `friction_bound`, s_0 `friction_width`, s_w `friction_by_wrench`. There is no state: nothing winds up.
+    With the switch `friction`, the description's b q̇ and f tanh(q̇ / 0.01 rad/s) are added to u. Then the dry part
+    keeps within ±max(c, s_f f).
+Closed loop:
+    The arm with its friction stays passive, because u takes no more than friction has: u_i q̇_i <= c_i |q̇_i|
+    <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for any delay, noise
+    and history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i < c_i + s_0; else f_i - c_i.
+Frames and units:
+    Joint space [N·m]; the wrench in base axes about the tip origin, exerted on the robot.
+Assumptions:
+    c is at most the smallest friction, of the warm and unloaded arm. Without a wrench a push and friction look the
+    same: then the arm resists a push by up to c in each joint. So it does to a push above the sensor. The wrench is
+    a sensor's: one from joint efforts contains u.
+Source:
+    Bound: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, A survey of models, analysis tools and compensation
+    methods for the control of machines with friction, Automatica 30(7), 1994. Passivity as above.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
-
 from ..core.compiled import compiled
+from ..core.cycle import cycle_at
 from ..core.gains import JOINT, gain
-from ..core.types import Array, RobotState, as_row
-from ..robot.model import SMOOTHING, RobotDynamics
-
-DRIVING_TERMS = ("stiffness", "feedforward", "posture")  # what moves an arm at rest, besides gravity and contacts
+from ..core.types import Array
+from ..robot.model import SMOOTHING
 
 
 def friction_gain() -> Any:
@@ -38,68 +58,30 @@ def friction_by_wrench_gain() -> Any:
     return gain(True, doc=doc)
 
 
-class FrictionCompensation:
-    """A bounded torque in the direction in which the arm would move without friction.
-
-    Law:
-        u = c sat(s / s_0), |u_i| <= c_i;  s = tau_s + s_w Jᵀ w_ext, sat(x) = min(max(x, -1), 1)
-        s is the torque that is left over at rest: tau_s of springs and feed-forward, w_ext measured. c is
-        `friction_bound`, s_0 `friction_width`, s_w `friction_by_wrench`. There is no state: nothing winds up.
-        With the switch `friction`, the description's b q̇ and f tanh(q̇ / 0.01 rad/s) are added to u. Then the dry part
-        keeps within ±max(c, s_f f).
-    Closed loop:
-        The arm with its friction stays passive, because u takes no more than friction has: u_i q̇_i <= c_i |q̇_i|
-        <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for any delay, noise
-        and history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i < c_i + s_0; else f_i - c_i.
-    Frames and units:
-        Joint space [N·m]; the wrench in base axes about the tip origin, exerted on the robot.
-    Assumptions:
-        c is at most the smallest friction, of the warm and unloaded arm. Without a wrench a push and friction look the
-        same: then the arm resists a push by up to c in each joint. So it does to a push above the sensor. The wrench is
-        a sensor's: one from joint efforts contains u.
-    Source:
-        Bound: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, A survey of models, analysis tools and compensation
-        methods for the control of machines with friction, Automatica 30(7), 1994. Passivity as above.
-    """
-
-    def __init__(self) -> None:
-        self._adopted: object = None
-        self._bounded = False
-
-    def add(self, terms: dict[str, Array], gains: Any, state: RobotState, kin: RobotDynamics) -> None:
-        """Add the term `friction` (n,) to the others [N·m], where it is on; `terms` are complete without it."""
-        if gains is not self._adopted:
-            self._adopted, self._bounded = gains, bool(gains.friction_bound.any())
-        if self._bounded:
-            residual = sum((terms[name] for name in DRIVING_TERMS if name in terms), np.zeros(kin.model.n))
-            if state.wrench_on_tip is not None and gains.friction_by_wrench > 0.0:
-                residual = residual + gains.friction_by_wrench * kin.jacobian.T.dot(state.wrench_on_tip)
-            terms["friction"] = _compensation(gains, kin, residual)
-        elif gains.friction > 0.0:
-            terms["friction"] = gains.friction * kin.friction
-
-
-def _compensation(gains: Any, kin: RobotDynamics, residual: Array) -> Array:
-    torque = np.empty(kin.model.n)
-    model = kin.model
-    width = float(gains.friction_width)
-    dry = model.dry_friction
-    bound, v, viscous = as_row(gains.friction_bound), as_row(kin.v), model.viscous_friction
-    friction_into(bound, width, float(gains.friction), as_row(residual), v, viscous, dry, torque)
-    return torque
+@compiled
+def add_push(cycle_row: Array, share: float, residual: Array, n: int) -> None:
+    """Add to a residual torque (n,) [N·m] the share s_w of what the measured wrench of a cycle pushes the joints by."""
+    cycle = cycle_at(cycle_row, n)
+    if math.isnan(cycle.wrench[0]) or share == 0.0:
+        return
+    for joint in range(n):
+        push = 0.0
+        for axis in range(6):
+            push += cycle.jacobian[axis, joint] * cycle.wrench[axis]
+        residual[joint] += share * push
 
 
 @compiled
 def friction_into(
     bound: Array, width: float, share: float, residual: Array, v: Array, viscous: Array, dry: Array, torque: Array
 ) -> None:
-    """The compensation u (n,) [N·m] of :class:`FrictionCompensation`, into torque.
+    """The compensation u (n,) [N·m], into torque; see the module.
 
     Args:
         bound: c (n,) [N·m].
         width: s_0 [N·m].
         share: s_f of the switch `friction`.
-        residual: s (n,) [N·m].
+        residual: s (n,) [N·m], of what moves an arm at rest besides gravity and contacts.
         v: joint velocities (n,) [rad/s].
         viscous, dry: b (n,) [N·m·s/rad] and f (n,) [N·m] of the description.
         torque: the result.

@@ -5,27 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from ..core.compiled import compiled
+from ..core.cycle import cycle_at
+from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import JOINT, gain
-from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..core.record import Field, Record
+from ..core.types import Array, CommandMode, RobotState
 from ..robot.model import RobotDynamics
+from .compiled_law import CompiledLaw
 from .friction_compensation import (
-    FrictionCompensation,
+    add_push,
     friction_bound_gain,
     friction_by_wrench_gain,
     friction_gain,
+    friction_into,
     friction_width_gain,
 )
 from .law import register
-from .terms import gravity_gain, gravity_torque, total
+from .terms import gravity_gain, sum_terms
+
+GRAVITY, DAMPING, FRICTION = range(3)  # its terms
 
 
 @register("gravity_compensation")
-class GravityCompensation:
+class GravityCompensation(CompiledLaw):
     """Hold the arm against its own weight, and damp it.
 
     Law:
         tau = s_g g(q) - D q̇ + u_f
-        u_f compensates friction: see FrictionCompensation in laws/friction_compensation.py, and controller.md.
+        u_f compensates friction: see laws/friction_compensation.py, and controller.md.
     Closed loop:
         M(q) q̈ + C(q, q̇) q̇ + (D + B) q̇ = tau_ext, with B the joints' own friction left over: a passive arm with
         kinetic energy only, d/dt (q̇ᵀ M q̇ / 2) = -q̇ᵀ (D + B) q̇ + q̇ᵀ tau_ext.
@@ -50,15 +60,49 @@ class GravityCompensation:
         friction_by_wrench: float = friction_by_wrench_gain()
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
+    term_names = ("gravity", "damping", "friction")
+    memory = Record(
+        "GravityCompensationMemory",
+        (
+            Field("active", (3,), "", "1 for each term that the last command was summed from."),
+            Field("viscous", ("n",), "N·m·s/rad", "Viscous friction of the description."),
+            Field("dry", ("n",), "N·m", "Dry friction of the description."),
+        ),
+    )
 
-    def __init__(self) -> None:
-        self.terms: dict[str, Array] = {}
-        self._friction = FrictionCompensation()
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Take over the friction of the description; nothing else is remembered."""
+        self._memory["active"] = 0.0
+        self._memory["viscous"] = kin.model.viscous_friction
+        self._memory["dry"] = kin.model.dry_friction
 
-    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Nothing is remembered."""
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        compute(cycles, k, gains_row(gains, self._n), self._row, self._n)
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
-        self.terms = terms = {"gravity": gravity_torque(gains, kin), "damping": -gains.damping * state.v}
-        self._friction.add(terms, gains, state, kin)
-        return Command(self.mode, total(terms))
+
+_memory_at = GravityCompensation.memory.views
+_gains_at = gains_record(GravityCompensation.Gains).views
+
+
+@compiled
+def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> None:
+    """Write the terms of a cycle and their sum; see the law."""
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    terms = cycle.terms
+    for joint in range(n):
+        terms[GRAVITY, joint] = gain.gravity[0] * cycle.gravity[joint]
+        terms[DAMPING, joint] = -gain.damping[joint] * cycle.v[joint]
+    law.active[GRAVITY] = 1.0
+    law.active[DAMPING] = 1.0
+    law.active[FRICTION] = 0.0
+    if gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0):
+        residual = np.zeros(n)
+        add_push(cycles[k], gain.friction_by_wrench[0], residual, n)
+        width = gain.friction_width[0]
+        share = gain.friction[0]
+        friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, terms[FRICTION])
+        law.active[FRICTION] = 1.0
+    sum_terms(terms, law.active, cycle.asked)

@@ -14,6 +14,7 @@ from ..core.errors import ConfigError
 from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import MATRIX, TASK, gain
 from ..core.record import Field, Record
+from ..core.rotations import short_way
 from ..core.small_matrices import (
     accelerations_into,
     cholesky_into,
@@ -28,6 +29,7 @@ from ..core.types import Array, CommandMode, RobotState, as_row
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
 from .friction_compensation import (
+    add_push,
     friction_bound_gain,
     friction_by_wrench_gain,
     friction_gain,
@@ -53,7 +55,7 @@ from .spring.compliance_frame import (
     spring_load,
     twist_map_into,
 )
-from .terms import critical_damping_into, damping_gain, damping_ratio_gain, gravity_gain
+from .terms import critical_damping_into, damping_gain, damping_ratio_gain, gravity_gain, sum_terms
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
 HEAVY = 100.0  # kg or kg·m²: where the tip feels heavier in a direction, the matrix turns quickly with the posture
@@ -80,7 +82,7 @@ class Impedance(CompiledLaw):
         passive: see PassiveSpring there.
         M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
         solved together with tau, so that nothing is differentiated.
-        u_f compensates friction: see FrictionCompensation in laws/friction_compensation.py, and controller.md.
+        u_f compensates friction: see laws/friction_compensation.py, and controller.md.
         An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia. (Where one or two of the
         three rotations are free, the exact gradient leaves them a part of at most |e| |K e| / 2, second order in e.)
     Closed loop:
@@ -198,7 +200,7 @@ class Impedance(CompiledLaw):
         memory = self._memory
         designs = gains is not self._gains  # the damping
         if designs:
-            self._adopt(gains, kin)
+            self.adopt(gains, kin)
         if designs or self._needs_mass:
             memory["mass"] = kin.mass
         if self._needs_coriolis:
@@ -241,8 +243,8 @@ class Impedance(CompiledLaw):
             stiffness, damping = stiffness + gains.posture_stiffness * null, damping + gains.posture_damping * null
         return stiffness, damping
 
-    def _adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """What depends on the gains alone, and isn't compiled."""
+    def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
         self._gains = gains
         self._memory["adopted"] = 0.0
         if gains.frame != self._frame:
@@ -323,11 +325,7 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
         _add_posture(cycles[k], gains, memory, n)
     if gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0):
         _add_friction(cycles[k], gains, memory, n)
-    for joint in range(n):
-        cycle.asked[joint] = 0.0
-        for term in range(len(law.active)):
-            if law.active[term] == 1.0:
-                cycle.asked[joint] += terms[term, joint]
+    sum_terms(terms, law.active, cycle.asked)
     return DONE
 
 
@@ -481,9 +479,7 @@ def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
     wanted = np.empty(n)
     for joint in range(n):
         posture = law.posture[joint] if math.isnan(cycle.target_q[0]) else cycle.target_q[joint]
-        away = posture - cycle.q[joint]
-        if law.cyclic[joint] == 1.0:
-            away -= 2.0 * math.pi * math.floor((away + math.pi) / (2.0 * math.pi))
+        away = short_way(posture - cycle.q[joint], law.cyclic[joint])
         wanted[joint] = gain.posture_stiffness[0] * away - gain.posture_damping[0] * cycle.v[joint]
     spring = change_at(law.spring, 0).springs[WANTED]
     to_frame = np.empty((6, 6))
@@ -506,14 +502,11 @@ def _add_friction(cycle_row: Array, gains: Array, memory: Array, n: int) -> None
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
     residual = np.zeros(n)
-    push = np.zeros(n)
-    if not math.isnan(cycle.wrench[0]) and gain.friction_by_wrench[0] > 0.0:
-        transposed_times(cycle.jacobian, cycle.wrench, push)
+    add_push(cycle_row, gain.friction_by_wrench[0], residual, n)
     for joint in range(n):
         for term in (STIFFNESS, FEEDFORWARD, POSTURE):
             if law.active[term] == 1.0:
                 residual[joint] += cycle.terms[term, joint]
-        residual[joint] += gain.friction_by_wrench[0] * push[joint]
     width = gain.friction_width[0]
     share = gain.friction[0]
     friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, cycle.terms[FRICTION])

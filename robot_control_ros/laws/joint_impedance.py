@@ -7,35 +7,36 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..core.compiled import compiled
+from ..core.cycle import cycle_at
+from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import JOINT, gain
-from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
+from ..core.record import Field, Record
+from ..core.rotations import short_way
+from ..core.types import Array, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
+from .compiled_law import CompiledLaw
 from .friction_compensation import (
-    FrictionCompensation,
+    add_push,
     friction_bound_gain,
     friction_by_wrench_gain,
     friction_gain,
+    friction_into,
     friction_width_gain,
 )
 from .law import register
-from .terms import (
-    damping_gain,
-    damping_ratio_gain,
-    gravity_gain,
-    gravity_torque,
-    joint_damping,
-    joint_stiffness_gain,
-    total,
-)
+from .terms import damping_gain, damping_ratio_gain, gravity_gain, joint_damping, joint_stiffness_gain, sum_terms
+
+STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, FRICTION = range(5)  # its terms
 
 
 @register("joint_impedance")
-class JointImpedance:
+class JointImpedance(CompiledLaw):
     """Spring and damper in each joint, about a motion that the model feeds forward (PD+).
 
     Law:
         tau = K e + D ė + s_ff [M(q) a_ref + C(q, q̇) v_ref] + s_g g(q) + u_f;  e = q_ref - q, ė = v_ref - q̇.
-        u_f compensates friction: see FrictionCompensation in laws/friction_compensation.py, and controller.md.
+        u_f compensates friction: see laws/friction_compensation.py, and controller.md.
         A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π.
         D = D_0 + 2 ζ √(K M_ii(q)): each joint has the damping ratio ζ while the others stand still.
         M and C are taken at the measured state and applied to the reference's motion, which is what the proof below
@@ -70,32 +71,122 @@ class JointImpedance:
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
     reference: ClassVar[type[Reference]] = JointSpaceReference
+    term_names = ("stiffness", "damping", "gravity", "feedforward", "friction")
+    memory = Record(
+        "JointImpedanceMemory",
+        (
+            Field("active", (5,), "", "1 for each term that the last command was summed from."),
+            Field("inertia", ("n",), "kg·m²", "Diagonal of M."),
+            Field("forwards", (2, "n"), "rad/s, rad/s²", "q̇ + v_ref and 2 a_ref."),
+            Field("backwards", (2, "n"), "rad/s, rad/s²", "q̇ - v_ref and -2 a_ref."),
+            Field("torque_forwards", ("n",), "N·m", "Torques of the motion `forwards`, without weight."),
+            Field("torque_backwards", ("n",), "N·m", "Torques of the motion `backwards`, without weight."),
+            Field("cyclic", ("n",), "", "1 for each joint that turns without end."),
+            Field("viscous", ("n",), "N·m·s/rad", "Viscous friction of the description."),
+            Field("dry", ("n",), "N·m", "Dry friction of the description."),
+        ),
+    )
 
     def __init__(self) -> None:
-        self.terms: dict[str, Array] = {}
-        self._friction = FrictionCompensation()
+        super().__init__()
+        nothing = np.zeros((2, 0))
+        self._inertia = nothing[0]  # views into the memory, as the others
+        self._forwards = (nothing[0], nothing[1])
+        self._backwards = (nothing[0], nothing[1])
+        self._torques = (nothing[0], nothing[1])
+
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Take over what the model says of the joints; nothing else is remembered."""
+        memory, model = self._memory, kin.model
+        self._inertia = memory["inertia"]
+        self._forwards = tuple(memory["forwards"])
+        self._backwards = tuple(memory["backwards"])
+        self._torques = memory["torque_forwards"], memory["torque_backwards"]
+        memory["active"] = 0.0
+        memory["cyclic"] = model.cyclic
+        memory["viscous"] = model.viscous_friction
+        memory["dry"] = model.dry_friction
+
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        row, model = gains_row(gains, self._n), kin.model
+        self._inertia[:] = kin.mass.diagonal()
+        if needs_motion_torques(cycles, k, row, self._row, self._n):
+            forwards, backwards = self._torques
+            forwards[:] = model.motion_torque(kin.q, *self._forwards)
+            backwards[:] = model.motion_torque(kin.q, *self._backwards)
+        compute(cycles, k, row, self._row, self._n)
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
         """See :class:`~.law.ControlLaw`."""
-        return np.diag(gains.stiffness), np.diag(joint_damping(gains, mass.diagonal()))
+        joints = zip(gains.stiffness, gains.damping_ratio, gains.damping, mass.diagonal(), strict=True)
+        return np.diag(gains.stiffness), np.diag([joint_damping(*joint) for joint in joints])
 
-    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Nothing is remembered."""
 
-    def compute(
-        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
-    ) -> Command:
-        q, v, a = reference.q, reference.v, reference.a
-        model = kin.model
-        self.terms = terms = {
-            "stiffness": gains.stiffness * model.wrap(q - state.q),
-            "damping": joint_damping(gains, kin.mass.diagonal()) * (v - state.v),
-            "gravity": gravity_torque(gains, kin),
-        }
-        if gains.feedforward > 0.0 and (v.any() or a.any()):
-            forwards = model.inverse_dynamics(state.q, state.v + v, 2.0 * a)
-            backwards = model.inverse_dynamics(state.q, state.v - v, -2.0 * a)
-            terms["feedforward"] = gains.feedforward * (forwards - backwards) / 4.0
-        self._friction.add(terms, gains, state, kin)
-        return Command(self.mode, total(terms))
+_memory_at = JointImpedance.memory.views
+_gains_at = gains_record(JointImpedance.Gains).views
+
+
+@compiled
+def needs_motion_torques(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> bool:
+    """Whether the reference's motion is fed forward; then write the two motions whose torques make up that of it."""
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    moves = False
+    for joint in range(n):
+        v = cycle.target_v[joint]
+        a = cycle.target_a[joint]
+        law.forwards[0, joint] = cycle.v[joint] + v
+        law.forwards[1, joint] = 2.0 * a
+        law.backwards[0, joint] = cycle.v[joint] - v
+        law.backwards[1, joint] = -2.0 * a
+        if v != 0.0 or a != 0.0:
+            moves = True
+    is_fed = moves and gain.feedforward[0] > 0.0
+    law.active[FEEDFORWARD] = 1.0 if is_fed else 0.0
+    return bool(is_fed)
+
+
+@compiled
+def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> None:
+    """Write the terms of a cycle and their sum, see the law; after :func:`needs_motion_torques`, and its torques."""
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    terms = cycle.terms
+    for joint in range(n):
+        stiffness = gain.stiffness[joint]
+        damping = joint_damping(stiffness, gain.damping_ratio[joint], gain.damping[joint], law.inertia[joint])
+        error = short_way(cycle.target_q[joint] - cycle.q[joint], law.cyclic[joint])
+        terms[STIFFNESS, joint] = stiffness * error
+        terms[DAMPING, joint] = damping * (cycle.target_v[joint] - cycle.v[joint])
+        terms[GRAVITY, joint] = gain.gravity[0] * cycle.gravity[joint]
+        difference = law.torque_forwards[joint] - law.torque_backwards[joint]
+        terms[FEEDFORWARD, joint] = gain.feedforward[0] * difference / 4.0
+    law.active[STIFFNESS] = 1.0
+    law.active[DAMPING] = 1.0
+    law.active[GRAVITY] = 1.0
+    law.active[FRICTION] = 0.0
+    if gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0):
+        _add_friction(cycles[k], gains, memory, n)
+    sum_terms(terms, law.active, cycle.asked)
+
+
+@compiled
+def _add_friction(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
+    """The term that compensates friction; see laws/friction_compensation.py."""
+    cycle = cycle_at(cycle_row, n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    residual = np.zeros(n)
+    add_push(cycle_row, gain.friction_by_wrench[0], residual, n)
+    for joint in range(n):
+        for term in (STIFFNESS, FEEDFORWARD):
+            if law.active[term] == 1.0:
+                residual[joint] += cycle.terms[term, joint]
+    width = gain.friction_width[0]
+    share = gain.friction[0]
+    friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, cycle.terms[FRICTION])
+    law.active[FRICTION] = 1.0

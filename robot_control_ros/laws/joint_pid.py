@@ -2,54 +2,63 @@
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from ..core.compiled import compiled
+from ..core.cycle import cycle_at
+from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import JOINT, choice, gain
-from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
-from ..robot.model import RobotDynamics, RobotModel
+from ..core.record import Field, Record
+from ..core.rotations import short_way
+from ..core.types import Array, CommandMode, JointSpaceReference, Reference, RobotState
+from ..robot.model import JointLimits, RobotDynamics
+from .compiled_law import CompiledLaw
 from .law import register
-from .terms import gravity_gain, gravity_torque, limited, total
+from .terms import gravity_gain, limit_sum, sum_terms
 
 SERVO_PERIOD = 0.005  # s: the physics step that the gains of `joint_pid` are made for
+BY_ERROR = 0.0  # number of the variants `legacy` and `textbook`: D on the change of the error
+PROPORTIONAL, DERIVATIVE, GRAVITY, INTEGRAL, LIMIT = range(5)  # terms; `joint_pid` has no gravity
+
+MEMORY = Record(
+    "PidMemory",
+    (
+        Field("active", (5,), "", "1 for each term that the last command was summed from."),
+        Field("integral", ("n",), "rad·s", "S."),
+        Field("last_error", ("n",), "rad", "Error of the last cycle; NaN where there was none, or it doesn't count."),
+        Field("limit", ("n",), "rad/s or N·m", "Largest command by the description."),
+        Field("cyclic", ("n",), "", "1 for each joint that turns without end."),
+    ),
+)
+memory_at = MEMORY.views
 
 
-class _Pid:
-    """What both laws remember: the integral of the error, and the last error."""
+class _Pid(CompiledLaw):
+    """What both laws share: they remember the integral of the error, and the last error."""
 
     reference: ClassVar[type[Reference]] = JointSpaceReference
+    term_names = ("proportional", "derivative", "gravity", "integral", "limit")
+    memory = MEMORY
 
-    def __init__(self) -> None:
-        self.terms: dict[str, Array] = {}
-        self._integral = np.zeros(0)
-        self._last_error: Array | None = None
+    @staticmethod
+    @abstractmethod
+    def _limit(limits: JointLimits) -> Array:
+        """The largest command by the description, (n,)."""
 
-    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Begin with no integral; the first command has no derivative of the error."""
-        self._integral = np.zeros(kin.model.n)
-        self._last_error = None
-
-    def _rate(self, error: Array, model: RobotModel, dt: float) -> Array:
-        """Change of the error since the last call, per second (n,)."""
-        last, self._last_error = self._last_error, error
-        return np.zeros_like(error) if last is None else model.wrap(error - last) / dt
-
-    def _integrate(
-        self, error: Array, weight: Array, others: Array, anti_windup: float, dt: float, limit: Array
-    ) -> Array:
-        """The integral's part (n,) of the command, once it has taken up this error; a `weight` of 0 empties it.
-
-        With `anti_windup` 1, an error that drives the command further beyond its limit isn't taken up.
-        """
-        step = dt * error
-        if anti_windup > 0.0:
-            wanted = others + weight * (self._integral + step)
-            step = step * (1.0 - anti_windup * ((np.abs(wanted) > limit) & (wanted * error > 0.0)))
-        self._integral = (self._integral + step) * (weight > 0.0)
-        return np.asarray(weight * self._integral)
+        memory, model = self._memory, kin.model
+        memory["active"] = 0.0
+        memory["integral"] = 0.0
+        memory["last_error"] = math.nan
+        memory["limit"] = self._limit(model.limits)
+        memory["cyclic"] = model.cyclic
 
 
 @register("joint_pid")
@@ -104,20 +113,14 @@ class JointPid(_Pid):
 
     mode: ClassVar[CommandMode] = CommandMode.VELOCITY
 
-    def compute(
-        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
-    ) -> Command:
-        model = kin.model
-        error = model.wrap(reference.q - state.q)
-        if gains.variant == "legacy":
-            rate, scale = self._rate(error, model, dt), 1.0 / dt
-        else:
-            self._last_error, rate, scale = None, -state.v, 1.0 / SERVO_PERIOD
-        limit = np.minimum(gains.velocity_limit, model.limits.velocity)
-        self.terms = terms = {"proportional": scale * gains.p * error, "derivative": scale * gains.d * rate}
-        others = total(terms)
-        terms["integral"] = self._integrate(error, scale * gains.i, others, gains.anti_windup, dt, limit)
-        return Command(CommandMode.VELOCITY, limited(terms, others + terms["integral"], limit))
+    @staticmethod
+    def _limit(limits: JointLimits) -> Array:
+        """The largest velocities by the description, (n,) [rad/s]."""
+        return limits.velocity
+
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        compute(cycles, k, gains_row(gains, self._n), self._row, self._n, dt)
 
 
 @register("joint_pid_effort")
@@ -163,20 +166,102 @@ class JointPidEffort(_Pid):
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
 
-    def compute(
-        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
-    ) -> Command:
-        model = kin.model
-        error = model.wrap(reference.q - state.q)
-        if gains.variant == "textbook":
-            rate, weight = self._rate(error, model, dt), gains.i
-        else:
-            self._last_error, rate, weight = None, -state.v, np.zeros_like(gains.i)
-        self.terms = terms = {
-            "proportional": gains.p * error,
-            "derivative": gains.d * rate,
-            "gravity": gravity_torque(gains, kin),
-        }
-        others, limit = total(terms), model.limits.effort
-        terms["integral"] = self._integrate(error, weight, others, gains.anti_windup, dt, limit)
-        return Command(CommandMode.EFFORT, limited(terms, others + terms["integral"], limit))
+    @staticmethod
+    def _limit(limits: JointLimits) -> Array:
+        """The largest torques by the description, (n,) [N·m]."""
+        return limits.effort
+
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        compute_effort(cycles, k, gains_row(gains, self._n), self._row, self._n, dt)
+
+
+_gains_at = gains_record(JointPid.Gains).views
+_effort_gains_at = gains_record(JointPidEffort.Gains).views
+
+
+@compiled
+def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: float) -> None:
+    """Write the terms of a cycle and their sum; see :class:`JointPid`."""
+    gain = _gains_at(gains, n)
+    law = memory_at(memory, n)
+    by_error = gain.variant[0] == BY_ERROR
+    scale = 1.0 / dt if by_error else 1.0 / SERVO_PERIOD
+    limit = np.minimum(gain.velocity_limit, law.limit)
+    law.active[GRAVITY] = 0.0
+    p = scale * gain.p
+    i = scale * gain.i
+    d = scale * gain.d
+    _add_up(cycles[k], memory, p, i, d, by_error, limit, gain.anti_windup[0], n, dt)
+
+
+@compiled
+def compute_effort(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: float) -> None:
+    """Write the terms of a cycle and their sum; see :class:`JointPidEffort`."""
+    cycle = cycle_at(cycles[k], n)
+    gain = _effort_gains_at(gains, n)
+    law = memory_at(memory, n)
+    by_error = gain.variant[0] == BY_ERROR
+    for joint in range(n):
+        cycle.terms[GRAVITY, joint] = gain.gravity[0] * cycle.gravity[joint]
+    law.active[GRAVITY] = 1.0
+    i = gain.i.copy() if by_error else np.zeros(n)
+    _add_up(cycles[k], memory, gain.p, i, gain.d, by_error, law.limit, gain.anti_windup[0], n, dt)
+
+
+@compiled
+def _add_up(
+    cycle_row: Array,
+    memory: Array,
+    p: Array,
+    i: Array,
+    d: Array,
+    by_error: bool,
+    limit: Array,
+    anti_windup: float,
+    n: int,
+    dt: float,
+) -> None:
+    """Add the terms of both laws to gravity's, and write the command.
+
+    Args:
+        cycle_row, memory, n, dt: as of :func:`compute`.
+        p, i, d: (n,) each; where i is 0 it empties the integral.
+        by_error: whether D acts on the change of the error; else on the velocity.
+        limit: (n,) largest command.
+        anti_windup: 0 … 1, as far as it is switched on.
+    """
+    cycle = cycle_at(cycle_row, n)
+    law = memory_at(memory, n)
+    terms = cycle.terms
+    for joint in range(n):
+        cyclic = law.cyclic[joint]
+        error = short_way(cycle.target_q[joint] - cycle.q[joint], cyclic)
+        rate = _rate(law.last_error[joint], error, cyclic, dt) if by_error else -cycle.v[joint]
+        law.last_error[joint] = error if by_error else math.nan
+        terms[PROPORTIONAL, joint] = p[joint] * error
+        terms[DERIVATIVE, joint] = d[joint] * rate
+        others = terms[PROPORTIONAL, joint] + terms[DERIVATIVE, joint]
+        if law.active[GRAVITY] == 1.0:
+            others += terms[GRAVITY, joint]
+        step = dt * error
+        wanted = others + i[joint] * (law.integral[joint] + step)
+        if abs(wanted) > limit[joint] and wanted * error > 0.0:  # it drives the command further beyond its limit
+            step *= 1.0 - anti_windup
+        law.integral[joint] = law.integral[joint] + step if i[joint] > 0.0 else 0.0
+        terms[INTEGRAL, joint] = i[joint] * law.integral[joint]
+    law.active[PROPORTIONAL] = 1.0
+    law.active[DERIVATIVE] = 1.0
+    law.active[INTEGRAL] = 1.0
+    law.active[LIMIT] = 0.0
+    sum_terms(terms, law.active, cycle.asked)
+    limit_sum(cycle.asked, limit, terms[LIMIT])
+    law.active[LIMIT] = 1.0
+
+
+@compiled
+def _rate(last: float, error: float, cyclic: float, dt: float) -> float:
+    """Change of a joint's error since the last cycle, per second; 0 where there was none."""
+    if math.isnan(last):
+        return 0.0
+    return short_way(error - last, cyclic) / dt

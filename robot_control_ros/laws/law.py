@@ -29,6 +29,8 @@ class ControlLaw(Protocol):
       given. Without it the reference is one of the tip, a :class:`~robot_control_ros.core.types.Reference`.
     - ``needs_wrench = True``: it gets a :class:`~robot_control_ros.core.types.SensedState`, with the wrench in
       ``state.wrench_on_tip``, and is not run without a fresh one.
+    - ``reads_path = True``: it calls ``reference.path`` for other times than now. Records don't keep that, so they
+      can't replay it.
     - a method ``warning(period)`` of its Gains: what these can't do where it runs at a period [s], and the bound. Such
       gains are taken all the same.
     - ``softening``, a class variable of its Gains: how they change when the loop must become slower, see

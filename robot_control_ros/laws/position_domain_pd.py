@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..core.compiled import compiled
+from ..core.cycle import CYCLE, Cycles, cycle_at
+from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import JOINT, choice, gain
+from ..core.record import Field, Record
+from ..core.remembered_path import RememberedPath, recall
+from ..core.rotations import short_way
 from ..core.types import Array, Command, CommandMode, JointPathFunction, JointSpaceReference, Reference, RobotState
-from ..robot.model import RobotDynamics, RobotModel, friction_torque
+from ..robot.model import SMOOTHING, RobotDynamics, RobotModel
+from .compiled_law import CompiledLaw
 from .law import register
-from .terms import damping_gain, damping_ratio_gain, gravity_torque, joint_damping, joint_stiffness_gain, limited, total
+from .terms import damping_gain, damping_ratio_gain, joint_damping, joint_stiffness_gain, limit_sum, sum_terms
 
 RAMP = 0.05  # s, with which the slaves go over to a new master
 LAG_FILTER = 4.0  # time constant of the measured lags, as a multiple of the slowest joint's M_ii / D
@@ -24,50 +32,51 @@ SLOWEST = 1e-3  # rad/s, of the master's reference, below which no Newton step i
 SLOW = 0.05  # rad/s, well below which a joint has no lag that could be measured
 
 
+MATCHED, POSITION, TIME = range(3)  # the domains
+TIME_PLACE = CYCLE.place("time", 0)  # in the row of a cycle
+NO_DOMAIN = -1.0  # of a law that begins
+EFFORT = 0  # number of the output
+FEEDFORWARD, GRAVITY, STIFFNESS, DAMPING, LIMIT = range(5)  # terms
+
+MASTER = Record(
+    "Master",
+    (
+        Field("index", (), "", "Number of the joint that leads; 0 until the reference moves."),
+        Field("chosen", (), "", "1 once the reference has moved."),
+        Field("rested", (), "", "1 where the reference has rested in the last cycle.", first=1.0),
+        Field("changed", (), "", "1 where it is another one than in the last cycle."),
+        Field("age", (), "s", "Time since it has changed; infinite where it never did.", first=math.inf),
+        Field("looked_up", (), "s", "Time s of the last look-up; NaN where there was none.", first=math.nan),
+    ),
+)
+master_at = MASTER.views
+
+
 class MasterAxis:
     """The joint that leads, chosen by the largest commanded displacement per cycle, and the look-up of its position.
 
     The choice has hysteresis while the reference moves. Once it has rested, the fastest joint becomes the master.
 
-    Attributes:
-        index: of the master; 0 until the reference moves, which makes the fastest joint the first master.
-        age: since the last change of the master [s]; infinite where there was none.
+    Args:
+        row: its memory, see :data:`MASTER`; a new one by default.
     """
 
-    def __init__(self) -> None:
-        self.reset()
+    def __init__(self, row: Array | None = None) -> None:
+        self._row = MASTER.single(0)[0] if row is None else row
+        self._named = MASTER.by_name(self._row, 0)
 
-    def reset(self) -> None:
-        """No master was chosen, and nothing was looked up."""
-        self.index, self.age = 0, np.inf
-        self._chosen, self._rested = False, True
-        self._s: float | None = None
+    @property
+    def index(self) -> int:
+        """Of the master; 0 until the reference moves, which makes the fastest joint the first master."""
+        return int(self._named["index"])
 
     def choose(self, v_ref: Array, rest_speed: float, dt: float) -> bool:
         """Choose the master for this cycle, dt [s] after the last one; True where it is another one.
 
         v_ref (n,) are the reference's velocities [rad/s]; it rests where none is above rest_speed [rad/s].
         """
-        speeds = np.abs(v_ref)
-        fastest = int(speeds.argmax())
-        self.age += dt
-        if speeds[fastest] < rest_speed:
-            self._rested = True
-            return False
-        if not self._chosen:
-            self.index, self._chosen, self._rested = fastest, True, False
-            return False
-        margin = 1.0 if self._rested else HYSTERESIS
-        self._rested = False
-        if speeds[fastest] <= margin * speeds[self.index]:
-            return False
-        self.index, self.age = fastest, 0.0
-        self.forget()
-        return True
-
-    def forget(self) -> None:
-        """The next look-up begins at the present time."""
-        self._s = None
+        choose_master(self._row, v_ref, rest_speed, dt)
+        return bool(self._named["changed"])
 
     def look_up(
         self, path: JointPathFunction, q_master: float, model: RobotModel, t: float, dt: float
@@ -76,19 +85,67 @@ class MasterAxis:
 
         One Newton step for q_md(s) = q_m [rad] from the last s + dt, so two evaluations of the path; now is t [s].
         """
-        master = self.index
-        s = t if self._s is None else self._s + dt
+        s = first_guess(self._row, t, dt)
         q, v, _ = path(s)
-        if abs(v[master]) > SLOWEST:
-            ahead = model.wrap(q_master - q)[master] / v[master]
-            s += min(max(ahead, -MAX_STEP), MAX_STEP)
-        self._s = s = min(max(s, t - BACK), t + AHEAD)
+        master = self.index
+        s = better_guess(self._row, q[master], v[master], q_master, float(model.cyclic[master]), s, t)
         q, v, _ = path(s)
         return q, v
 
 
+@compiled
+def choose_master(row: Array, v_ref: Array, rest_speed: float, dt: float) -> None:
+    """See :meth:`MasterAxis.choose`."""
+    master = master_at(row, 0)
+    fastest = 0
+    for joint in range(len(v_ref)):
+        if abs(v_ref[joint]) > abs(v_ref[fastest]):
+            fastest = joint
+    speed = abs(v_ref[fastest])
+    master.age[0] += dt
+    master.changed[0] = 0.0
+    if speed < rest_speed:
+        master.rested[0] = 1.0
+        return
+    margin = 1.0 if master.rested[0] == 1.0 else HYSTERESIS
+    master.rested[0] = 0.0
+    if master.chosen[0] == 0.0:
+        master.chosen[0] = 1.0
+        master.index[0] = fastest
+    elif speed > margin * abs(v_ref[int(master.index[0])]):
+        master.index[0] = fastest
+        master.age[0] = 0.0
+        master.changed[0] = 1.0
+        master.looked_up[0] = math.nan
+
+
+@compiled
+def first_guess(row: Array, t: float, dt: float) -> float:
+    """The time s [s] at which a look-up begins: dt after the last one, or the present time t."""
+    before = master_at(row, 0).looked_up[0]
+    return t if math.isnan(before) else before + dt
+
+
+@compiled
+def better_guess(row: Array, q_ref: float, v_ref: float, q: float, cyclic: float, s: float, t: float) -> float:
+    """The time s [s] of the look-up: one Newton step from a guess s, within bounds about the present time t.
+
+    Args:
+        row: memory of the master.
+        q_ref, v_ref: of the master's reference at the guess [rad, rad/s].
+        q: where the master is [rad].
+        cyclic: 1 where it turns without end.
+        s, t: see above.
+    """
+    if abs(v_ref) > SLOWEST:
+        s += min(max(short_way(q - q_ref, cyclic) / v_ref, -MAX_STEP), MAX_STEP)
+    s = min(max(s, t - BACK), t + AHEAD)
+    master_at(row, 0).looked_up[0] = s
+    return s
+
+
 @register("position_domain_pd")
-class PositionDomainPD:
+class PositionDomainPD(CompiledLaw):
     """PD in each joint, but the slaves' references are looked up by where the master axis is, not by the time.
 
     Law:
@@ -180,96 +237,253 @@ class PositionDomainPD:
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
     reference: ClassVar[type[Reference]] = JointSpaceReference
+    reads_path: ClassVar[bool] = True
+    term_names = ("feedforward", "gravity", "stiffness", "damping", "limit")
+    memory = Record(
+        "PositionDomainPDMemory",
+        (
+            Field("master", (MASTER.width(0),), "", "See MASTER."),
+            Field("active", (5,), "", "1 for each term that the last command was summed from."),
+            Field("lag", ("n",), "s", "Of each joint behind its own reference, low-passed."),
+            Field("shift", (2, "n"), "rad, rad/s", "Of the reference's position and velocity, as last used."),
+            Field("fading", (2, "n"), "rad, rad/s", "What is left in it of the shift before the last change."),
+            Field("domain", (), "", "Number of the domain in the last cycle; -1 where there was none."),
+            Field("looked_up", (3, "n"), "rad, rad/s, rad/s²", "The path at the time s."),
+            Field("ahead", (3, "n"), "rad, rad/s, rad/s²", "The motion that is fed forward."),
+            Field("motion_torque", ("n",), "N·m", "Its inertial and Coriolis torques."),
+            Field("inertia", ("n",), "kg·m²", "Diagonal of M."),
+            Field("damping", ("n",), "N·m·s/rad", "D."),
+            Field("path_velocity", ("n",), "rad/s", "See ControlLaw; where positions are commanded."),
+            Field("velocity", ("n",), "rad/s", "That goes with commanded positions."),
+            Field("offset", ("n",), "N·m", "Torque offset of these."),
+            Field("effort_limit", ("n",), "N·m", "Of the description."),
+            Field("cyclic", ("n",), "", "1 for each joint that turns without end."),
+            Field("viscous", ("n",), "N·m·s/rad", "Viscous friction of the description."),
+            Field("dry", ("n",), "N·m", "Dry friction of the description."),
+        ),
+    )
 
     def __init__(self) -> None:
-        self.terms: dict[str, Array] = {}
+        super().__init__()
+        self._path: JointPathFunction | None = None  # of the cycle's reference
+        self._no_path = RememberedPath(0)
         self.master = MasterAxis()
-        self._forget(0)
+        self._targets = slice(0)  # of the row of a cycle: q, v and a of the reference
+        self._ahead = np.zeros((3, 0))  # a view into the memory, as the others
+        self._looked_up = np.zeros((3, 0))
+        self._motion_torque = np.zeros(0)
+        self._inertia = np.zeros(0)
 
-    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """No lag, no shift of the references; the first joint is the master."""
-        self.master.reset()
-        self._forget(kin.model.n)
+        memory, model = self._memory, kin.model
+        self._row[:] = 0.0
+        memory["domain"] = NO_DOMAIN
+        memory["master"] = MASTER.single(0)[0]
+        memory["effort_limit"] = model.limits.effort
+        memory["cyclic"] = model.cyclic
+        memory["viscous"] = model.viscous_friction
+        memory["dry"] = model.dry_friction
+        self.master = MasterAxis(memory["master"])
+        self._ahead = memory["ahead"]
+        self._looked_up = memory["looked_up"]
+        self._motion_torque = memory["motion_torque"]
+        self._inertia = memory["inertia"]
+        first = CYCLE.place("target_q", self._n)
+        self._targets = slice(first, first + 3 * self._n)
 
-    def _forget(self, n: int) -> None:
-        self.path_velocity: Array | None = None  # see ControlLaw
-        self._domain = ""
-        self._lag = np.zeros(n)
-        self._shift = np.zeros((2, n))  # of the reference's position and velocity, as last used
-        self._fading = np.zeros((2, n))
+    @property
+    def path_velocity(self) -> Array | None:
+        """See :class:`~.law.ControlLaw`; None where torques are commanded.
 
-    def compute(
-        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
+        The slaves' positions repeat each step of the measured master. The law itself can only shake its reference.
+        """
+        if self._gains is None or self._gains.output == "effort":
+            return None
+        return np.array(self._memory["path_velocity"])
+
+    def command(
+        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
     ) -> Command:
-        q_ref, v_ref, a_ref = reference.q, reference.v, reference.a
-        model, inertia = kin.model, kin.mass.diagonal()
-        damping = joint_damping(gains, inertia)
-        lag_filter = LAG_FILTER * float((inertia / np.maximum(damping, 1e-6)).max())
-        error = model.wrap(q_ref + self._shift[0] - state.q)
-        lag = error * v_ref / (v_ref * v_ref + SLOW**2)  # [s], of each joint behind its own reference
-        self._lag += dt / (lag_filter + dt) * (lag - self._lag)
-        q_shift, v_shift = self._compensation(state, reference, model, gains, dt)
-        q, v = q_ref + q_shift, v_ref + v_shift
-        ahead = (q_ref, v_ref, a_ref)
-        if gains.feedforward_lead > 0.0 and reference.path is not None:
-            ahead = reference.path(state.time + gains.feedforward_lead)
-        self.terms = terms = {
-            "feedforward": gains.feedforward * _motion_torque(model, *ahead),
-            "gravity": gravity_torque(gains, kin),
-        }
-        limit = np.minimum(gains.torque_limit, model.limits.effort)
-        # The slaves' positions repeat each step of the measured master; the law itself can only shake its reference.
-        self.path_velocity = v_ref if gains.output == "position" else None
-        if gains.output == "position":
-            return Command(CommandMode.POSITION, q, feedforward=limited(terms, total(terms), limit), velocity=v)
-        terms["stiffness"] = gains.stiffness * model.wrap(q - state.q)
-        terms["damping"] = damping * (v - state.v)
-        return Command(CommandMode.EFFORT, limited(terms, total(terms), limit))
+        """See :class:`~.compiled_law.CompiledLaw`. Commanded positions have velocities and torque offsets."""
+        self._path = path
+        command = super().command(cycles, k, kin, path, gains, dt)
+        if gains.output == "effort":
+            return command
+        memory = self._memory
+        offset, velocity = memory["offset"].copy(), memory["velocity"].copy()
+        return Command(CommandMode.POSITION, command.values, feedforward=offset, velocity=velocity)
 
-    def _compensation(
-        self, state: RobotState, reference: JointSpaceReference, model: RobotModel, gains: Gains, dt: float
-    ) -> Array:
-        """What the slaves' reference positions and velocities are shifted by from those of the present time, (2, n)."""
-        q_ref, v_ref, path = reference.q, reference.v, reference.path
-        changed = self.master.choose(v_ref, gains.rest_speed, dt)
-        m = self.master.index
-        shift = np.zeros_like(self._shift)
-        weight = 0.0
-        if path is not None and gains.domain != "time" and abs(v_ref[m]) > gains.rest_speed:
-            q_s, v_s = self.master.look_up(path, state.q[m], model, state.time, dt)
-            # negative where s is beyond a point at which the master turns back
-            speed = min(abs(v_ref[m]), math.copysign(v_s[m], v_s[m] * v_ref[m]))
-            weight = min((speed - gains.rest_speed) / max(gains.full_speed - gains.rest_speed, 1e-3), 1.0)
-        if weight > 0.0:
-            fraction = weight * self._follow(gains.domain)
-            shift[0] = fraction * model.wrap(q_s - q_ref)
-            shift[1] = fraction * (v_s * (state.v[m] / v_s[m]) - v_ref)
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        self.adopt(gains, kin)
+        row, path, ahead = gains_row(gains, self._n), self._path, self._ahead
+        self._inertia[:] = kin.mass.diagonal()
+        if gains.feedforward_lead > 0.0 and path is not None:
+            ahead[:] = path(cycles.item(k, TIME_PLACE) + gains.feedforward_lead)
         else:
-            self.master.forget()
-        if (changed and gains.domain == "matched") or gains.domain != self._domain != "":
-            self._fading = self._shift - shift
-        self._domain = gains.domain
-        shift += self._fading
-        self._fading *= math.exp(-dt / RAMP)
-        self._shift = shift
-        return shift
+            ahead[:] = cycles[k, self._targets].reshape(3, self._n)
+        if gains.feedforward > 0.0:
+            self._motion_torque[:] = kin.model.motion_torque(ahead[0], ahead[1], ahead[2])
+        if path is None or isinstance(path, RememberedPath):
+            remembered = self._no_path if path is None else path
+            compute(cycles, k, row, self._row, remembered.points, remembered.ends, self._n, dt)
+            return
+        looks_up = begin(cycles, k, row, self._row, True, self._n, dt)
+        if looks_up:
+            q_master = kin.q.item(self.master.index)
+            self._looked_up[:2] = self.master.look_up(path, q_master, kin.model, cycles.item(k, TIME_PLACE), dt)
+        finish(cycles, k, row, self._row, looks_up, self._n, dt)
 
-    def _follow(self, domain: str) -> Array:
-        """How far the joints follow the master while it moves, 0 … 1 each, (n,); 0 for itself."""
-        m, lag = self.master.index, self._lag
-        if domain == "matched":
-            later = 1.0 - lag * (lag[m] / (lag[m] ** 2 + SMALL_LAG**2))
-            fraction = np.minimum(np.maximum(later, 0.0), 1.0)
-        else:
-            fraction = np.full_like(lag, min(self.master.age / RAMP, 1.0))
-        fraction[m] = 0.0
-        return np.asarray(fraction)
+    def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        self._gains = gains
 
 
-def _motion_torque(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
-    """Torques (n,) of a motion, friction included, without gravity."""
-    rest = np.zeros_like(v)
-    if not (v.any() or a.any()):
-        return rest
-    motion = model.inverse_dynamics(q, v, a) - model.inverse_dynamics(q, rest, rest)
-    return np.asarray(motion + friction_torque(v, model.viscous_friction, model.dry_friction))
+_memory_at = PositionDomainPD.memory.views
+_gains_at = gains_record(PositionDomainPD.Gains).views
+
+
+@compiled
+def compute(
+    cycles: Array, k: int, gains: Array, memory: Array, points: Array, ends: NDArray[np.int64], n: int, dt: float
+) -> None:
+    """Write the terms of a cycle and its command; see the law.
+
+    Its memory has the motion that is fed forward, with its torques, and the inertia.
+
+    Args:
+        cycles, k, gains, memory, n, dt: see :class:`CompiledLaw`.
+        points, ends: of the remembered path of the reference; empty where there is no path.
+    """
+    looks_up = begin(cycles, k, gains, memory, ends[1] > 0, n, dt)
+    if looks_up:
+        _look_up(cycles[k], memory, points, ends, n, dt)
+    finish(cycles, k, gains, memory, looks_up, n, dt)
+
+
+@compiled
+def begin(cycles: Array, k: int, gains: Array, memory: Array, has_path: bool, n: int, dt: float) -> bool:
+    """Damping, lags and the master of a cycle; whether the path, if there is one, must be looked up for the slaves."""
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    slowest = 0.0
+    for joint in range(n):
+        ratio = gain.damping_ratio[joint]
+        law.damping[joint] = joint_damping(gain.stiffness[joint], ratio, gain.damping[joint], law.inertia[joint])
+        slowest = max(slowest, law.inertia[joint] / max(law.damping[joint], 1e-6))
+    share = dt / (LAG_FILTER * slowest + dt)
+    for joint in range(n):
+        error = short_way(cycle.target_q[joint] + law.shift[0, joint] - cycle.q[joint], law.cyclic[joint])
+        v_ref = cycle.target_v[joint]
+        lag = error * v_ref / (v_ref * v_ref + SLOW**2)
+        law.lag[joint] += share * (lag - law.lag[joint])
+    choose_master(law.master, cycle.target_v, gain.rest_speed[0], dt)
+    master_speed = abs(cycle.target_v[int(master_at(law.master, 0).index[0])])
+    return has_path and gain.domain[0] != TIME and master_speed > gain.rest_speed[0]
+
+
+@compiled
+def _look_up(cycle_row: Array, memory: Array, points: Array, ends: NDArray[np.int64], n: int, dt: float) -> None:
+    """The remembered path at the time s; see :meth:`MasterAxis.look_up`."""
+    cycle = cycle_at(cycle_row, n)
+    law = _memory_at(memory, n)
+    master = int(master_at(law.master, 0).index[0])
+    t = cycle.time[0]
+    s = first_guess(law.master, t, dt)
+    recall(points, ends, s, law.looked_up)
+    q_ref = law.looked_up[0, master]
+    v_ref = law.looked_up[1, master]
+    s = better_guess(law.master, q_ref, v_ref, cycle.q[master], law.cyclic[master], s, t)
+    recall(points, ends, s, law.looked_up)
+
+
+@compiled
+def finish(cycles: Array, k: int, gains: Array, memory: Array, looked_up: bool, n: int, dt: float) -> None:
+    """The command of a cycle after :func:`begin`, and after the path was looked up where that was wanted."""
+    _shift_references(cycles[k], gains, memory, looked_up, n, dt)
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    terms = cycle.terms
+    position = np.empty(n)
+    for joint in range(n):
+        position[joint] = cycle.target_q[joint] + law.shift[0, joint]
+        law.velocity[joint] = cycle.target_v[joint] + law.shift[1, joint]
+        law.path_velocity[joint] = cycle.target_v[joint]
+        ahead = law.ahead[1, joint]
+        friction = law.viscous[joint] * ahead + law.dry[joint] * math.tanh(ahead / SMOOTHING)
+        error = short_way(position[joint] - cycle.q[joint], law.cyclic[joint])
+        terms[FEEDFORWARD, joint] = gain.feedforward[0] * (law.motion_torque[joint] + friction)
+        terms[GRAVITY, joint] = gain.gravity[0] * cycle.gravity[joint]
+        terms[STIFFNESS, joint] = gain.stiffness[joint] * error
+        terms[DAMPING, joint] = law.damping[joint] * (law.velocity[joint] - cycle.v[joint])
+    limit = np.minimum(gain.torque_limit, law.effort_limit)
+    torque = np.empty(n)
+    law.active[:] = 1.0
+    law.active[LIMIT] = 0.0
+    if gain.output[0] != EFFORT:
+        law.active[STIFFNESS] = 0.0
+        law.active[DAMPING] = 0.0
+    sum_terms(terms, law.active, torque)
+    limit_sum(torque, limit, terms[LIMIT])
+    law.active[LIMIT] = 1.0
+    if gain.output[0] == EFFORT:
+        cycle.asked[:] = torque
+    else:
+        cycle.asked[:] = position
+        law.offset[:] = torque
+
+
+@compiled
+def _shift_references(cycle_row: Array, gains: Array, memory: Array, looked_up: bool, n: int, dt: float) -> None:
+    """What the slaves' reference positions and velocities are shifted by from those of the present time."""
+    cycle = cycle_at(cycle_row, n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    master = master_at(law.master, 0)
+    m = int(master.index[0])
+    domain = gain.domain[0]
+    v_m = law.looked_up[1, m]
+    weight = 0.0
+    if looked_up:  # the speed is negative where s is beyond a point at which the master turns back
+        speed = min(abs(cycle.target_v[m]), math.copysign(v_m, v_m * cycle.target_v[m]))
+        weight = min((speed - gain.rest_speed[0]) / max(gain.full_speed[0] - gain.rest_speed[0], 1e-3), 1.0)
+    if weight <= 0.0:
+        master.looked_up[0] = math.nan
+    switched = domain != law.domain[0] and law.domain[0] != NO_DOMAIN
+    fades_anew = switched or (domain == MATCHED and master.changed[0] == 1.0)
+    left = math.exp(-dt / RAMP)
+    law.domain[0] = domain
+    for joint in range(n):
+        q_shift = 0.0
+        v_shift = 0.0
+        if weight > 0.0 and joint != m:
+            share = weight * _share(law.lag[joint], law.lag[m], master.age[0], domain)
+            away = short_way(law.looked_up[0, joint] - cycle.target_q[joint], law.cyclic[joint])
+            slope = law.looked_up[1, joint] / v_m
+            q_shift = share * away
+            v_shift = share * (slope * cycle.v[m] - cycle.target_v[joint])
+        if fades_anew:
+            law.fading[0, joint] = law.shift[0, joint] - q_shift
+            law.fading[1, joint] = law.shift[1, joint] - v_shift
+        law.shift[0, joint] = q_shift + law.fading[0, joint]
+        law.shift[1, joint] = v_shift + law.fading[1, joint]
+        law.fading[0, joint] *= left
+        law.fading[1, joint] *= left
+
+
+@compiled
+def _share(lag: float, lag_of_master: float, age: float, domain: float) -> float:
+    """How far a slave follows the master while it moves, 0 … 1.
+
+    Args:
+        lag, lag_of_master: of both behind their own references [s].
+        age: since the last change of the master [s].
+        domain: its number.
+    """
+    if domain == MATCHED:
+        later = 1.0 - lag * (lag_of_master / (lag_of_master**2 + SMALL_LAG**2))
+        return min(max(later, 0.0), 1.0)
+    return min(age / RAMP, 1.0)

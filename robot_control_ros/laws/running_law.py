@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cycle import Cycles
 from ..core.errors import refused
 from ..core.gains import GainSpec, ParameterSet, gain_specs
-from ..core.types import Array, CommandMode, JointSpaceReference, Reference
+from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.description import parse_description
+from ..robot.model import RobotDynamics
 from . import command_mode, law_class, law_names
+from .compiled_law import CompiledLaw
 from .law import ControlLaw
 from .softening import cannot_be_softened
 
@@ -73,6 +76,40 @@ class RunningLaw:
     def mode(self) -> CommandMode:
         """What it commands with its present gains."""
         return command_mode(self.law, self.gains.current)
+
+    def command(
+        self,
+        cycles: Cycles,
+        state: RobotState,
+        kin: RobotDynamics,
+        reference: Reference,
+        gains: Any,
+        dt: float,
+    ) -> Command:
+        """The law's command for a cycle.
+
+        Args:
+            cycles: the first of them is this cycle's record, complete up to the reference.
+            state, kin, reference, gains, dt: see :class:`~.law.ControlLaw`.
+        """
+        if (law := self._compiled) is not None:
+            return law.command(cycles, 0, kin, reference.path, gains, dt)
+        return self.law.compute(state, kin, reference, gains, dt)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the law computes over records, and writes there what it asks for."""
+        return self._compiled is not None
+
+    def memory(self) -> Array | None:
+        """A copy of what the law remembers beyond a cycle; None of a law in plain Python."""
+        return None if (law := self._compiled) is None else law.save()
+
+    @property
+    def _compiled(self) -> CompiledLaw | None:
+        """The law that computes over records; None of one in plain Python, and of one with a `compute` of its own."""
+        law: Any = self.law
+        return law if getattr(type(law), "compute", None) is CompiledLaw.compute else None
 
     @property
     def spring_load(self) -> float:

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from ..core.compiled import compiled
+from ..core.cycle import cycle_at
+from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import JOINT, MATRIX, choice, gain
-from ..core.spatial import rotation_error_euler_xyz, rotation_log
-from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..core.record import Field, Record
+from ..core.rotations import euler_xyz_into, offset_into, rotation_log_into
+from ..core.small_matrices import times, transposed_times
+from ..core.types import Array, CommandMode, RobotState
 from ..robot.model import RobotDynamics
+from .compiled_law import CompiledLaw
 from .law import register
-from .spring.bounded_spring import BoundedSpring, bounded, governor_gain, max_force_gain, max_torque_gain
-from .terms import gravity_gain, gravity_torque, total
+from .spring.bounded_spring import (
+    WIDTH,
+    adopt_spring,
+    governor_gain,
+    gradient_into,
+    max_force_gain,
+    max_torque_gain,
+    spring_at,
+)
+from .terms import gravity_gain, sum_terms
 
-ROTATION_ERRORS = {"so3_log": rotation_log, "euler_xyz": rotation_error_euler_xyz}
+ROTATION_ERRORS = ("so3_log", "euler_xyz")
+SO3_LOG = 0.0  # the first of them
+STIFFNESS, DAMPING, JOINT_DAMPING, GRAVITY = range(4)  # its terms
 
 
 @register("task_space_pd")
-class TaskSpacePD:
+class TaskSpacePD(CompiledLaw):
     """PD control of the tip's pose by the transposed Jacobian, for any number of joints.
 
     Law:
@@ -75,23 +92,45 @@ class TaskSpacePD:
         )
         rotation_error: str = choice(
             "so3_log",
-            tuple(ROTATION_ERRORS),
+            ROTATION_ERRORS,
             doc="Error of the orientation: the rotation vector, or x-y-z angles as the source has them.",
         )
         gravity: float = gravity_gain()
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
+    term_names = ("stiffness", "damping", "joint_damping", "gravity")
+    memory = Record(
+        "TaskSpacePDMemory",
+        (
+            Field("spring", (WIDTH,), "", "The spring Kp; see laws/spring/bounded_spring.py."),
+            Field("load", (), "", "How near the spring is to its bound; 0 without a bound."),
+            Field("active", (4,), "", "1 for each term that the last command was summed from."),
+            Field("adopted", (), "", "1 where the spring belongs to the gains, 0 where they are others."),
+        ),
+    )
 
-    def __init__(self) -> None:
-        self.terms: dict[str, Array] = {}
-        self._adopted: object = None
-        self._bounded: BoundedSpring | None = None
-        self._rotation_error = rotation_log
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Begin with a spring that isn't strained; nothing else is remembered."""
+        self._memory["active"] = 0.0
+        self._memory["spring"] = 0.0
+        self._memory["adopted"] = 0.0
+        self._memory["load"] = 0.0
+
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        if gains is not self._gains:
+            self.adopt(gains, kin)
+        compute(cycles, k, gains_row(gains, self._n), self._row, self._n)
+
+    def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        self._gains = gains
+        self._memory["adopted"] = 0.0
 
     @property
     def spring_load(self) -> float:
         """See :class:`~.law.ControlLaw`."""
-        return 0.0 if self._bounded is None else self._bounded.load
+        return 0.0 if self._memory is None else float(self._memory["load"])
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -99,24 +138,43 @@ class TaskSpacePD:
         stiffness, damping = (jacobian.T.dot(each).dot(jacobian) for each in (gains.stiffness, gains.damping))
         return stiffness, damping + np.diag(gains.joint_damping)
 
-    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Nothing is remembered."""
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
-        if gains is not self._adopted:
-            self._adopted, self._rotation_error = gains, ROTATION_ERRORS[gains.rotation_error]
-            self._bounded = bounded(gains.stiffness, gains)
-        jacobian_t = kin.jacobian.T
-        twist_error = -kin.twist if reference.twist is None else reference.twist - kin.twist
-        error = np.zeros(6)
-        if reference.pose is not None:
-            error[:3] = reference.pose[:3, 3] - kin.pose[:3, 3]
-            error[3:] = self._rotation_error(reference.pose[:3, :3].dot(kin.pose[:3, :3].T))
-        spring = gains.stiffness.dot(error) if self._bounded is None else self._bounded.gradient(error)
-        self.terms = terms = {
-            "stiffness": jacobian_t.dot(spring),
-            "damping": jacobian_t.dot(gains.damping.dot(twist_error)),
-            "joint_damping": -gains.joint_damping * state.v,
-            "gravity": gravity_torque(gains, kin),
-        }
-        return Command(self.mode, total(terms))
+_memory_at = TaskSpacePD.memory.views
+_gains_at = gains_record(TaskSpacePD.Gains).views
+
+
+@compiled
+def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> None:
+    """Write the terms of a cycle and their sum; see the law."""
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    terms = cycle.terms
+    if law.adopted[0] == 0.0:
+        adopt_spring(law.spring, gain.stiffness, gain.max_force[0], gain.max_torque[0])
+        law.adopted[0] = 1.0
+    error = np.zeros(6)
+    if not math.isnan(cycle.target_pose[0, 0]):
+        turn = np.empty((3, 3))
+        offset_into(cycle.target_pose, cycle.pose, error, turn)
+        if gain.rotation_error[0] == SO3_LOG:
+            rotation_log_into(turn, error[3:])
+        else:
+            euler_xyz_into(turn, error[3:])
+    pull = np.empty(6)
+    gradient_into(law.spring, error, pull)
+    law.load[0] = spring_at(law.spring, 0).load[0]
+    transposed_times(cycle.jacobian, pull, terms[STIFFNESS])
+    twist_error = np.empty(6)
+    times(cycle.jacobian, cycle.v, twist_error)
+    for i in range(6):
+        wanted = 0.0 if math.isnan(cycle.target_twist[i]) else cycle.target_twist[i]
+        twist_error[i] = wanted - twist_error[i]
+    damper = np.empty(6)
+    times(gain.damping, twist_error, damper)
+    transposed_times(cycle.jacobian, damper, terms[DAMPING])
+    for joint in range(n):
+        terms[JOINT_DAMPING, joint] = -gain.joint_damping[joint] * cycle.v[joint]
+        terms[GRAVITY, joint] = gain.gravity[0] * cycle.gravity[joint]
+    law.active[:] = 1.0
+    sum_terms(terms, law.active, cycle.asked)

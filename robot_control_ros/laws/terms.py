@@ -14,7 +14,6 @@ from ..core.errors import ConfigError
 from ..core.gains import JOINT, MATRIX, TASK, gain
 from ..core.small_matrices import cholesky_into, congruence_into, solve_transposed
 from ..core.types import Array, as_row
-from ..robot.model import RobotDynamics
 
 
 def joint_stiffness_gain(default: float) -> Any:
@@ -42,14 +41,10 @@ def gravity_gain() -> Any:
     return gain(True, doc="Compensate gravity; off where the robot does it itself.")
 
 
-def gravity_torque(gains: Any, kin: RobotDynamics) -> Array:
-    """The gravity torque (n,) as far as the gain `gravity` switches it on."""
-    return kin.gravity if gains.gravity == 1.0 else np.asarray(gains.gravity * kin.gravity)
-
-
-def joint_damping(gains: Any, inertia: Array) -> Array:
-    """D_0 + 2 ζ √(K M_ii) (n,) [N·m·s/rad] of gains with `stiffness`, `damping_ratio` and `damping` of each joint."""
-    return np.asarray(gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * inertia))
+@compiled
+def joint_damping(stiffness: float, ratio: float, damping: float, inertia: float) -> float:
+    """D_0 + 2 ζ √(K M_ii) [N·m·s/rad] of one joint: of K, ζ, D_0 and M_ii."""
+    return damping + 2.0 * ratio * math.sqrt(stiffness * inertia)
 
 
 def is_diagonal(matrix: Array) -> bool:
@@ -100,8 +95,23 @@ def total(terms: dict[str, Array]) -> Array:
     return reduce(add, terms.values())
 
 
-def limited(terms: dict[str, Array], wanted: Array, limit: Array) -> Array:
-    """The terms' sum `wanted` within ±limit (n,); what that takes away becomes the term `limit`."""
-    sent = np.minimum(np.maximum(wanted, -limit), limit)
-    terms["limit"] = sent - wanted
-    return np.asarray(sent)
+@compiled
+def sum_terms(terms: Array, active: Array, result: Array) -> None:
+    """The sum (n,) of the terms (k, n) whose entry in active is 1, into result."""
+    result[:] = 0.0
+    for term in range(len(active)):
+        if active[term] == 1.0:
+            for joint in range(len(result)):
+                result[joint] += terms[term, joint]
+
+
+@compiled
+def limit_sum(result: Array, limit: Array, taken: Array) -> None:
+    """Bring a sum (n,) within ±limit (n,), in place; what that takes away, as a term (n,), into taken."""
+    for joint in range(len(result)):
+        wanted = result[joint]
+        if wanted > limit[joint]:
+            result[joint] = limit[joint]
+        elif wanted < -limit[joint]:
+            result[joint] = -limit[joint]
+        taken[joint] = result[joint] - wanted

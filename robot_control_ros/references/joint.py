@@ -116,15 +116,6 @@ def joint_reference(model: RobotModel, q: Array, v: Array, a: Array) -> Referenc
     return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
 
 
-def between(x: float, duration: float, first: JointSample, second: JointSample) -> JointSample:
-    """(q, v, a) at the fraction x of the time [s] between two samples: q on the cubic through both, v and a linear."""
-    (q0, v0, a0), (q1, v1, a1) = first, second
-    step = q1 - q0
-    bend0, bend1 = v0 * duration - step, step - v1 * duration
-    q = q0 + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
-    return q, v0 + x * (v1 - v0), a0 + x * (a1 - a0)
-
-
 def _fastest(velocity: PPoly) -> Array:
     """Largest speed (n,) of a piecewise parabola: at the ends or the vertex of a piece."""
     square, slope, constant = velocity.c

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections import deque
 
 import numpy as np
 
 from ..core.compiled import compiled
+from ..core.remembered_path import RememberedPath
 from ..core.rotations import pose_error_into
-from ..core.types import Array, JointSample, JointSpaceReference, Reference, as_row
+from ..core.types import Array, JointSpaceReference, Reference, as_row
 from ..robot.differential_kinematics import POSTURE, TRACKING, DifferentialKinematics, joint_step
 from ..robot.model import RobotModel
-from .joint import between
 from .trajectory import Trajectory
 
-REMEMBERED = 0.25  # s of the joints' way that can be looked up
 POSTURE_SPEED = 0.1  # fraction of the joints' velocity limits, at most, with which the null space goes to its posture
 TIP_SPEED = 0.05  # m/s of the reference; below it the null space goes slower in proportion
-AHEAD = 0.05  # s, at most, that it is continued into the future
 
 
 class JointReference:
@@ -40,62 +36,45 @@ class JointReference:
     """
 
     def __init__(self, model: RobotModel, axes: Array) -> None:
-        self._model, self._axes = model, axes
-        self._kinematics = DifferentialKinematics(axes)
+        self._model = model
+        kinematics = DifferentialKinematics(axes)
+        self._weight = kinematics.weight
+        self._count = kinematics.count
+        self._path = RememberedPath(model.n)
         self.reset(np.zeros(model.n))
 
     def reset(self, q: Array) -> None:
         """Begin at joint angles q (n,)."""
-        self._q, self._posture = q.copy(), q.copy()
-        self._v: Array | None = None
-        self._times: deque[float] = deque()
-        self._points: deque[JointSample] = deque()
+        self._posture = np.array(q, dtype=float)
+        self._last = np.full((3, q.size), math.nan)  # q, v and a; only q is known
+        self._last[0] = q
+        self._path.clear()
 
     def complete(self, reference: Reference, trajectory: Trajectory, t: float, dt: float) -> JointSpaceReference:
         """The reference at time t [s], dt after the last one, with q, v, a and path."""
+        sample = np.empty((3, self._model.n))
         if reference.v is not None and reference.q is not None:
-            q, v, self._posture = reference.q, reference.v, reference.q
-            a = np.zeros_like(v) if reference.a is None else reference.a
+            sample[0] = reference.q
+            sample[1] = reference.v
+            sample[2] = 0.0 if reference.a is None else reference.a
+            self._posture = as_row(reference.q)
         elif reference.pose is not None:
-            q, v, a = self._follow(reference.pose, reference.twist, dt)
+            self._follow(reference.pose, reference.twist, dt, sample)
         else:
-            q, v, a = self._q, np.zeros_like(self._q), np.zeros_like(self._q)
-        self._q, self._v = q, v
-        self._remember(t, (q, v, a))
-        path = getattr(trajectory, "path", self._recall)
+            sample[0] = self._last[0]
+            sample[1:] = 0.0
+        self._last = sample
+        self._path.remember(t, sample)
+        path = getattr(trajectory, "path", self._path)
         tip = reference.pose, reference.twist, reference.acceleration, reference.wrench
-        return JointSpaceReference(*tip, path, q=q, v=v, a=a)
+        return JointSpaceReference(*tip, path, q=sample[0], v=sample[1], a=sample[2])
 
-    def _follow(self, pose: Array, twist_ref: Array | None, dt: float) -> JointSample:
-        kin, limits, kinematics = self._model.at(self._q), self._model.limits, self._kinematics
-        present = as_row(kin.pose), as_row(kin.jacobian), as_row(kin.gravity)
-        bounds = limits.lower, limits.upper, limits.velocity, limits.effort
-        twist = _UNKNOWN if twist_ref is None else as_row(twist_ref)
-        before = np.full(self._q.size, math.nan) if self._v is None else self._v
-        sample = np.empty((3, self._q.size))
-        target = as_row(pose), twist, self._posture
-        follow_pose(*target, *present, self._q, before, kinematics.weight, kinematics.count, *bounds, dt, sample)
-        return sample[0], sample[1], sample[2]
-
-    def _remember(self, t: float, point: JointSample) -> None:
-        self._times.append(t)
-        self._points.append(point)
-        while self._times[0] < t - REMEMBERED:
-            self._times.popleft()
-            self._points.popleft()
-
-    def _recall(self, s: float) -> JointSample:
-        """(q, v, a) at time s: between two samples the cubic through both, beyond the last one its parabola."""
-        times, points = self._times, self._points
-        at = bisect_right(times, s)
-        if at == 0:
-            return points[0]
-        if at == len(times):
-            q, v, a = points[-1]
-            ahead = min(s - times[-1], AHEAD)
-            return q + ahead * v + ahead**2 / 2.0 * a, v + ahead * a, a
-        length = times[at] - times[at - 1]
-        return between((s - times[at - 1]) / length, length, points[at - 1], points[at])
+    def _follow(self, pose: Array, twist_ref: Array | None, dt: float, sample: Array) -> None:
+        model, limits, last = self._model, self._model.limits, self._last
+        there, jacobian = model.link(model.tip, last[0])
+        target = as_row(pose), _UNKNOWN if twist_ref is None else as_row(twist_ref), self._posture
+        bounds = limits.lower, limits.upper, limits.velocity
+        follow_pose(*target, as_row(there), as_row(jacobian), last, self._weight, self._count, *bounds, dt, sample)
 
 
 _UNKNOWN = np.full(6, math.nan)  # a twist that the reference doesn't say
@@ -108,15 +87,12 @@ def follow_pose(
     posture: Array,
     pose: Array,
     jacobian: Array,
-    gravity: Array,
-    q: Array,
-    before: Array,
+    last: Array,
     weight: Array,
     count: int,
     lower: Array,
     upper: Array,
     fastest: Array,
-    effort: Array,
     dt: float,
     sample: Array,
 ) -> None:
@@ -125,12 +101,13 @@ def follow_pose(
     Args:
         target, twist: pose (4, 4) and twist (6,) of the reference; NaN for a twist that it doesn't say.
         posture: (n,) to which the null space goes [rad].
-        pose, jacobian, gravity: at q.
-        q, before: (n,) last joint angles and velocities [rad, rad/s]; NaN for velocities that aren't known.
-        weight, count, lower, upper, fastest, effort: see :func:`joint_step`.
+        pose, jacobian: (4, 4) and (6, n) at the last joint angles.
+        last: (3, n) last joint angles, velocities and accelerations; NaN for what isn't known besides the angles.
+        weight, count, lower, upper, fastest: see :func:`joint_step`.
         dt: the step [s].
         sample: result (3, n): joint angles, velocities and accelerations.
     """
+    q = last[0]
     n = len(q)
     error = np.empty(6)
     pose_error_into(target, pose, error)
@@ -149,28 +126,29 @@ def follow_pose(
     for joint in range(n):
         most = slow * fastest[joint]
         rate[joint] = min(max(POSTURE * (posture[joint] - q[joint]), -most), most)
-    free = np.full(n, math.nan)  # servos aren't asked whether they can follow
-    mass = np.empty((0, 0))  # which only that needs
+    unbound = np.full(n, math.nan)  # servos aren't asked whether they can follow
+    unused = np.empty(n)  # gravity and efforts, which only that needs
+    mass = np.empty((0, 0))
     length = math.sqrt(square)
     joint_step(
         jacobian,
         q,
-        gravity,
+        unused,
         mass,
         weight,
         count,
         lower,
         upper,
         fastest,
-        effort,
+        unused,
         wanted,
         rate,
         dt,
         length,
-        free,
+        unbound,
         sample[0],
     )
-    known = not math.isnan(before[0])
+    known = not math.isnan(last[1, 0])
     for joint in range(n):
         sample[1, joint] = (sample[0, joint] - q[joint]) / dt
-        sample[2, joint] = (sample[1, joint] - before[joint]) / dt if known else 0.0
+        sample[2, joint] = (sample[1, joint] - last[1, joint]) / dt if known else 0.0

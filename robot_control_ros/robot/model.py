@@ -168,6 +168,7 @@ class RobotModel:
             fixed joint above its base) is right without any setting.
 
     Attributes:
+        urdf, rotor_inertia: as given.
         limits: see :class:`JointLimits`.
         frames: the links of the description, which are the frames of ROS.
         gravity: (3,) [m/s²] in base axes.
@@ -189,6 +190,8 @@ class RobotModel:
         rotor_inertia: Sequence[float] | None = None,
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
     ) -> None:
+        self.urdf = urdf
+        self.rotor_inertia = rotor_inertia
         self.joints = tuple(joints)
         self.n = len(self.joints)
         self.base = base
@@ -206,6 +209,8 @@ class RobotModel:
         self._index_joints()
         if rotor_inertia is not None:
             model.armature = self._velocity(np.asarray(rotor_inertia, dtype=float))
+        self._weightless = pin.Model(model)
+        self._weightless.gravity = pin.Motion.Zero()
         self._data = model.createData()
         self._aside = model.createData()  # for questions about other states than the current one
         self._updated: Array | None = None  # q of the current one
@@ -277,13 +282,11 @@ class RobotModel:
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
-        torque: Array  # new, each time
-        if self._plain:
-            torque = pin.rnea(self._model, self._aside, q, v, a)
-            return torque
-        x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
-        torque = pin.rnea(self._model, self._aside, x, w, b)
-        return torque if self._order is None else torque[self._order]
+        return self._torque(self._model, q, v, a)
+
+    def motion_torque(self, q: Array, v: Array, a: Array) -> Array:
+        """M(q) a + C(q, v) v, (n,) [N·m]: the torques of a motion without weight, and without friction."""
+        return self._torque(self._weightless, q, v, a)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
         """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""
@@ -308,6 +311,15 @@ class RobotModel:
         if self.n == 1:  # Pinocchio gives the Jacobian of a single joint as a vector
             jacobian = jacobian.reshape(6, 1)
         return RobotDynamics(self, q, v, placement.homogeneous, jacobian, gravity)
+
+    def _torque(self, model: Any, q: Array, v: Array, a: Array) -> Array:
+        torque: Array  # new, each time
+        if self._plain:
+            torque = pin.rnea(model, self._aside, q, v, a)
+            return torque
+        x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
+        torque = pin.rnea(model, self._aside, x, w, b)
+        return torque if self._order is None else torque[self._order]
 
     def _index_joints(self) -> None:
         ids = [self._model.getJointId(name) for name in self.joints]

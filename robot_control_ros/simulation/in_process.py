@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from numbers import Real
-from types import NoneType, SimpleNamespace
+from pathlib import Path
+from types import NoneType
 from typing import Any, cast
 
 import numpy as np
@@ -18,8 +18,11 @@ from ..control.loop import ControlLoop
 from ..control.plant import Plant
 from ..control.reactions.ringing_reaction import SOFTEN
 from ..control.warm_up import warm_up
+from ..core.cycle import RATE_LIMITED, SATURATED, SOFT_LIMITED
 from ..core.errors import refused
 from ..core.types import Array, Command, RobotState
+from ..recording.cycle_file import CycleWriter, metadata_of
+from ..recording.mcap_recording import McapRecording
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics, RobotModel
@@ -28,9 +31,10 @@ from .imperfect.imperfections import Imperfections
 from .log import Log
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
-from .trouble import warn_of
+from .trouble import Trouble, warn_of
 
 Start = Callable[[Array], Trajectory]
+Warn = Callable[[Sequence[Trouble], str], object]
 Intervention = Callable[[MujocoPlant], None]
 _NO_FORCE = np.zeros(3)
 
@@ -86,6 +90,8 @@ def simulate(
     physics_step: float = PHYSICS_STEP,
     imperfections: str | Imperfections | None = None,
     ringing_reaction: str = SOFTEN,
+    record: str | Path | None = None,
+    warn: Warn = warn_of,
 ) -> Log:
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
@@ -98,7 +104,9 @@ def simulate(
         q0, urdf: (n,) joint angles to start from [rad], by default the scene's or home; another description's text.
         scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
+        record: path of a new MCAP file for all control cycles; see ``robot_control replay --help``. None writes none.
         ringing_reaction: warn, soften or stop, see :class:`~..control.reactions.ringing_reaction.RingingReaction`.
+        warn: is called with the trouble, and with what the gains can't do; by default it gives the warnings.
 
     Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
@@ -111,14 +119,17 @@ def simulate(
     drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
     _check_arguments(duration, push, reference)
     arm, plant = arm_and_plant(config, imperfections, urdf=urdf, rate=rate, **drives)
-    loop = _can_simulate(ControlLoop(config, law, gains, model=RobotModel.of(config, urdf)))
+    loop = _can_simulate(ControlLoop(config, law, gains, model=RobotModel.of(config, urdf), recorded=duration))
     loop.ringing.settings.set({"reaction": ringing_reaction})
     warm_up(config, [law])
     plant.reset(None if q0 is None else _start(loop, q0))
     count = round(duration * rate)
-    cycles = lockstep(plant, loop, count, reference, partial(disturb, arm, config, push, intervene))
-    log = _log(arm, loop, count, cycles)
-    warn_of(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
+    cycles = lockstep(plant, loop, count, reference, Disturbance(arm, config, push, intervene))
+    log = _log(arm, loop, cycles, count)
+    if record is not None:
+        with McapRecording(record, simulated=True) as recording:
+            CycleWriter(recording, config.n, metadata_of(config, loop.model)).put(loop.recorder.last(math.inf))
+    warn(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
 
 
@@ -199,61 +210,63 @@ def _finite(name: str, value: Any, count: int) -> Array:
     return numbers
 
 
-def disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None = None) -> None:
-    """Apply a push as it is due at the plant's time, then intervene."""
-    if push is not None:
-        acts = push.start <= plant.time < push.start + push.duration
-        force, torque = (np.asarray(each, float) if acts else _NO_FORCE for each in (push.force, push.torque))
-        plant.push(push.link or robot.tip, force, torque)
-    if intervene is not None:
-        intervene(plant)
+class Disturbance:
+    """A push while it is due, and what a user does to the plant; call it before each sample.
+
+    Args:
+        plant: that is pushed; it begins at time 0, and isn't reset while this is used.
+        robot: whose tip is pushed where the push names no link.
+        push: None for none.
+        intervene: is called with the plant.
+    """
+
+    def __init__(
+        self, plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None = None
+    ) -> None:
+        self._plant = plant
+        self._link = robot.tip if push is None or push.link is None else push.link
+        self._push = push
+        self._acts: bool | None = None  # not known before the first sample, which refuses an unknown link
+        self._intervene = intervene
+
+    def __call__(self) -> None:
+        push = self._push
+        if push is not None:
+            acts = push.start <= self._plant.time < push.start + push.duration
+            if acts != self._acts:
+                self._acts = acts
+                force, torque = (push.force, push.torque) if acts else (_NO_FORCE, _NO_FORCE)
+                self._plant.push(self._link, np.asarray(force, float), np.asarray(torque, float))
+        if self._intervene is not None:
+            self._intervene(self._plant)
 
 
 def _log(
-    plant: MujocoPlant, loop: ControlLoop, count: int, cycles: Iterator[tuple[RobotState, RobotDynamics, Command]]
+    plant: MujocoPlant, loop: ControlLoop, cycles: Iterator[tuple[RobotState, RobotDynamics, Command]], count: int
 ) -> Log:
-    """The log of so many cycles. Poses and Jacobians are kept, and what follows from them is computed at the end.
-
-    Raises:
-        ConfigError: there are none.
-    """
-    n, safety, soft_limits = loop.robot.n, loop.safety, loop.soft_limits
-    logged = _columns(count, n)
-    faults = []
-    for k, (state, kin, command) in enumerate(cycles):
-        logged.t[k] = state.time
-        logged.q[k] = state.q
-        logged.v[k] = state.v
-        logged.effort[k] = state.effort
-        logged.pose[k] = kin.pose
-        logged.jacobian[k] = kin.jacobian
-        logged.command[k] = command.values
-        if loop.reference.pose is not None:
-            logged.target[k] = loop.reference.pose
-        if state.wrench_on_tip is not None:
-            logged.wrench[k] = state.wrench_on_tip
+    """The log of the cycles that a loop has recorded; `count` is the number of them, at most."""
+    contacts = np.full((count, 6), np.nan)
+    for k, _ in enumerate(cycles):
         if plant.scene is not None:
-            logged.contact[k] = plant.contact_wrench()
-        if not safety.sent_as_asked:
-            logged.saturated[k] = safety.saturated
-            logged.rate_limited[k] = safety.rate_limited
-        if soft_limits.acts:
-            logged.soft_limited[k] = soft_limits.active
-        faults.append(loop.fault)
-    arrays = dict(vars(logged))
-    arrays["twist"] = np.einsum("kij,kj->ki", arrays.pop("jacobian"), logged.v)
-    arrays["pose_error"] = _pose_errors(arrays.pop("target"), logged.pose)
-    return Log.from_arrays(loop.robot.joints, loop.running.mode, arrays, faults, loop.model.limits)
-
-
-def _columns(count: int, n: int) -> SimpleNamespace:
-    """Memory for the columns of a log, and for what others follow from; NaN and False where nothing is written."""
-    column = partial(np.full, fill_value=np.nan)
-    limited = {name: np.zeros((count, n), bool) for name in ("saturated", "rate_limited", "soft_limited")}
-    of_joints = {name: column((count, n)) for name in ("q", "v", "effort", "command")}
-    poses = {name: column((count, 4, 4)) for name in ("pose", "target")}
-    wrenches = {name: column((count, 6)) for name in ("wrench", "contact")}
-    return SimpleNamespace(t=column(count), jacobian=column((count, 6, n)), **of_joints, **poses, **wrenches, **limited)
+            contacts[k] = plant.contact_wrench()
+    record = loop.recorder.last(math.inf)
+    limited = record["limited"].astype(int)
+    arrays = {
+        "t": record["time"],
+        "q": record["q"],
+        "v": record["v"],
+        "effort": record["effort"],
+        "pose": record["pose"],
+        "pose_error": _pose_errors(record["target_pose"], record["pose"]),
+        "twist": record["twist"],
+        "wrench": record["wrench"],
+        "command": record["sent"],
+        "saturated": (limited & SATURATED) > 0,
+        "rate_limited": (limited & RATE_LIMITED) > 0,
+        "soft_limited": (limited & SOFT_LIMITED) > 0,
+        "contact": contacts,
+    }
+    return Log.from_arrays(loop.robot.joints, loop.running.mode, arrays, record.faults(), loop.model.limits)
 
 
 def _pose_errors(targets: Array, poses: Array) -> Array:

@@ -84,6 +84,8 @@ class JointMotors:
         self._robot, self._limit, self._bandwidth, self._timeout = robot, limit, bandwidth, timeout
         self.joint_law, self._carried, self._still = joint_law, carried, np.zeros(len(limit))
         self._velocity_bandwidth = 1.0 / robot.model.opt.timestep  # of a motor under a law: within one step
+        self._is_plain = joint_law is None and carried is None and timeout <= 0.0
+        self._steady_torque: Array | None = None  # of the command, where it follows from nothing else
         self.start = robot.q
         self.effort, self._sum = np.zeros(len(limit)), np.zeros(len(limit))
 
@@ -100,13 +102,24 @@ class JointMotors:
     def apply(self, torque: Array) -> None:
         """Let torques (n,) [N·m] and the pushes act in the next physics step."""
         self._robot.apply_pushes()
-        self._robot.data.qfrc_applied[self._robot.v_index] = self.effort = torque
+        self._robot.torque = self.effort = torque
+
+    def hold_torque(self) -> bool:
+        """Let the command's torque act in all steps of a period; False where it isn't the same in all of them.
+
+        It follows from the state in a servo, a law within the drives, a carried weight, or a push, whose lever arm
+        moves with the link. A time-out may come within the period.
+        """
+        if self._steady_torque is None or self._robot.is_pushed:
+            return False
+        self._robot.torque = self.effort = self._steady_torque
+        return True
 
     def actuate(self) -> None:
         """Let the motors and the pushes act in the next physics step."""
         self._robot.apply_pushes()
         torque = self.torque()
-        self._robot.data.qfrc_applied[self._robot.v_index] = torque
+        self._robot.torque = torque
         self._sum += torque
 
     def end_period(self, steps: int) -> None:
@@ -117,13 +130,19 @@ class JointMotors:
     def hold(self) -> None:
         """Hold the joints where they are."""
         self._command = Command(CommandMode.POSITION, self._robot.q)
-        self._commanded_at, self._holding = math.inf, True  # holding doesn't time out
+        self._steady_torque = None
+        self._commanded_at = math.inf  # holding doesn't time out
+        self._holding = True
         if self.joint_law is not None:
             self.joint_law.reset()
 
     def take(self, command: Command) -> None:
         """Follow a command from the next physics step on."""
-        self._command, self._commanded_at, self._holding = command, self._robot.data.time, False
+        self._command = command
+        self._commanded_at = self._robot.data.time
+        self._holding = False
+        steady = command.mode is CommandMode.EFFORT and self._is_plain
+        self._steady_torque = self._limited(self._motor(command, self._bandwidth)) if steady else None
 
     def torque(self) -> Array:
         """Joint torques (n,) for this physics step [N·m]."""
@@ -135,12 +154,14 @@ class JointMotors:
             if self._carried is not None and self._command.mode is CommandMode.EFFORT:
                 torque = torque + self._carried.bias(self._robot.q, self._still)
         else:
-            v = self._robot.v_index
-            state = RobotState(data.time, self._robot.q, self._robot.v, np.array(data.qfrc_applied[v]))
+            state = RobotState(data.time, self._robot.q, self._robot.v, self._robot.torque)
             driven = self.joint_law.command(state, self._command)
             torque = self._motor(driven, self._velocity_bandwidth)
             if self._command.feedforward is not None:
                 torque = torque + self._command.feedforward
+        return self._limited(torque)
+
+    def _limited(self, torque: Array) -> Array:
         return np.minimum(np.maximum(torque, -self._limit), self._limit)
 
     def _motor(self, command: Command, velocity_bandwidth: float) -> Array:
@@ -158,4 +179,4 @@ class JointMotors:
             wanted = w * (w * (command.values - robot.q) + 2.0 * velocity_error)
         else:
             wanted = velocity_bandwidth * (command.values - v)
-        return np.asarray(robot.mass_matrix() @ wanted + robot.data.qfrc_bias[robot.v_index])
+        return np.asarray(robot.mass_matrix() @ wanted + robot.bias)

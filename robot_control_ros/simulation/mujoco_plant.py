@@ -167,10 +167,10 @@ class MujocoPlant:
 
     def sample(self) -> RobotState:
         """The present state; time stands still."""
-        data = self.data
-        sensed = -data.sensordata[self._arm.wrench_index]  # MuJoCo gives what the parent exerts on the child
+        arm = self._arm
+        sensed = arm.wrench
         wrench = Wrench(sensed[0:3], sensed[3:6], self._robot.wrench_frame)
-        return RobotState(data.time, self._arm.q, self._arm.v, self.effort, wrench)
+        return RobotState(self.data.time, arm.q, arm.v, self.effort, wrench)
 
     def write(self, command: Command) -> None:
         """Take a command; it acts from the next physics step on.

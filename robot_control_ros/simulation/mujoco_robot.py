@@ -40,6 +40,11 @@ class MujocoRobot:
         self._q_places = [model.jnt_qposadr[i] for i in ids]
         v_places = [model.jnt_dofadr[i] for i in ids]
         self.q_index, self.v_index = _index(self._q_places), _index(v_places)
+        self._qpos = data.qpos  # MuJoCo's own memory, as the following: what it computes is seen here
+        self._qvel = data.qvel
+        self._bias = data.qfrc_bias
+        self._applied = data.qfrc_applied
+        self._sensed = data.sensordata
         self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
         self.wrench_index = _index([model.sensor(name).adr[0] + i for name in wrench_sensors(robot) for i in range(3)])
         names = [model.body(i).name for i in range(model.nbody)]
@@ -51,12 +56,36 @@ class MujocoRobot:
     @property
     def q(self) -> Array:
         """Joint positions (n,) [rad], a copy."""
-        return np.array(self.data.qpos[self.q_index])
+        return np.array(self._qpos[self.q_index])
 
     @property
     def v(self) -> Array:
         """Joint velocities (n,) [rad/s], a copy."""
-        return np.array(self.data.qvel[self.v_index])
+        return np.array(self._qvel[self.v_index])
+
+    @property
+    def bias(self) -> Array:
+        """Torques (n,) of gravity, Coriolis and centrifugal forces in the present state [N·m]; not to be written to."""
+        return np.asarray(self._bias[self.v_index])
+
+    @property
+    def torque(self) -> Array:
+        """Joint torques (n,) that act [N·m], a copy."""
+        return np.array(self._applied[self.v_index])
+
+    @torque.setter
+    def torque(self, torque: Array) -> None:
+        self._applied[self.v_index] = torque
+
+    @property
+    def wrench(self) -> Array:
+        """Force and torque (6,) by the environment at the sensor, in its axes [N, N·m]."""
+        return np.asarray(-self._sensed[self.wrench_index])  # MuJoCo gives what the parent exerts on the child
+
+    @property
+    def is_pushed(self) -> bool:
+        """Whether a push acts."""
+        return bool(self._pushes)
 
     def mass_matrix(self) -> Array:
         """Joint-space inertia (n, n) of the present state [kg·m²], rotors included."""
@@ -189,6 +218,14 @@ class MujocoWorld:
         Raises:
             HardwareFault: the physics diverged.
         """
+        if not self._grippers and all(motors.hold_torque() for motors in self._motors):
+            self._mujoco.mj_step(self.model, self.data, steps)
+        else:
+            self._advance_stepwise(steps)
+        self._check()
+
+    def _advance_stepwise(self, steps: int) -> None:
+        """Advance the physics where torques follow from the state of each step."""
         mujoco, model, data = self._mujoco, self.model, self.data
         for _ in range(steps):
             for gripper in self._grippers:
@@ -201,7 +238,6 @@ class MujocoWorld:
             motors.end_period(steps)
         for gripper in self._grippers:
             gripper.update()
-        self._check()
 
     def drive(self, motors: JointMotors, torque: Array, dt: float) -> None:
         """Advance the physics by a step [s] under torques (n,) [N·m] that these motors don't limit.

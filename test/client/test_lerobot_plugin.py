@@ -138,7 +138,7 @@ def test_a_record_of_a_robot_becomes_an_episode_of_poses(convert, tmp_path):
 
 @recorded
 def test_a_file_without_steps_and_states_is_refused(convert, tmp_path):
-    from robot_control_ros.client.recording.mcap_recording import McapRecording
+    from robot_control_ros.recording.mcap_recording import McapRecording
 
     McapRecording(tmp_path / "empty.mcap").close()
     with pytest.raises(ValueError, match="no messages on /step or /state"):

@@ -186,6 +186,7 @@ def test_the_law_is_reset_at_every_start_and_only_then(model):
         resets = ()
 
         def reset(self, state, kin):
+            super().reset(state, kin)
             self.resets = (*self.resets, state.time)
 
     loop = ControlLoop(UR5, "gravity_compensation", model=model)

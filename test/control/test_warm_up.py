@@ -1,5 +1,6 @@
 """Laws are run, and so compiled, before they control an arm."""
 
+import subprocess
 import sys
 from types import ModuleType
 
@@ -17,6 +18,15 @@ from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 
 COMPILED = "warm_up_compiled_law:Law"
+READY = """
+import sys
+from robot_control_ros.control.warm_up import warm_up
+from robot_control_ros.laws import position_domain_pd as law
+from robot_control_ros.robot.configuration import load_robot
+
+warm_up(load_robot(sys.argv[1]), ["position_domain_pd"])
+print(*(len(function.signatures) for function in (law.begin, law.first_guess, law.better_guess, law.finish)))
+"""
 
 
 @pytest.fixture
@@ -104,3 +114,11 @@ def test_a_rehearsal_comes_to_its_end_with_every_robot(name, law):
 
 def test_a_law_that_cannot_be_loaded_or_paired_is_left_out(robot):
     warm_up(robot, ["nobody.knows:Law", "nonsense"])
+
+
+@pytest.mark.starts("fresh interpreters, in which nothing is compiled yet")
+@pytest.mark.parametrize("name", ["ur5", "gen3"])
+def test_what_looks_up_a_path_of_the_joints_is_ready_after_it(name):
+    """Paths that Python knows alone are looked up between two calls of compiled functions."""
+    ended = subprocess.run([sys.executable, "-c", READY, name], capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["1", "1", "1", "1"]

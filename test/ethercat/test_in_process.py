@@ -320,7 +320,7 @@ def test_a_law_that_raises_commands_no_longer(bus, monkeypatch):
     def compute(*arguments):
         raise ZeroDivisionError("of the user's")
 
-    monkeypatch.setattr(bus.in_process.loop.running.law, "compute", compute)
+    monkeypatch.setattr(bus.in_process.loop.running.law, "run", compute)
     with pytest.raises(ZeroDivisionError):
         bus.in_process.tick(bus.state(), True)
     assert not bus.in_process.active
@@ -333,7 +333,7 @@ def test_a_law_that_refuses_gets_the_safe_output_and_is_told_of(bus, monkeypatch
     def compute(*arguments):
         raise ConfigError("no such thing")
 
-    monkeypatch.setattr(bus.in_process.loop.running.law, "compute", compute)
+    monkeypatch.setattr(bus.in_process.loop.running.law, "run", compute)
     command = bus.cycles(30)[-1]
     loop = bus.in_process.loop
     braking = np.array(loop.robot.safe_damping) * loop.state.v

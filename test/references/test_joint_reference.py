@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from joint_moves import JointMove
 
+from robot_control_ros.core.remembered_path import AHEAD, REMEMBERED
 from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
 from robot_control_ros.core.types import Reference
 from robot_control_ros.references import Circle, Hold, OnlineTrajectory
-from robot_control_ros.references.joint_reference import AHEAD, REMEMBERED, JointReference
+from robot_control_ros.references.joint_reference import JointReference
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.differential_kinematics import ROTATION_LENGTH, TRACKING
 from robot_control_ros.robot.model import RobotModel

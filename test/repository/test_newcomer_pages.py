@@ -38,7 +38,7 @@ def test_each_block_of_the_python_page_prints_what_stands_under_it(tmp_path):
     pytest.importorskip("matplotlib")
     page, border = read("python.md"), "--- the next block ---"
     blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == page.count("```python") == 7
+    assert len(blocks) == page.count("```python") == 8
     program = f"\nprint({border!r})\n".join(code for code, _ in blocks)
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from robot_control_ros.cli.main import main
-from robot_control_ros.cli.reference_docs import entries_table, law_section, laws_page, schemas
+from robot_control_ros.cli.reference_docs import cycle_table, entries_table, law_section, laws_page, schemas
 from robot_control_ros.core.gains import gain_specs
 from robot_control_ros.laws import law_class, law_names
 
@@ -22,6 +22,11 @@ FILES = [
 
 def test_the_page_of_the_laws_is_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == laws_page(), "run: robot_control docs > docs/laws.md"
+
+
+def test_the_table_of_recorded_fields_is_up_to_date():
+    page = (ROOT / "docs" / "records.md").read_text(encoding="utf-8")
+    assert page.endswith(cycle_table()), "its end must be what this prints: robot_control docs --cycle"
 
 
 def test_every_law_says_its_five_parts_and_every_gain_is_in_the_page():

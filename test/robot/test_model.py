@@ -208,6 +208,14 @@ def test_inverse_dynamics_is_the_equation_of_motion(rng, n):
         a = rng.uniform(-5.0, 5.0, n)
         expected = model.mass(q) @ a + model.bias(q, v)
         np.testing.assert_allclose(model.inverse_dynamics(q, v, a), expected, rtol=0, atol=1e-10)
+        without_weight = expected - model.at(q).gravity
+        np.testing.assert_allclose(model.motion_torque(q, v, a), without_weight, rtol=0, atol=1e-10)
+
+
+def test_a_motion_at_rest_takes_no_torque(rng):
+    model = random_arm(5, 5, mount=MOUNT).model()
+    q, rest = rng.uniform(-3.0, 3.0, 5), np.zeros(5)
+    np.testing.assert_array_equal(model.motion_torque(q, rest, rest), rest)
 
 
 def test_inverse_dynamics_is_lagranges_equation(rng):

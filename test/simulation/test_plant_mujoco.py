@@ -217,6 +217,28 @@ def test_effort_is_what_was_commanded_as_far_as_the_limits_go(plant, ur5_model):
     np.testing.assert_array_equal(plant.read().effort, np.clip(asked, -limit, limit))
 
 
+def test_a_torque_that_lasts_moves_the_arm_as_one_that_is_set_anew_in_each_physics_step(ur5, rng):
+    """A time-out that never comes makes the plant look at each step."""
+    together, stepwise = (MujocoPlant(ur5, rate=250.0, command_timeout=timeout) for timeout in (0.0, 10.0))
+    gravity = together.dynamics(HOME, np.zeros(6))[1]
+    for cycle in range(50):
+        torque = gravity + rng.normal(size=6)
+        if cycle == 20:
+            for plant in (together, stepwise):
+                push(plant, "tool0", WRENCH)
+        if cycle == 30:
+            for plant in (together, stepwise):
+                push(plant, "tool0", np.zeros(6))
+        one, other = together.read(), stepwise.read()
+        for name in ("time", "q", "v", "effort"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        np.testing.assert_array_equal(one.wrench.force, other.wrench.force)
+        together.write(effort(torque))
+        stepwise.write(effort(torque))
+    assert together.substeps == 4
+    assert np.abs(one.q - HOME).max() > 0.01
+
+
 def test_feedforward_is_added_to_the_drives_own_torque(ur5, ur5_model):
     offset = np.array([5.0, -3.0, 4.0, 1.0, 2.0, -1.0])
     plain, offset_plant = MujocoPlant(ur5, rate=1000.0), MujocoPlant(ur5, rate=1000.0)

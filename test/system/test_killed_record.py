@@ -8,13 +8,13 @@ import pytest
 
 pytest.importorskip("mcap")
 
-from robot_control_ros.client.recording.mcap_reader import read_record
+from robot_control_ros.recording.mcap_reader import read_record
 
 PROGRAM = """
 import itertools, sys, time
 import numpy as np
-from robot_control_ros.client.recording.mcap_recording import McapRecording
-from robot_control_ros.client.recording.named_numbers import NumbersMessage
+from robot_control_ros.recording.mcap_recording import McapRecording
+from robot_control_ros.recording.named_numbers import NumbersMessage
 
 recording = McapRecording(sys.argv[1], metadata={"robot": "ur5"})
 channel = recording.numbers_channel("/a", NumbersMessage("a/msg/A", {"a": 1}, {}))

@@ -27,6 +27,7 @@ for _name, _task in TASKS.items():
     gymnasium.register(
         id=f"robot_control_ros/{_task.id}-v0",
         entry_point="robot_control_ros.client.gym.compliance_env:ComplianceEnv",
+        vector_entry_point="robot_control_ros.client.gym.compliance_vector_env:make_vector_env",
         max_episode_steps=_task.steps,
         kwargs={"task": _name},
     )

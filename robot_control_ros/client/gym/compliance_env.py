@@ -116,7 +116,8 @@ class ComplianceEnv(gymnasium.Env[dict[str, Any], Any]):
             self._return(start)
         else:
             config = self.robot.config
-            self._simulated.restart(solve_pose(self._model, start, np.array(config.home), np.array(config.axes)))
+            q = solve_pose(self._model, start, np.array(config.home), np.array(config.axes))
+            self._simulated.restart(q, int(self.np_random.integers(2**32)))
         self._start, self._target = start, np.zeros(6)
         state = self.robot.state
         self._began = self._due = state.time

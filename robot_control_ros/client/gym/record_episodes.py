@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.errors import refused
 from ...core.output_paths import writable_folder
-from ..recording.mcap_recording import McapRecording
-from ..recording.named_numbers import NumbersMessage
+from ...recording.mcap_recording import McapRecording
+from ...recording.named_numbers import NumbersMessage
 from .compliance_env import ComplianceEnv
 
 STEP_TOPIC, STEP = "/step", "robot_control_ros/msg/Step"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from ...recording.file_recording import LARGEST, FileRecording
 from ...simulation.log import LogSample, csv_columns, csv_row
 from ..snapshot import Snapshot
 from ..state_feed import Event
-from .file_recording import LARGEST, FileRecording
 
 
 class CsvRecording(FileRecording):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ...core.errors import RobotControlError
 from ...core.gains import AXES
+from ...recording.file_recording import LARGEST, FileRecording
+from ...recording.mcap_recording import McapRecording
+from ...recording.named_numbers import NumbersMessage
 from ..backend import RobotBackend
 from ..snapshot import Snapshot
 from ..state_feed import Event, StateFeed
 from .csv_recording import CsvRecording
-from .file_recording import LARGEST, FileRecording
-from .mcap_recording import McapRecording
-from .named_numbers import NumbersMessage
 
 STATE_TOPIC, EVENT_TOPIC = "/state", "/event"
 STATE = "robot_control_ros/msg/State"

@@ -14,8 +14,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from ...core.errors import ConfigError
 from ...nodes.common.entities import Entities
+from ...recording.mcap_recording import McapRecording
 from ..ros_thread import RosThread
-from .mcap_recording import McapRecording
 from .message_schemas import message_schema
 
 SKIPPED = ("/clock", "/parameter_events", "/rosout")

@@ -214,6 +214,7 @@ class RemoteLoop:
     """
 
     publishes_commands = False
+    recorder = None  # the cycles are those of the bus's process
 
     def __init__(
         self,

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...core.gains import make_gains
+from ...core.remembered_path import between
 from ...core.types import Array, JointSpaceReference, RobotState
 from ...laws.position_domain_pd import PositionDomainPD
 from ...references.contours import CircleContour, ContourMove, Polyline, TimedContour
-from ...references.joint import between
 from ...references.time_scaling import Chain, Trapezoid
 from ...simulation.in_process import simulate
 from ...simulation.two_link import TwoLink
@@ -39,19 +39,21 @@ class JointPathOf:
 
     def __init__(self, arm: TwoLink, move: TimedContour) -> None:
         count = round((move.duration + DWELL) / DT) + 1
-        point, velocity, acceleration = move.at(np.linspace(0.0, DT * count, count + 1))
+        times = np.linspace(0.0, DT * count, count + 1)
+        point, velocity, acceleration = move.at(times)
         self.q = np.array([arm.joint_angles(p) for p in point])
         jacobian = np.array([arm.jacobian(q) for q in self.q])
-        self.v = _solve(jacobian, velocity)
-        turning = [arm.jdot_v(q, v) for q, v in zip(self.q, self.v, strict=True)]
-        self.a = _solve(jacobian, acceleration - turning)
-        self.samples = count
+        v = _solve(jacobian, velocity)
+        turning = [arm.jdot_v(q, rate) for q, rate in zip(self.q, v, strict=True)]
+        a = _solve(jacobian, acceleration - turning)
+        self._points = np.column_stack((times, self.q, v, a))
 
     def __call__(self, t: float) -> tuple[Array, Array, Array]:
-        at = min(max(t / DT, 0.0), self.samples - 1e-9)
-        k = int(at)
-        first, second = ((self.q[i], self.v[i], self.a[i]) for i in (k, k + 1))
-        return between(at - k, DT, first, second)
+        last = len(self._points) - 2
+        k = min(max(int(t / DT), 0), last)
+        sample = np.empty((3, 2))
+        between(self._points[k], self._points[k + 1], min(max(t, 0.0), DT * (last + 1)), sample)
+        return sample[0], sample[1], sample[2]
 
 
 def _polyline_move(points: list[tuple[float, float]], duration: float) -> TimedContour:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core.gains import make_gains
-from ...core.types import Command, CommandMode, JointSpaceReference, RobotState
+from ...core.types import Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ...laws.joint_pid import JointPid, JointPidEffort
 from ...robot.configuration import load_robot
 from ...robot.model import RobotDynamics, RobotModel
@@ -70,9 +70,7 @@ class WatchedPid(JointPid):
 
     calls: ClassVar[list[tuple[float, float]]] = []
 
-    def compute(
-        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Any, dt: float
-    ) -> Command:
+    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float) -> Command:
         WatchedPid.calls.append((state.time, math.degrees(state.q[0])))
         return super().compute(state, kin, reference, gains, dt)
 

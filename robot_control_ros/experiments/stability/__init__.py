@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, fields
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from ...core.errors import ConfigError
 from ...core.output_files import write_rows, write_text
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
+from ...simulation.worker_processes import worker_processes
 from .cells import DELAYS, QUANTITIES, RATES, Cell, least_contact_damping, measure
 from .default_gains import default_gains_table
 from .gain_table import gain_table
@@ -46,7 +45,7 @@ def stability(names: Sequence[str], output: Path, page: Path | None = None) -> i
         f"{'robot':<8}{'Hz':>6}{'ms':>4}" + "".join(f"{quantity.name:>13}" for quantity in QUANTITIES) + f"{LEAST:>13}",
         flush=True,
     )
-    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+    with worker_processes(os.cpu_count() or 1) as (pool,):
         for cell in pool.map(measure, *zip(*jobs, strict=True)):
             cells.append(cell)
             values = "".join(f"{quantity.text(cell):>13}" for quantity in QUANTITIES)

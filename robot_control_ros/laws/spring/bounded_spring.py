@@ -60,13 +60,6 @@ def governor_gain() -> Any:
     return gain(True, doc=doc)
 
 
-def bounded(stiffness: Array, gains: Any) -> BoundedSpring | None:
-    """The spring of a stiffness (6, 6) with the bounds of gains; None where there is no bound."""
-    if gains.max_force == 0.0 and gains.max_torque == 0.0:
-        return None
-    return BoundedSpring(stiffness, gains.max_force, gains.max_torque)
-
-
 class BoundedSpring:
     """The potential V(e) of a stiffness in series with a slip of strength F in force and T in torque.
 

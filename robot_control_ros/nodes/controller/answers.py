@@ -36,6 +36,11 @@ class Answers:
             self._fault = text
             self._faults.publish(String(data=text))
 
+    @property
+    def text(self) -> str:
+        """Why the robot doesn't follow its law, as published last; empty where it does."""
+        return self._fault
+
     def inactive(self, leading: Sequence[str]) -> str:
         """Publish that the controller isn't active, and who leads the robot in its place; returns the text."""
         text = INACTIVE

@@ -59,6 +59,11 @@ _START = {
         "profile",
         "What is done where the watchdog has gone: go_on, hold, stop, or profile (go on in a simulation, else hold).",
     ),
+    "record_folder": ("", "Folder for records of the last minute, see docs/controller.md; empty takes the user's own."),
+    "save_faults": (
+        False,
+        "Write the last minute to that folder where a fault begins; launch files do so for real robots.",
+    ),
     "autostart": (True, "Configure and activate at start."),
     "realtime_priority": (-1, PRIORITY_TEXT.format(priority=PRIORITY)),
 }
@@ -236,8 +241,9 @@ class ControllerNode(LifecycleNode):
         self._make_ready(*map(self._laws.get, self._laws.names))
         rate, timeout, checked = chosen["telemetry_rate"], chosen["state_timeout"], bool(self._value("check_system"))
         without_watchdog = chosen["without_watchdog"]
+        records = str(chosen["record_folder"]), bool(chosen["save_faults"])
         self._runtime = ControllerRuntime(
-            self, loop, self._tuned, rate, timeout, checked, without_watchdog, self._yield
+            self, loop, self._tuned, rate, timeout, checked, without_watchdog, self._yield, records
         )
 
     def _make_loop(self, robot: RobotConfig, law: RunningLaw) -> Controller:

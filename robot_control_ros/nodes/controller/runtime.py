@@ -40,6 +40,7 @@ from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers
 from .command_execution import CommandExecution
 from .commands import CommandPublishers
+from .cycle_records import CycleRecords
 from .diagnostics import LoopMonitor
 from .effort_check import EffortCheck
 from .gain_monitor import GainMonitor
@@ -83,6 +84,7 @@ class ControllerRuntime:
         checked: whether laws are only taken where the system offers what they need.
         without_watchdog: what is done where the watchdog has gone; see :class:`WatchdogPresence`.
         deactivate: deactivates the node, where it yields to another controller; see :class:`Rivals`.
+        records: folder for records, and whether faults are saved there; see :class:`CycleRecords`.
 
     Raises:
         ConfigError, ParameterException: a parameter given for it is refused.
@@ -98,6 +100,7 @@ class ControllerRuntime:
         checked: bool,
         without_watchdog: str = "profile",
         deactivate: Callable[[], None] = lambda: None,
+        records: tuple[str, bool] = ("", False),
     ) -> None:
         self.active = False
         self._deactivate = deactivate
@@ -124,6 +127,7 @@ class ControllerRuntime:
         try:
             simulated = loop.robot.profile.simulated_time
             self._watchdog = WatchdogPresence(self._entities, without_watchdog, simulated)
+            self._records = CycleRecords(self._entities, loop, *records)
             self._make_entities(parameters, telemetry_rate)
             self.check_law(loop.running)
         except (RobotControlError, ParameterException):
@@ -446,6 +450,8 @@ class ControllerRuntime:
     def _check_freshness(self) -> None:
         """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""
         now = time.monotonic()
+        self._records.note_fault(self._present_fault())
+        self._records.look(now)
         if self._watchdog.look(now):
             self._on_watchdog()
         self._watch_others()
@@ -461,6 +467,12 @@ class ControllerRuntime:
         message = f"no joint state for {silence:.3f} s: must be at most {self._state_timeout:g} s; safe output"
         resume = how_to_resume(self._loop.robot)
         self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=silence, bound=self._state_timeout))
+
+    def _present_fault(self) -> str:
+        """Why the safe output is sent; empty where it isn't, or where nobody leads or executes commands."""
+        if not self.active or self._stands_back or self._execution.reason:
+            return ""
+        return self._answers.text if self._stale else self._loop.fault
 
     def _on_watchdog(self) -> None:
         """The watchdog has gone, or come back: that is told at once, and the arm is held where that is wanted."""

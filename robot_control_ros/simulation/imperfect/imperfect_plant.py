@@ -52,10 +52,15 @@ class ImperfectPlant:
         """Simulated time [s]."""
         return self._arm.time
 
-    def reset(self, q: Array | None = None) -> None:
-        """Begin anew, see :meth:`MujocoPlant.reset`; the first sample is there at once, and nothing is under way."""
+    def reset(self, q: Array | None = None, seed: int | None = None) -> None:
+        """Begin anew, see :meth:`MujocoPlant.reset`; the first sample is there at once, and nothing is under way.
+
+        Args:
+            q: (n,) where the arm begins [rad].
+            seed: of the random numbers, in place of that of the imperfections.
+        """
         self._arm.reset(q)
-        self._random = np.random.default_rng(self._given.seed)
+        self._random = np.random.default_rng(self._given.seed if seed is None else seed)
         self._count = 0
         self._commands: deque[tuple[int, Command]] = deque()
         self._samples: deque[tuple[int, RobotState]] = deque()

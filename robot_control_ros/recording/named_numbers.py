@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.errors import ConfigError
-from ...core.types import Array
+from ..core.errors import ConfigError
+from ..core.types import Array
 
 _HEADER = b"\x00\x01\x00\x00"  # CDR, little endian
 _FIELD = re.compile(r"float64(?:\[(\d+)\])? (\w+)(?:  # .*)?")
@@ -71,3 +71,18 @@ def encode_text(text: str) -> bytes:
     """A message with one field, a string."""
     content = text.encode("utf-8", "replace") + b"\0"
     return _HEADER + struct.pack("<I", len(content)) + content
+
+
+def decode_text(data: bytes) -> str:
+    """The text of a message with one field, a string; a message that is cut off gives what is there."""
+    return data[len(_HEADER) + 4 : -1].decode("utf-8", "replace")
+
+
+def encode_row(row: Array) -> bytes:
+    """A message whose fields are the numbers (width,) of a row, in their order."""
+    return _HEADER + row.astype("<f8", copy=False).tobytes()
+
+
+def decode_row(data: bytes) -> Array:
+    """The numbers (width,) of a message of numbers, as they follow each other."""
+    return np.frombuffer(data, "<f8", offset=len(_HEADER))

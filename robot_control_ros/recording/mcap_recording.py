@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from ...core.errors import missing_extra
-from ...core.types import Array
+from ..core.errors import missing_extra
+from ..core.types import Array
 from .file_recording import LARGEST, FileRecording
-from .named_numbers import NumbersMessage, encode_text
+from .named_numbers import NumbersMessage, encode_row, encode_text
 
 CHUNK = 1 << 18  # bytes that are compressed together
 ABOUT = "robot_control_ros"  # name of the metadata
@@ -85,6 +85,11 @@ class McapRecording(FileRecording):
             stamp: by the robot's clock [s]. It is logged by the computer's clock where nothing is simulated.
         """
         self._put_stamped(channel, NumbersMessage.encode(values), stamp)
+
+    def put_row(self, channel: int, row: Array, stamp: float) -> None:
+        """The numbers (width,) of all fields of a message; it is logged by its stamp [s]."""
+        time_of_row = round(stamp * 1e9)
+        self.put(channel, encode_row(row), time_of_row, time_of_row)
 
     def put_text(self, channel: int, text: str, stamp: float) -> None:
         """A text, as a message; see :meth:`put_numbers`."""

@@ -20,12 +20,12 @@ from mcap_ros2 import reader as decoder
 from robot_control_ros import ConfigError, HardwareFault, Push, Robot
 from robot_control_ros.bringup import environment
 from robot_control_ros.client.recording.csv_recording import CsvRecording
-from robot_control_ros.client.recording.file_recording import RecordingWarning
-from robot_control_ros.client.recording.mcap_reader import read_record
-from robot_control_ros.client.recording.mcap_recording import McapRecording
 from robot_control_ros.client.recording.message_schemas import message_schema
-from robot_control_ros.client.recording.named_numbers import NumbersMessage
 from robot_control_ros.core.errors import RobotControlError
+from robot_control_ros.recording.file_recording import RecordingWarning
+from robot_control_ros.recording.mcap_reader import read_record
+from robot_control_ros.recording.mcap_recording import McapRecording
+from robot_control_ros.recording.named_numbers import NumbersMessage
 from robot_control_ros.simulation.log import LogSample
 
 pytestmark = pytest.mark.starts("the thread that writes a record, whose end is waited for")
@@ -97,7 +97,7 @@ def test_closing_the_robot_ends_the_record_and_a_fault_is_in_it(tmp_path):
 
 
 def test_what_the_disk_cannot_take_is_dropped_and_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("robot_control_ros.client.recording.file_recording.MAX_WAITING", 3)
+    monkeypatch.setattr("robot_control_ros.recording.file_recording.MAX_WAITING", 3)
     gate = threading.Event()
     recording = McapRecording(tmp_path / "full.mcap")
     writer = recording.channel("/a", "a/msg/A", "string data")

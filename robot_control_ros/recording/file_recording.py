@@ -13,8 +13,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from ...core.errors import HardwareFault, refused
-from ...core.output_paths import writable_file
+from ..core.errors import HardwareFault, refused
+from ..core.output_paths import writable_file
 
 MAX_WAITING = 20_000  # items that wait for the disk
 LARGEST = 1_000_000_000  # bytes of one file

@@ -1,0 +1,268 @@
+"""The recorder of a control loop: its last cycles, so that what happened can be looked at and computed again."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.compiled import compiled
+from ..core.cycle import CYCLE, Cycles, cycle_at
+from ..core.errors import refused
+from ..core.small_matrices import times
+from ..core.types import Array
+from ..laws.running_law import RunningLaw
+
+SECONDS = 60.0  # that are kept
+SPARE = 1.0  # s more, so that what is read isn't overwritten meanwhile
+MEMORY_PERIOD = 1.0  # s between two copies of the law's memory
+MOST_SETTINGS = 20_000  # that are kept: fading gains are others in each cycle
+MOST_NOTES = 1000
+
+
+class LawSetting(NamedTuple):
+    """A law with its gains.
+
+    Attributes:
+        number: in the records' `setting`.
+        cycle: number of the first cycle that had it.
+        law: name of the law.
+        gains: its Gains.
+    """
+
+    number: int
+    cycle: int
+    law: str
+    gains: Any
+
+
+class LawMemory(NamedTuple):
+    """What a law remembered between two cycles.
+
+    Attributes:
+        cycle: number of the cycle that began with it.
+        setting: number of the law and the gains that it had before.
+        row: see :class:`~..laws.compiled_law.CompiledLaw`.
+    """
+
+    cycle: int
+    setting: int
+    row: Array
+
+
+class Note(NamedTuple):
+    """Words of a cycle.
+
+    Attributes:
+        cycle: its number.
+        fault: why the safe output was sent from this cycle on; empty where it wasn't any more.
+    """
+
+    cycle: int
+    fault: str
+
+
+@dataclass(frozen=True, eq=False)
+class CycleRecord:
+    """Cycles of one loop.
+
+    Attributes:
+        rows: (N, width) what is kept of each; see :data:`~..core.cycle.CYCLE`.
+        settings: laws and gains that they had, in the order of time.
+        memories: of the law, in the order of time.
+        notes: see :class:`Note`.
+        joints: number of joints.
+    """
+
+    rows: Array
+    settings: tuple[LawSetting, ...]
+    memories: tuple[LawMemory, ...]
+    notes: tuple[Note, ...]
+    joints: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Array:
+        """The field of all cycles (N, *shape), by its name."""
+        return np.asarray(self._named[name])
+
+    @cached_property
+    def _named(self) -> Any:
+        return self.rows.view(CYCLE.kept_dtype(self.joints)).reshape(len(self.rows))
+
+    def since(self, number: int) -> CycleRecord:
+        """The same without the cycles before a number, and without the memories that belong to them."""
+        memories = tuple(each for each in self.memories if each.cycle >= number)
+        return replace(self, rows=self.rows[self["number"] >= number], memories=memories)
+
+    def faults(self) -> list[str]:
+        """Why the safe output was sent, for each cycle; empty where it wasn't."""
+        texts = []
+        notes = deque(self.notes)
+        fault = ""
+        for cycle in self["number"]:
+            while notes and notes[0].cycle <= cycle:
+                fault = notes.popleft().fault
+            texts.append(fault)
+        return texts
+
+
+def begin_with_memory(memories: Sequence[LawMemory], oldest: int, first: int) -> int:
+    """The last cycle, up to `first`, that began with a recorded memory; `first` where none after `oldest` did."""
+    earlier = [each.cycle for each in memories if oldest <= each.cycle <= first]
+    return max(earlier, default=first)
+
+
+@compiled
+def keep(
+    cycles: Array,
+    ring: Array,
+    place: int,
+    number: int,
+    sent: Array,
+    limited: Array,
+    setting: int,
+    fault: bool,
+    interval: float,
+    begins: float,
+    softening: float,
+    spring_load: float,
+    n: int,
+) -> None:
+    """Complete the first of the cycles, and keep it in a row of the ring; see :meth:`CycleRecorder.add`."""
+    cycle = cycle_at(cycles[0], n)
+    times(cycle.jacobian, cycle.v, cycle.twist)
+    cycle.number[0] = number
+    cycle.sent[:] = sent
+    cycle.limited[:] = limited
+    cycle.setting[0] = setting
+    cycle.fault[0] = 1.0 if fault else 0.0
+    cycle.interval[0] = interval
+    cycle.begins[0] = begins
+    cycle.softening[0] = softening
+    cycle.spring_load[0] = spring_load
+    kept = ring[place]
+    for i in range(len(kept)):
+        kept[i] = cycles[0, i]
+
+
+class CycleRecorder:
+    """Keeps the last cycles of a loop in a ring.
+
+    One thread adds cycles, others may read: what they read is a second away from what is overwritten next.
+
+    Args:
+        n: number of joints.
+        period: of the loop [s].
+        seconds: that are kept.
+
+    Attributes:
+        count: cycles since the start.
+
+    Raises:
+        ConfigError: seconds that aren't above 0.
+    """
+
+    def __init__(self, n: int, period: float, seconds: float = SECONDS) -> None:
+        if not (math.isfinite(seconds) and seconds > 0.0):
+            raise refused("seconds", seconds, "must be above 0", (0.0, math.inf), where="recorder: ")
+        self.joints = n
+        self.count = 0
+        self._kept = math.ceil(seconds / period)
+        self._width = CYCLE.kept_width(n)
+        self._rows = np.zeros((self._kept + math.ceil(SPARE / period), self._width))
+        self._period = period
+        self._every = max(1, round(MEMORY_PERIOD / period))
+        self._settings: deque[LawSetting] = deque(maxlen=MOST_SETTINGS)
+        self._memories: deque[LawMemory] = deque(maxlen=math.ceil(seconds / MEMORY_PERIOD) + 2)
+        self._notes: deque[Note] = deque([Note(0, "")], maxlen=MOST_NOTES)
+        self._running: RunningLaw | None = None
+        self._gains: Any = None
+        self._number = 0
+        self._fault = ""
+
+    def add(
+        self,
+        cycles: Cycles,
+        running: RunningLaw,
+        gains: Any,
+        fault: str,
+        sent: Array,
+        limited: Array,
+        decided: tuple[float, float, float, float],
+    ) -> None:
+        """Complete the record of a cycle, and keep it.
+
+        Args:
+            cycles: the first of them, which is complete up to what the law asked for.
+            running: the law that ran.
+            gains: that the law got.
+            fault: why the safe output was sent; empty where it wasn't.
+            sent, limited: (n,) see :data:`~..core.cycle.CYCLE`.
+            decided: its `interval`, `begins`, `softening` and `spring_load`.
+        """
+        if gains is not self._gains or running is not self._running:
+            self._gains = gains
+            self._running = running
+            self._number += 1
+            self._settings.append(LawSetting(self._number, self.count, running.name, gains))
+        if fault != self._fault:
+            self._fault = fault
+            self._notes.append(Note(self.count, fault))
+        place = self.count % len(self._rows)
+        keep(
+            cycles.rows, self._rows, place, self.count, sent, limited, self._number, fault != "", *decided, self.joints
+        )
+        self.count += 1
+        if self.count % self._every == 0 and not math.isnan(cycles.asked[0, 0]):
+            memory = running.memory()
+            if memory is not None:
+                self._memories.append(LawMemory(self.count, self._number, memory))
+
+    def last(self, seconds: float = SECONDS) -> CycleRecord:
+        """The last seconds, or as much as there is of them, from :meth:`begin_of` on."""
+        end = self.count
+        return self._record(min(self.begin_of(seconds), end), end)
+
+    def begin_of(self, seconds: float = SECONDS) -> int:
+        """Number of the cycle with which the last seconds begin, or as much as there is of them.
+
+        They may be up to a second more, so that they begin with the law's memory and can be computed again.
+        """
+        end = self.count
+        oldest = max(0, end - self._kept)
+        first = oldest if seconds >= self._kept * self._period else max(oldest, end - round(seconds / self._period))
+        return begin_with_memory(tuple(self._memories), oldest, first)
+
+    def since(self, cycle: int, most: int) -> CycleRecord:
+        """The cycles from a number on, at most so many; those that are no longer kept are left out."""
+        end = self.count
+        first = max(cycle, end - self._kept)
+        return self._record(first, min(first + most, end))
+
+    def _record(self, first: int, end: int) -> CycleRecord:
+        """The cycles from `first` to before `end`, with the settings that they had."""
+        rows = self._rows[np.arange(first, end) % len(self._rows)]
+        memories = tuple(each for each in tuple(self._memories) if first <= each.cycle < end)
+        needed = [each.setting for each in memories]
+        if len(rows):
+            needed.append(int(rows[0, CYCLE.place("setting", self.joints)]))
+        oldest = min(needed, default=0)
+        kept = tuple(self._settings)  # their numbers follow each other
+        begin = max(0, oldest - kept[0].number) if kept and needed else len(kept)
+        settings = tuple(each for each in kept[begin:] if each.cycle < end)
+        return CycleRecord(rows, settings, memories, tuple(self._needed_notes(first, end)), self.joints)
+
+    def _needed_notes(self, first: int, end: int) -> Iterator[Note]:
+        """The notes of these cycles, and the one that holds at their beginning."""
+        notes = [each for each in tuple(self._notes) if each.cycle < end]
+        before = [each for each in notes if each.cycle <= first]
+        if before:
+            yield Note(first, before[-1].fault)
+        yield from (each for each in notes if each.cycle > first)
