@@ -16,7 +16,8 @@ unexport LD_LIBRARY_PATH
 endif
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Python compiles a module where it is first imported: only a third of what is installed ever is.
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --no-compile --editable
 RUN := $(VENV)/.installed-run
 ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
@@ -81,7 +82,7 @@ $(VENV)/pyvenv.cfg:
 $(RUN): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and the page's library into $(VENV): one to three minutes the first time."
 	@echo "Step 1 of 3: pip shows each package and its size as it loads it."
-	@$(PIP) install --editable '.[ros,sim,dashboard]'
+	@$(INSTALL) '.[ros,sim,dashboard]'
 	@echo "Step 2 of 3: the control laws are compiled, and kept in this user's cache."
 	@$(WARM_UP)
 	@echo "Step 3 of 3: the environment takes $$(du -sh $(VENV) | cut -f1) on the disk."
@@ -89,11 +90,11 @@ $(RUN): setup.py | $(VENV)/pyvenv.cfg
 
 $(ETHERCAT): $(RUN)
 	@echo "Installing the EtherCAT master into $(VENV) …"
-	@$(PIP) install --editable '.[ros,sim,dashboard,ethercat]'
+	@$(INSTALL) '.[ros,sim,dashboard,ethercat]'
 	@touch $@
 
 # At once with what runs needs, where both are missing: pip is slow to look again.
 $(DEV): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and what tests and lint need into $(VENV): one to three minutes the first time."
-	@$(PIP) install --editable '.[ros,sim,dashboard,ethercat,learning,test,dev]'
+	@$(INSTALL) '.[ros,sim,dashboard,ethercat,learning,test,dev]'
 	@touch $(RUN) $(ETHERCAT) $@

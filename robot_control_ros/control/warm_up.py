@@ -9,15 +9,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from multiprocessing import get_context
 
 import numpy as np
 
 from ..core.compiled import compile_now, compiled_functions, say
 from ..core.errors import ConfigError
-from ..core.types import RobotState, Wrench
+from ..core.types import JointSpaceReference, Reference, RobotState, Wrench
 from ..laws import law_class, law_names
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, load_robot
+from ..robot.model import RobotModel
 from .loop import ControlLoop
 
 CYCLES = 10  # of each situation; all together last longer than what a loop does only now and then
@@ -205,9 +207,36 @@ class _Rehearsal:
         self._shaking = True
 
 
+def compute_alone(robot: RobotConfig, laws: Iterable[str]) -> None:
+    """Compute laws once each, without a loop; those that the robot can't have are left out.
+
+    Args:
+        robot: its configuration.
+        laws: their names.
+    """
+    kin = RobotModel.of(robot).at(np.array(robot.home))
+    still = np.zeros(robot.n)
+    state = RobotState(0.0, kin.q, still, still, wrench_on_tip=np.zeros(6))
+    tip = Reference(kin.pose, np.zeros(6), np.zeros(6), np.zeros(6))
+    joints = JointSpaceReference(q=kin.q, v=still, a=still)
+    for name in laws:
+        with suppress(ConfigError):
+            running = RunningLaw(robot, name)
+            reference = joints if running.joint_space else tip
+            running.law.reset(state, kin)
+            running.law.compute(state, kin, reference, running.gains.current, robot.period)
+
+
 def main() -> None:
-    """Compile the package's laws."""
-    warm_up(load_robot("ur5"), law_names(plugins=False))
+    """Compile the package's laws; where that takes long a second process begins with the last ones."""
+    robot, laws = load_robot("ur5"), law_names(plugins=False)
+    second = get_context("spawn").Process(target=compute_alone, args=(robot, laws[::-1]), daemon=True)
+
+    def announce(text: str) -> None:
+        say(text)
+        second.start()
+
+    warm_up(robot, laws, announce)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ KEPT = 8  # folders of the cache: of other versions, checkouts and laws of users
 SLOW = 1.0  # s of compiling after which it is announced
 LONGEST_WAIT = 120.0  # s for another process that compiles the same
 LOOK = 0.05  # s between two looks whether it has ended
+COMPILES = "numba:compile"  # Numba's event: it starts to compile a function, also one that another one calls
+WAITS = "robot_control_ros:wait"  # the event of another look
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _functions: dict[str, Any] = {}
@@ -75,69 +77,33 @@ def say(text: str) -> None:
 def compile_now(calls: Iterable[Callable[[], object]], announce: Callable[[str], object] = say) -> None:
     """Make calls whose functions have to be compiled before an arm is under control.
 
-    Of several processes that compile at once one does so. The others wait, and load what it has kept.
-
     Args:
         calls: each calls compiled functions, with the types that they will be called with.
         announce: is told once, where it takes more than a second.
     """
     progress = _Progress(announce)
-    with events.install_listener("numba:compile", progress):
-        try:
-            for call in calls:
-                call()
-        finally:
-            progress.end()
+    with events.install_listener(COMPILES, progress), events.install_listener(WAITS, progress):
+        for call in calls:
+            call()
 
 
 class _Progress(events.Listener):  # type: ignore[misc]  # Numba has no types
-    """Listens to Numba: it starts to compile a function, also one that another one calls; what it loads isn't told."""
+    """Tells once that compiling takes long, be it done here or waited for; what is loaded isn't told."""
 
     def __init__(self, announce: Callable[[str], object]) -> None:
         self._announce = announce
         self._begin: float | None = None
         self._announced = False
-        self._lock: IO[bytes] | None = None
 
     def on_start(self, event: Any) -> None:
         if self._begin is None:
             self._begin = time.monotonic()
-            self._take_lock()
-        elif time.monotonic() - self._begin > SLOW:
-            self._tell()
-
-    def on_end(self, event: Any) -> None:
-        """The next start, or the end of the calls, counts."""
-
-    def end(self) -> None:
-        """Let other processes compile."""
-        if self._lock is not None:
-            self._lock.close()
-
-    def _tell(self) -> None:
-        if not self._announced:
+        elif time.monotonic() - self._begin > SLOW and not self._announced:
             self._announced = True
             self._announce("Compiling the control laws, a minute the first time …")
 
-    def _take_lock(self) -> None:
-        """Wait while another process compiles the same; one that is stopped meanwhile doesn't hold up this one."""
-        folder = cache_folder(PACKAGE)
-        if folder is None:
-            return
-        try:
-            self._lock = (folder / "lock").open("wb")
-        except OSError:
-            return
-        end = time.monotonic() + LONGEST_WAIT
-        while time.monotonic() < end:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                self._tell()
-                time.sleep(LOOK)
-            except OSError:  # a file system without locks
-                return
+    def on_end(self, event: Any) -> None:
+        """The next start counts."""
 
 
 # --- the cache on disk ---
@@ -150,12 +116,43 @@ class _Files(CompileResultCacheImpl):  # type: ignore[misc]  # Numba has no type
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Numba's cache of one function. Files that can't be used cost the time to compile, and nothing else."""
+    """Numba's cache of one function. Files that can't be used cost the time to compile, and nothing else.
+
+    Of several processes that need the function one compiles it. The others wait, and load what it has kept. A process
+    that waits holds the locks of the functions that call this one. No compiled function calls itself through others,
+    so two processes never wait for each other.
+    """
 
     _impl_class = _Files
 
+    def __init__(self, function: FunctionType) -> None:
+        super().__init__(function)
+        self._lock_path = Path(self.cache_path) / f"{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
+        self._lock: IO[bytes] | None = None
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was kept for types of arguments, or None."""
+        """What was kept for types of arguments; where there is nothing, None once nobody else compiles it."""
+        kept = self._load(sig, target_context)
+        if kept is None and self._lock is None:
+            self._lock = _take_lock(self._lock_path)
+            kept = self._load(sig, target_context)  # what another process has kept meanwhile
+            if kept is not None:
+                self.unlock()
+        return kept
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep it where that is possible, and let other processes load it."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Let other processes compile it."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # whatever a file raises that a crash or a full disk has cut off
@@ -163,10 +160,44 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
                 self.flush()
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep it where that is possible."""
-        with suppress(OSError):
-            super().save_overload(sig, data)
+
+class _Unlocking(events.Listener):  # type: ignore[misc]  # Numba has no types
+    """Lets other processes compile a function that could not be compiled here: nothing of it is kept."""
+
+    def on_start(self, event: Any) -> None:
+        """The lock is there already."""
+
+    def on_end(self, event: Any) -> None:
+        made = event.data["dispatcher"]
+        if event.data["args"] not in made.overloads and isinstance(made._cache, _Cache):
+            made._cache.unlock()
+
+
+events.register(COMPILES, _Unlocking())
+
+
+def _take_lock(path: Path) -> IO[bytes] | None:
+    """Wait while another process holds a lock; one that is stopped meanwhile doesn't hold up this one for ever.
+
+    Returns:
+        What holds the lock until it is closed; None where there are no locks.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("wb")
+    except OSError:
+        return None
+    end = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            with events.trigger_event(WAITS):
+                time.sleep(LOOK)
+        except OSError:  # a file system without locks
+            break
+    return lock
 
 
 def _keep(made: Any, source: FunctionType) -> None:

@@ -15,15 +15,15 @@ from robot_control_ros import ConfigError, HardwareFault, NotReached, Robot, Sta
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
-GROWTH = 2.0  # MB of memory in a soak
+RATE = 125.0  # Hz: what a client does depends on no rate, and a slow arm takes a quarter of the time
 
 
 @pytest.fixture(scope="module")
 def ros(tmp_path_factory):
     """In lockstep: a slow machine has slow robots, and no backlog of joint states before each request."""
     with LockstepRos(tmp_path_factory.mktemp("robot")) as ros:
-        ros.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
-        start_controller(ros)
+        ros.start("simulator", {"robot": "ur5", "rate": RATE, "pacing": "lockstep"})
+        start_controller(ros, rate=RATE)
         yield ros
 
 
@@ -128,8 +128,8 @@ def test_another_robot_and_a_controller_that_is_not_there_are_named(robot):
 
 def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
     with LockstepRos(tmp_path) as ros:
-        ros.start("simulator", {"robot": "ur5"})
-        controller = start_controller(ros)
+        ros.start("simulator", {"robot": "ur5", "rate": RATE})
+        controller = start_controller(ros, rate=RATE)
         with Robot("ur5", timeout=SLOW) as robot:
             lost, killed = [], []
             robot.on_fault(lost.append)
@@ -148,7 +148,7 @@ def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
                 with pytest.raises(StaleStateError):
                     call()
                 assert time.monotonic() - began < 0.5
-            start_controller(ros, **{"impedance.stiffness": 321.0})
+            start_controller(ros, rate=RATE, **{"impedance.stiffness": 321.0})
             ros.until(lambda: not robot.fault, "a new controller that is there")
             assert robot.gains["stiffness"][0] == 321.0
 
@@ -157,8 +157,8 @@ def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
 def test_faults_from_before_it_came_are_none(tmp_path, late):
     """The middleware keeps the last ones for it, and delivers them one by one."""
     with LockstepRos(tmp_path) as ros:
-        ros.start("simulator", {"robot": "ur5"})
-        start_controller(ros)
+        ros.start("simulator", {"robot": "ur5", "rate": RATE})
+        start_controller(ros, rate=RATE)
         Robot("ur5", timeout=SLOW).close()  # the controller is active
         ros.graph.on_latched = lambda publisher, number: (
             round((1 + number) * late * 1e9) if publisher.get_topic_name() == "/controller/fault" else 0
@@ -171,8 +171,8 @@ def test_faults_from_before_it_came_are_none(tmp_path, late):
 
 def test_a_fault_from_before_it_came_that_lasts_is_the_present_one(tmp_path):
     with LockstepRos(tmp_path) as ros:
-        ros.start("simulator", {"robot": "ur5"})
-        start_controller(ros)
+        ros.start("simulator", {"robot": "ur5", "rate": RATE})
+        start_controller(ros, rate=RATE)
         contact = {"contact__collision_torque": 1e-4, "contact__reaction": "brake"}
         with Robot("ur5", timeout=SLOW) as robot:
             assert ros.set_atomically("controller", **contact).successful

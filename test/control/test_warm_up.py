@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.control.warm_up import check_warm, rehearse, warm_up
+from robot_control_ros.control.warm_up import check_warm, compute_alone, rehearse, warm_up
 from robot_control_ros.core.compiled import compiled
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.rotations import rotation_exp_into
@@ -58,6 +58,12 @@ def test_a_law_of_the_package_is_ready_only_once_it_was_warmed_up(robot):
             continue
         warm_up(robot, [law])
         check_warm(running)
+
+
+def test_laws_are_computed_without_a_loop_too_but_for_those_that_the_robot_cannot_have(robot, monkeypatch):
+    computed = make_law(monkeypatch, "warm_up_lonely_law")
+    compute_alone(robot, [*law_names(plugins=False), "no_law_of_this_name", "warm_up_lonely_law:Law"])
+    assert computed
 
 
 def test_a_law_in_plain_python_is_not_run_and_always_ready(robot, monkeypatch):

@@ -9,13 +9,14 @@ from ros_support import Controller
 from std_msgs.msg import Bool
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
+RATE = 125.0  # Hz: STOP depends on none
 
 
 @pytest.fixture
 def controller(ros):
     """An active controller of a simulated arm."""
-    ros.start("simulator")
-    made = Controller(ros, "/force_torque_sensor_broadcaster/wrench", use_sim_time=True)
+    ros.start("simulator", {"rate": RATE})
+    made = Controller(ros, "/force_torque_sensor_broadcaster/wrench", rate=RATE, use_sim_time=True)
     ros.until(lambda: made.state == "active", "an active controller")
     return made
 
@@ -40,10 +41,10 @@ def test_stop_outlasts_a_clean_up(ros, controller):
 
 
 def test_stop_before_the_first_activation_holds_a_controller_that_starts_by_itself(ros):
-    made = Controller(ros, use_sim_time=True)  # it waits for the simulator
+    made = Controller(ros, rate=RATE, use_sim_time=True)  # it waits for the simulator
     ros.until(lambda: made.state == "inactive", "a configured controller")
     assert ros.trigger("/controller/stop").success
-    ros.start("simulator")
+    ros.start("simulator", {"rate": RATE})
     ros.wait(5.0)
     assert made.state == "inactive"
     assert ros.trigger("/controller/release_stop").success

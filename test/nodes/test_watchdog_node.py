@@ -40,6 +40,7 @@ ROBOT = load_robot("ur5")
 HOME = np.array(ROBOT.home)
 SIDE = HOME + [1.2, 0.3, -0.3, 0.2, 0.2, 0.5]  # a second and more away
 LAWS = {"joint_impedance": "effort", "admittance": "position", "joint_pid": "velocity"}
+RATE = 250.0  # Hz, of the simulated arm: half of the usual one, for half of the time
 TIMEOUT, STATE_TIMEOUT = 0.04, 0.2  # s, the node's defaults
 REQUIRED = 0.06  # s from the last command to the safe output, on the topic
 AT_REST = 0.02  # rad/s
@@ -220,9 +221,9 @@ def make_system(ros, law="joint_impedance"):
     """Simulator, watchdog and controller, all of them running; no command of the simulator's times out."""
     pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
     system = System(ros)
-    system.start("simulator", command_timeout=0.0)
+    system.start("simulator", rate=RATE, command_timeout=0.0)
     system.start("watchdog", use_sim_time=True)
-    system.start("controller", law=law, use_sim_time=True)
+    system.start("controller", law=law, rate=RATE, use_sim_time=True)
     system.listen()
     system.watching()
     return system
@@ -353,7 +354,7 @@ def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controll
     assert np.abs(np.array(states[-1].position) - place).max() < 0.02
 
     count = len(system.of(by_watchdog=False))
-    system.start("controller", law=law, use_sim_time=True)
+    system.start("controller", law=law, rate=RATE, use_sim_time=True)
     system.watching()  # the watchdog has found the new controller,
     system.ros.until(
         lambda: len(system.of(by_watchdog=False)) > count, "commands of the next controller"

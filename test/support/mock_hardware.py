@@ -16,7 +16,7 @@ from std_msgs.msg import Float64MultiArray
 from robot_control_ros.nodes.common.messages import to_stamp
 from robot_control_ros.robot.configuration import RobotConfig
 
-RATE = 100.0  # Hz
+RATE = 50.0  # Hz
 PATIENCE = 0.2  # s for which its time stands still where a joint state isn't answered: machines of tests are loaded
 WRENCH = "/force_torque_sensor_broadcaster/wrench"
 

@@ -11,10 +11,7 @@ from browser import Browser, chromium
 
 from robot_control_ros.dashboard.bar.status_bar import FOLDER
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM"),
-]
+pytestmark = pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
 
 STATE = {"state": "active", "law": "impedance", "rate": "500 Hz", "level": "good", "lost": "", "jogs": False}
 STATE |= {"arm": "ur5", "others": [], "activates": False, "stops": True, "controls": True}

@@ -38,9 +38,9 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
         return done.stdout + done.stderr
 
     with Ros(tmp_path) as ros:
-        ros.start("simulator", {"robot": NAME, "scene": "pick", "pacing": "lockstep"})
+        ros.start("simulator", {"robot": NAME, "scene": "pick", "rate": RATE, "pacing": "lockstep"})
         remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
-        given = {"robot": NAME, "autostart": True, "use_sim_time": True}
+        given = {"robot": NAME, "rate": RATE, "autostart": True, "use_sim_time": True}
         controller = ros.start("controller", given, remappings=remappings)
         states = ros.subscribe(JointState, "joint_states")
         with Robot("ur5", timeout=SLOW, lost_after=SLOW) as robot:
@@ -56,7 +56,7 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
         ros.until(lambda: "40 N, holds something" in run(), "fingers at rest, as the shell sees them")
         controller.process.kill()
         assert ros.call(SetBool, "/simulator/pause", data=True).success
-        for _ in range(150):  # 0.3 s, longer than the time-out of the arm's commands
+        for _ in range(30):  # 0.3 s, longer than the time-out of the arm's commands
             assert ros.trigger("/simulator/step").success
         ros.next(states, "a last step", lambda: ros.trigger("/simulator/step"))
         assert GRIPPER.width(driven(states.last)) == pytest.approx(grip.width, abs=5e-4)

@@ -25,6 +25,7 @@ from robot_control_ros.nodes.common.messages import fill_vector
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
+RATE = 125.0  # Hz: a client depends on none, and each cycle takes the time of a round over DDS
 GROWTH = 2.0  # MB of memory in a soak
 
 
@@ -32,8 +33,8 @@ GROWTH = 2.0  # MB of memory in a soak
 def ros(tmp_path_factory):
     """In lockstep: a slow machine has slow robots, and no backlog of joint states before each request."""
     with Ros(tmp_path_factory.mktemp("robot")) as ros:
-        ros.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
-        start_controller(ros)
+        ros.start("simulator", {"robot": "ur5", "rate": RATE, "pacing": "lockstep"})
+        start_controller(ros, rate=RATE)
         yield ros
 
 
