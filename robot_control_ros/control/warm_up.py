@@ -103,9 +103,8 @@ def _choices(loop: ControlLoop) -> Iterator[dict[str, str]]:
     """The law's gains as they are, and then with each other word of each choice."""
     yield {}
     for spec in loop.running.gains.specs:
-        if not spec.links:
-            present = getattr(loop.running.gains.target, spec.name)
-            yield from ({spec.name: word} for word in spec.choices if word != present)
+        present = getattr(loop.running.gains.target, spec.name) if spec.choices else ""
+        yield from ({spec.name: word} for word in spec.choices if word != present)
 
 
 class _Rehearsal:

@@ -178,3 +178,54 @@ def wrench_at_into(wrench: Array, pose: Array, result: Array) -> None:
     result[3] += py * result[2] - pz * result[1]
     result[4] += pz * result[0] - px * result[2]
     result[5] += px * result[1] - py * result[0]
+
+
+@compiled
+def wrench_in_into(wrench: Array, pose: Array, result: Array) -> None:
+    """The inverse of :func:`wrench_at_into`: a wrench (6,), expressed in a frame that has the pose (4, 4).
+
+    f' = Rᵀ f, tau' = Rᵀ (tau - p x f).
+    """
+    x = wrench[3] - pose[1, 3] * wrench[2] + pose[2, 3] * wrench[1]
+    y = wrench[4] - pose[2, 3] * wrench[0] + pose[0, 3] * wrench[2]
+    z = wrench[5] - pose[0, 3] * wrench[1] + pose[1, 3] * wrench[0]
+    for i in range(3):
+        result[i] = pose[0, i] * wrench[0] + pose[1, i] * wrench[1] + pose[2, i] * wrench[2]
+        result[3 + i] = pose[0, i] * x + pose[1, i] * y + pose[2, i] * z
+
+
+@compiled
+def twist_in_into(twist: Array, pose: Array, result: Array) -> None:
+    """A twist (6,), expressed in a frame that moves with the same body and has the pose (4, 4), into result.
+
+    v' = Rᵀ (v + w x p), w' = Rᵀ w: its power with the wrench of :func:`wrench_in_into` is the same.
+    """
+    x = twist[0] + twist[4] * pose[2, 3] - twist[5] * pose[1, 3]
+    y = twist[1] + twist[5] * pose[0, 3] - twist[3] * pose[2, 3]
+    z = twist[2] + twist[3] * pose[1, 3] - twist[4] * pose[0, 3]
+    for i in range(3):
+        result[i] = pose[0, i] * x + pose[1, i] * y + pose[2, i] * z
+        result[3 + i] = pose[0, i] * twist[3] + pose[1, i] * twist[4] + pose[2, i] * twist[5]
+
+
+@compiled
+def twist_at_into(twist: Array, pose: Array, result: Array) -> None:
+    """The inverse of :func:`twist_in_into`, into result: w = R w', v = R v' - w x p."""
+    for i in range(3):
+        result[i] = pose[i, 0] * twist[0] + pose[i, 1] * twist[1] + pose[i, 2] * twist[2]
+        result[3 + i] = pose[i, 0] * twist[3] + pose[i, 1] * twist[4] + pose[i, 2] * twist[5]
+    result[0] -= result[4] * pose[2, 3] - result[5] * pose[1, 3]
+    result[1] -= result[5] * pose[0, 3] - result[3] * pose[2, 3]
+    result[2] -= result[3] * pose[1, 3] - result[4] * pose[0, 3]
+
+
+@compiled
+def wrap_into(angles: Array, cyclic: Array, result: Array) -> None:
+    """Angles (n,) [rad], those of cyclic joints by the short way round, into result.
+
+    `cyclic` (n,) has a 1 for each joint that turns without end.
+    """
+    for joint in range(len(angles)):
+        result[joint] = angles[joint]
+        if cyclic[joint] == 1.0:
+            result[joint] -= 2.0 * math.pi * math.floor((angles[joint] + math.pi) / (2.0 * math.pi))

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.compiled import compiled
+from ..core.cycle import Cycles, cycle_at
+from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import AXES, MATRIX, SCALAR, TASK, choice, gain
-from ..core.spatial import cross, make_pose, pose_error
-from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
-from ..robot.differential_kinematics import TRACKING, DifferentialKinematics
+from ..core.record import Field, Record
+from ..core.rotations import pose_error_into, twist_in_into, wrap_into, wrench_in_into
+from ..core.small_matrices import times
+from ..core.types import Array, Command, CommandMode, JointPathFunction, RobotState, as_row
+from ..robot.differential_kinematics import NEEDS_MASS, TRACKING, joint_step, weigh_axes
 from ..robot.model import RobotDynamics
+from .compiled_law import CompiledLaw
 from .gain_bounds.wall_contact import WALL, least_damping, usual_lag
 from .law import register
-from .spring.compliance_frame import BASE, REFERENCE, ComplianceFrame, frame_gain
-from .spring.virtual_body import PLAIN, BodyFrame, VirtualBody
-from .terms import critical_damping, damping_gain, is_diagonal
+from .spring.bounded_spring import FRAME_WIDTH, frame_at
+from .spring.compliance_frame import WITH_LINK, WITH_REFERENCE, WITH_TIP, ComplianceFrame, frame_gain
+from .spring.virtual_body import (
+    BODY_WIDTH,
+    body_at,
+    body_twist_into,
+    bound,
+    change_frame,
+    frame_placement_into,
+    place,
+    step,
+    wait,
+)
+from .terms import critical_damping, damping_gain
 
 FEEDBACK = 25.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
+JOINT_VELOCITY, JOINT_ERROR = range(2)  # its terms
+VELOCITY = 1.0  # number of the output
 
 
 @register("admittance")
-class Admittance:
+class Admittance(CompiledLaw):
     """The measured wrench moves a virtual body tied to the reference, and the joints follow that body.
 
     Law:
@@ -110,13 +130,11 @@ class Admittance:
         @property
         def virtual_damping(self) -> Array:
             """B of the virtual body (6, 6) [N·s/m, N·m·s/rad]."""
-            if is_diagonal(self.mass) and is_diagonal(self.stiffness):
-                product = self.mass.diagonal() * self.stiffness.diagonal()
-                return np.asarray(np.diag(2.0 * self.damping_ratio * np.sqrt(product)) + self.damping)
-            return (
-                critical_damping(self.stiffness, np.asarray(np.linalg.inv(self.mass)), self.damping_ratio)
-                + self.damping
-            )
+            damping = self.damping.copy()
+            if not _damp_diagonals(as_row(self.mass), as_row(self.stiffness), as_row(self.damping_ratio), damping):
+                mobility = np.asarray(np.linalg.inv(self.mass))
+                damping += critical_damping(self.stiffness, mobility, self.damping_ratio)
+            return damping
 
         def warning(self, period: float) -> str:
             """Which axes can't stay in contact with a wall of 10⁴ N/m where a node runs at a period [s]; else empty."""
@@ -142,122 +160,380 @@ class Admittance:
     mode: ClassVar[CommandMode] = CommandMode.POSITION
     needs_wrench: ClassVar[bool] = True
 
+    term_names = ("joint_velocity", "joint_error")
+    memory = Record(
+        "AdmittanceMemory",
+        (
+            Field("body", (BODY_WIDTH,), "", "The virtual body; see laws/spring/virtual_body.py."),
+            Field("placed", (), "", "1 after the body was put where the tip is."),
+            Field("turns", (), "", "1 where the body rests in the reference's axes, 0 in the base's."),
+            Field("rest_axes", (4, 4), "", "These axes, as a placement about the body's origin."),
+            Field("entered", (), "", "Number of the frame that the body is in."),
+            Field("frame", (FRAME_WIDTH,), "", "Frame of the gains; see laws/spring/bounded_spring.py."),
+            Field("damping", (6, 6), "N·s/m, N·m·s/rad", "B of the gains."),
+            Field("rest", (4, 4), "m, -", "Pose of the last reset; it holds where the reference has none."),
+            Field("posture", ("n",), "rad", "Joint angles of the last reset; likewise."),
+            Field("q", ("n",), "rad", "Joint angles that were commanded."),
+            Field("path_velocity", ("n",), "rad/s", "Their velocities."),
+            Field("active", (2,), "", "1 for each term of the last command."),
+            Field("tip_pose", (4, 4), "m, -", "Pose of the tip at the commanded angles of the cycle before."),
+            Field("tip_jacobian", (6, "n"), "m, -", "Its Jacobian there."),
+            Field("body_pose", (4, 4), "m, -", "Pose that the body has, in the base."),
+            Field("body_twist", (6,), "m/s, rad/s", "Twist that it has, in base axes."),
+            Field("cyclic", ("n",), "", "1 for each joint that turns without end."),
+            Field("lower", ("n",), "rad", "Limits of the joints."),
+            Field("upper", ("n",), "rad", "Limits of the joints."),
+            Field("fastest", ("n",), "rad/s", "Limits of the joints' velocities."),
+            Field("effort", ("n",), "N·m", "Limits of the joints' torques."),
+        ),
+    )
+
     def __init__(self) -> None:
-        self.terms: dict[str, Array] = {}
-        self._body, self._placed = VirtualBody(), False
-        self._adopted: object = None
-        self._mass = self._damping = self._stiffness = self._moved_axes = np.zeros(6)
-        self._kinematics = DifferentialKinematics()
-        self._q = self._posture = self.path_velocity = np.zeros(0)
-        self._rest = np.eye(4)
-        self._frame: ComplianceFrame | None = None  # None: the base
-        self._entered = BASE  # the frame that the body is in
-        self._turns, self._axes = False, np.eye(3)  # whether the body rests in the reference's axes, and these
+        super().__init__()
+        self._frame: ComplianceFrame | None = None
+        self._q = np.zeros(0)
+        self._tip_pose = np.eye(4)
+        self._tip_jacobian = np.zeros((6, 0))
+        self.path_velocity = np.zeros(0)
 
-    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
+    def remember_in(self, row: Array, n: int) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        super().remember_in(row, n)
+        self._q = self._memory["q"]
+        self._tip_pose = self._memory["tip_pose"]
+        self._tip_jacobian = self._memory["tip_jacobian"]
+        self.path_velocity = self._memory["path_velocity"]
+
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """The joints' commands and the posture begin at the present joint angles; the body where the tip is."""
-        self._q = self._posture = state.q.copy()
-        self.path_velocity = state.v.copy()
-        self._rest, self._placed = kin.pose, False
+        memory = self._memory
+        limits = kin.model.limits
+        self._frame = None
+        memory["placed"] = 0.0
+        memory["rest_axes"] = np.eye(4)
+        memory["body_pose"] = np.eye(4)
+        memory["rest"] = kin.pose
+        memory["posture"] = state.q
+        memory["q"] = state.q
+        memory["path_velocity"] = state.v
+        memory["active"] = 0.0
+        memory["cyclic"] = kin.model.cyclic
+        memory["lower"] = limits.lower
+        memory["upper"] = limits.upper
+        memory["fastest"] = limits.velocity
+        memory["effort"] = limits.effort
 
-    def compute(self, state: SensedState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
-        if gains is not self._adopted:
-            self._adopt(gains, kin)
-        pose_ref = self._rest if reference.pose is None else reference.pose
-        twist_ref = np.zeros(6) if reference.twist is None else reference.twist
-        if not self._placed:
-            self._place(kin, pose_ref, twist_ref)
-        wrench, body = state.wrench_on_tip, self._body
-        if reference.wrench is not None:
-            wrench = wrench + reference.wrench
-        if self._entered != gains.frame or (self._frame is not None and self._frame.is_other_link):
-            self._enter_frame(gains.frame, pose_ref[:3, :3], kin)
-        if self._turns:
-            self._axes = pose_ref[:3, :3]
-            wrench = wrench.reshape(2, 3).dot(self._axes).ravel()
-        wrench = body.frame.wrench(wrench, body.rotation)
-        body.step(self._moved_axes * wrench, self._mass, self._damping, self._stiffness, dt)
-        body.bound((gains.max_displacement, gains.max_rotation), (gains.max_velocity, gains.max_rate), dt)
-        pose, twist = self._turned(pose_ref, twist_ref) if self._turns else self._along_base(pose_ref, twist_ref)
-        velocity = self._follow(kin, reference, gains, pose, twist, dt)
-        behind = kin.model.wrap(self._q - state.q)
-        self.path_velocity = velocity
-        self.terms = {"joint_velocity": velocity, "joint_error": behind}
-        if gains.output == "velocity":
-            return Command(CommandMode.VELOCITY, velocity + FEEDBACK * behind)
-        return Command(CommandMode.POSITION, self._q, None, velocity)
-
-    def _adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """What depends on the gains alone."""
-        self._mass, self._damping, self._stiffness = _simplest(gains.mass, gains.virtual_damping, gains.stiffness)
+    def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        self._gains = gains
         if self._frame is None or self._frame.name != gains.frame:
-            self._frame = None if gains.frame == BASE else ComplianceFrame(gains.frame, kin)
-        self._moved_axes, self._kinematics = gains.moved_axes, DifferentialKinematics(gains.axes)
-        self._adopted = gains
+            self._frame = ComplianceFrame(gains.frame, kin)
+            self._frame.write(self._memory["frame"])
+        self._memory["damping"] = gains.virtual_damping
 
-    def _enter_frame(self, name: str, axes_ref: Array, kin: RobotDynamics) -> None:
-        """Let the body go on in the frame of the gains, as soon as it can pay for that; axes of a link are renewed."""
-        frame = PLAIN if self._frame is None else _body_frame(self._frame, kin)
-        turns = name == REFERENCE or frame.lever is not None
-        axes = np.eye(3) if turns is self._turns else axes_ref if turns else axes_ref.T
-        if self._body.change(frame, axes):
-            self._turns, self._entered = turns, name
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        memory = self._memory
+        model = kin.model
+        if gains is not self._gains:
+            self.adopt(gains, kin)
+        assert self._frame is not None
+        self._frame.follow(memory["frame"], kin)
+        pose, jacobian = model.link(model.tip, self._q)
+        self._tip_pose[:] = pose
+        self._tip_jacobian[:] = jacobian
+        row = gains_row(gains, self._n)
+        move_body(cycles, k, row, self._row, self._n, dt)
+        if follow(cycles, k, row, self._row, _NO_MASS, _NO_GRAVITY, self._n, dt) == NEEDS_MASS:
+            there = model.at(self._q.copy())
+            follow(cycles, k, row, self._row, as_row(there.mass), as_row(there.gravity), self._n, dt)
 
-    def _along_base(self, pose_ref: Array, twist_ref: Array) -> tuple[Array, Array]:
-        """Pose (4, 4) and twist (6,) of the body."""
-        body = self._body
-        pose = make_pose(pose_ref[:3, 3] + body.position, body.rotation.dot(pose_ref[:3, :3]))
-        twist = twist_ref + body.body_twist()
-        twist[3:] += body.rotation.dot(twist_ref[3:]) - twist_ref[3:]
-        return pose, twist
-
-    def _turned(self, pose_ref: Array, twist_ref: Array) -> tuple[Array, Array]:
-        """The same of a body whose axes turn with the reference."""
-        body, axes = self._body, self._axes
-        away = axes.dot(body.position)
-        pose = make_pose(pose_ref[:3, 3] + away, axes.dot(body.rotation))
-        twist = twist_ref + body.body_twist().reshape(2, 3).dot(axes.T).ravel()
-        twist[:3] += cross(twist_ref[3:], away)
-        return pose, twist
-
-    def _place(self, kin: RobotDynamics, pose_ref: Array, twist_ref: Array) -> None:
-        rotation = kin.pose[:3, :3].dot(pose_ref[:3, :3].T)
-        twist = kin.twist - twist_ref
-        twist[3:] += twist_ref[3:] - rotation.dot(twist_ref[3:])
-        self._body.place(kin.pose[:3, 3] - pose_ref[:3, 3], rotation, twist)
-        self._turns, self._entered = False, BASE
-        self._placed = True
-
-    def _follow(
-        self, kin: RobotDynamics, reference: Reference, gains: Gains, pose: Array, twist: Array, dt: float
-    ) -> Array:
-        """Move the joint commands towards a pose and a twist; returns their velocities (n,)."""
-        model, q = kin.model, self._q
-        there = model.at(q)
-        error = gains.axes * pose_error(pose, there.pose)
-        posture = self._posture if reference.q is None else reference.q
-        lag = error - dt * twist  # the twist makes good the rest in this step
-        rate = gains.posture_rate * model.wrap(posture - q)
-        self._q = self._kinematics.step(there, twist + TRACKING * lag, rate, dt, 0.0, self.path_velocity)
-        velocity = (self._q - q) / dt
-        moved = gains.axes * there.jacobian.dot(velocity)
-        self._body.wait(self._along_body(error - dt * moved), self._along_body(gains.axes * twist - moved), dt)
-        return np.asarray(velocity)
-
-    def _along_body(self, twist: Array) -> Array:
-        """A twist or an error (6,) of the tip, in base axes, along those of the body."""
-        if self._turns:
-            twist = twist.reshape(2, 3).dot(self._axes).ravel()
-        return self._body.frame.twist(twist, self._body.rotation)
+    def command(
+        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
+    ) -> Command:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        return with_path_velocity(super().command(cycles, k, kin, path, gains, dt), gains, self.path_velocity)
 
 
-def _simplest(*matrices: Array) -> list[Array]:
-    """The diagonals (6,) where all (6, 6) are diagonal, else the matrices."""
-    return [each.diagonal().copy() for each in matrices] if all(map(is_diagonal, matrices)) else list(matrices)
+def with_path_velocity(command: Command, gains: Any, path_velocity: Array) -> Command:
+    """A command as the gain `output` wants it; the velocities (n,) of a path go with its positions."""
+    command.mode = CommandMode(gains.output)
+    if command.mode is CommandMode.POSITION:
+        command.velocity = path_velocity.copy()
+    return command
 
 
-def _body_frame(frame: ComplianceFrame, kin: RobotDynamics) -> BodyFrame:
-    in_tip = frame.in_tip
-    if in_tip is not None:
-        return BodyFrame(in_tip[:3, :3], in_tip[:3, 3])
-    return BodyFrame(frame.axes(kin)) if frame.is_other_link else PLAIN
+_NO_MASS = np.empty((0, 0))
+_NO_GRAVITY = np.empty(0)
+_memory_at = Admittance.memory.views
+_gains_at = gains_record(Admittance.Gains).views
+
+
+@compiled
+def _damp_diagonals(mass: Array, stiffness: Array, ratio: Array, damping: Array) -> bool:
+    """Add 2 ζ √(M K) to a damping (6, 6) in place, where M and K (6, 6) are diagonal; False where they aren't."""
+    for i in range(6):
+        for j in range(6):
+            if i != j and (mass[i, j] != 0.0 or stiffness[i, j] != 0.0):
+                return False
+    for i in range(6):
+        damping[i, i] += 2.0 * ratio[i] * math.sqrt(mass[i, i] * stiffness[i, i])
+    return True
+
+
+@compiled
+def move_body(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: float) -> None:
+    """Move the virtual body, and write its pose and twist into the memory; see the law.
+
+    Args:
+        cycles, k, dt: see :meth:`~.compiled_law.CompiledLaw.run`.
+        gains, memory: rows.
+        n: number of joints.
+    """
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    target = law.rest if math.isnan(cycle.target_pose[0, 0]) else cycle.target_pose
+    twist = np.zeros(6)
+    wrench = np.zeros(6)
+    for i in range(6):
+        twist[i] = 0.0 if math.isnan(cycle.target_twist[i]) else cycle.target_twist[i]
+        wrench[i] = cycle.wrench[i]
+        if not math.isnan(cycle.target_wrench[i]):
+            wrench[i] += cycle.target_wrench[i]
+    if law.placed[0] == 0.0:
+        law.placed[0] = 1.0
+        law.turns[0] = 0.0
+        law.entered[0] = 0.0
+        _place_body(law.body, cycle.pose, cycle.jacobian, cycle.v, target, twist)
+    if law.entered[0] != frame_at(law.frame, 0).number[0] or int(frame_at(law.frame, 0).kind[0]) == WITH_LINK:
+        _enter_frame(law.body, law.frame, law.turns, law.entered, target)
+    for i in range(3):
+        for j in range(3):
+            law.rest_axes[i, j] = target[i, j] if law.turns[0] == 1.0 else (1.0 if i == j else 0.0)
+    along_rest = np.empty(6)
+    placement = np.empty((4, 4))
+    wrench_in_into(wrench, law.rest_axes, along_rest)
+    frame_placement_into(law.body, placement)
+    wrench_in_into(along_rest, placement, wrench)
+    for i in range(6):
+        wrench[i] *= gain.selected_axes[i] * gain.axes[i]
+    step(law.body, wrench, gain.mass, law.damping, gain.stiffness, dt)
+    bound(law.body, gain.max_displacement[0], gain.max_rotation[0], gain.max_velocity[0], gain.max_rate[0], dt)
+    _read_body(law.body, law.rest_axes, law.turns[0] == 1.0, target, twist, law.body_pose, law.body_twist)
+
+
+@compiled
+def _place_body(body: Array, pose: Array, jacobian: Array, v: Array, target: Array, twist: Array) -> None:
+    """Put a body where the tip is, with its twist; it rests in the base's axes.
+
+    Args:
+        body: row.
+        pose, jacobian, v: of the tip (4, 4) and (6, n), and of the joints (n,).
+        target, twist: of the reference (4, 4) and (6,).
+    """
+    position = np.empty(3)
+    rotation = np.empty((3, 3))
+    away = np.empty(6)
+    times(jacobian, v, away)
+    for i in range(3):
+        position[i] = pose[i, 3] - target[i, 3]
+        away[i] -= twist[i]
+        for j in range(3):
+            rotation[i, j] = pose[i, 0] * target[j, 0] + pose[i, 1] * target[j, 1] + pose[i, 2] * target[j, 2]
+            away[3 + i] -= rotation[i, j] * twist[3 + j]
+    place(body, position, rotation, away)
+
+
+@compiled
+def _enter_frame(body: Array, frame_row: Array, turns: Array, entered: Array, target: Array) -> None:
+    """Let a body go on in the frame of the gains, as soon as it can pay for that; axes of a link are renewed.
+
+    Args:
+        body, frame_row: rows.
+        turns, entered: (1,) of the law's memory.
+        target: of the reference (4, 4).
+    """
+    frame = frame_at(frame_row, 0)
+    kind = int(frame.kind[0])
+    turns_with_reference = 1.0 if kind in (WITH_REFERENCE, WITH_TIP) else 0.0
+    rest = np.empty((3, 3))
+    axes = np.empty((3, 3))
+    lever = np.zeros(3)
+    for i in range(3):
+        if kind == WITH_TIP:
+            lever[i] = frame.offset[i, 3]
+        for j in range(3):
+            axes[i, j] = 1.0 if i == j else 0.0
+            rest[i, j] = axes[i, j]
+            if kind == WITH_LINK:
+                axes[i, j] = frame.link_pose[i, j]
+            elif kind == WITH_TIP:
+                axes[i, j] = frame.offset[i, j]
+            if turns_with_reference != turns[0]:
+                rest[i, j] = target[i, j] if turns[0] == 0.0 else target[j, i]
+    if change_frame(body, axes, lever, 1.0 if kind == WITH_TIP else 0.0, rest):
+        turns[0] = turns_with_reference
+        entered[0] = frame.number[0]
+
+
+@compiled
+def _read_body(
+    row: Array, rest_axes: Array, turns: bool, target: Array, twist: Array, body_pose: Array, body_twist: Array
+) -> None:
+    """Pose (4, 4) and twist (6,) of a body in the base, into the last two.
+
+    Args:
+        row: of the body.
+        rest_axes: that it rests in, as a placement (4, 4).
+        turns: whether these turn with the reference.
+        target, twist: of the reference (4, 4) and (6,).
+        body_pose, body_twist: results.
+    """
+    body = body_at(row, 0)
+    away = np.empty(6)
+    body_twist_into(row, away)
+    for i in range(3):
+        body_twist[i] = twist[i]
+        body_twist[3 + i] = twist[3 + i] if turns else 0.0
+        body_pose[i, 3] = target[i, 3]
+        for j in range(3):
+            body_pose[i, 3] += rest_axes[i, j] * body.position[j]
+            body_twist[i] += rest_axes[i, j] * away[j]
+            body_twist[3 + i] += rest_axes[i, j] * away[3 + j]
+            body_pose[i, j] = 0.0
+            for k in range(3):
+                if turns:
+                    body_pose[i, j] += target[i, k] * body.rotation[k, j]
+                else:
+                    body_pose[i, j] += body.rotation[i, k] * target[k, j]
+            if not turns:
+                body_twist[3 + i] += body.rotation[i, j] * twist[3 + j]
+    if turns:
+        x = body_pose[0, 3] - target[0, 3]
+        y = body_pose[1, 3] - target[1, 3]
+        z = body_pose[2, 3] - target[2, 3]
+        body_twist[0] += twist[4] * z - twist[5] * y
+        body_twist[1] += twist[5] * x - twist[3] * z
+        body_twist[2] += twist[3] * y - twist[4] * x
+
+
+@compiled
+def follow(cycles: Array, k: int, gains: Array, memory: Array, mass: Array, gravity: Array, n: int, dt: float) -> int:
+    """Let the joints follow the body, which waits for them, and write the command; see the law.
+
+    Args:
+        cycles, k, gains, memory, n, dt: see :func:`move_body`.
+        mass, gravity: (n, n) and (n,) at the commanded angles; (0, 0) and (0,) where they aren't known.
+
+    Returns:
+        DONE, or NEEDS_MASS where these have to be known: call again.
+    """
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    error = np.empty(6)
+    wanted = np.empty(6)
+    weight = np.empty(6)
+    rate = np.empty(n)
+    q = np.empty(n)
+    pose_error_into(law.body_pose, law.tip_pose, error)
+    for i in range(6):
+        error[i] *= gain.axes[i]
+        wanted[i] = law.body_twist[i] + TRACKING * (error[i] - dt * law.body_twist[i])  # it makes good the rest now
+    for joint in range(n):
+        posture = law.posture[joint] if math.isnan(cycle.target_q[joint]) else cycle.target_q[joint]
+        q[joint] = posture - law.q[joint]
+    wrap_into(q, law.cyclic, rate)
+    for joint in range(n):
+        rate[joint] *= gain.posture_rate[0]
+    count = weigh_axes(gain.axes, weight)
+    answer = joint_step(
+        law.tip_jacobian,
+        law.q,
+        gravity,
+        mass,
+        weight,
+        count,
+        law.lower,
+        law.upper,
+        law.fastest,
+        law.effort,
+        wanted,
+        rate,
+        dt,
+        0.0,
+        law.path_velocity,
+        q,
+    )
+    if answer == NEEDS_MASS:
+        return NEEDS_MASS
+    for joint in range(n):
+        law.path_velocity[joint] = (q[joint] - law.q[joint]) / dt
+        law.q[joint] = q[joint]
+    _let_body_wait(law.body, law.rest_axes, gain.axes, error, law.body_twist, law.tip_jacobian, law.path_velocity, dt)
+    _write_command(cycle.q, q, law.path_velocity, law.cyclic, gain.output[0] == VELOCITY, cycle.terms, cycle.asked)
+    law.active[JOINT_VELOCITY] = 1.0
+    law.active[JOINT_ERROR] = 1.0
+    return answer
+
+
+@compiled
+def _let_body_wait(
+    body: Array,
+    rest_axes: Array,
+    axes: Array,
+    error: Array,
+    twist: Array,
+    jacobian: Array,
+    velocity: Array,
+    dt: float,
+) -> None:
+    """Let a body wait for the joints, which move towards it.
+
+    Args:
+        body: row.
+        rest_axes: that it rests in, as a placement (4, 4).
+        axes: (6,) that count.
+        error, twist: (6,) that the tip was behind before the joints moved, and twist of the body, in base axes.
+        jacobian, velocity: of the tip (6, n), and of the joints (n,).
+        dt: time that they moved [s].
+    """
+    lag = np.empty(6)
+    slower = np.empty(6)
+    along_rest = np.empty(6)
+    placement = np.empty((4, 4))
+    times(jacobian, velocity, slower)
+    for i in range(6):
+        lag[i] = error[i] - dt * axes[i] * slower[i]
+        slower[i] = axes[i] * (twist[i] - slower[i])
+    frame_placement_into(body, placement)
+    twist_in_into(lag, rest_axes, along_rest)
+    twist_in_into(along_rest, placement, lag)
+    twist_in_into(slower, rest_axes, along_rest)
+    twist_in_into(along_rest, placement, slower)
+    wait(body, lag, slower, dt)
+
+
+@compiled
+def _write_command(
+    q: Array, path: Array, velocity: Array, cyclic: Array, commands_velocity: bool, terms: Array, asked: Array
+) -> None:
+    """Write the terms, and what is asked for.
+
+    Args:
+        q: (n,) where the joints are [rad].
+        path, velocity: (n,) where they should be [rad], and how they should move [rad/s].
+        cyclic: (n,) 1 for each joint that turns without end.
+        commands_velocity: whether velocities are commanded.
+        terms, asked: results.
+    """
+    behind = np.empty(len(q))
+    for joint in range(len(q)):
+        behind[joint] = path[joint] - q[joint]
+    wrap_into(behind, cyclic, terms[JOINT_ERROR])
+    for joint in range(len(q)):
+        terms[JOINT_VELOCITY, joint] = velocity[joint]
+        asked[joint] = path[joint]
+        if commands_velocity:
+            asked[joint] = velocity[joint] + FEEDBACK * terms[JOINT_ERROR, joint]

@@ -52,7 +52,7 @@ class CompiledLaw:
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Forget the past; see :class:`~.law.ControlLaw`."""
         if self._n != kin.model.n:
-            self._prepare(kin.model.n)
+            self.remember_in(self.memory.single(kin.model.n)[0], kin.model.n)
         self._gains = None
         self.start(state, kin)
 
@@ -113,9 +113,11 @@ class CompiledLaw:
             dt: time since the cycle before [s].
         """
 
-    def _prepare(self, n: int) -> None:
+    def remember_in(self, row: Array, n: int) -> None:
+        """Keep the memory in a row (width,) for n joints, each field of which has its first number."""
         self._n = n
-        self._row, self._memory = self.memory.single(n)
+        self._row = row
+        self._memory = self.memory.by_name(row, n)
         self._own = Cycles(n)
         self._cycles = self._own
         self._k = 0

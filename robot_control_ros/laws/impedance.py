@@ -37,7 +37,7 @@ from .friction_compensation import (
     friction_width_gain,
 )
 from .law import register
-from .spring.bounded_spring import adopt_spring, governor_gain, max_force_gain, max_torque_gain, spring_at
+from .spring.bounded_spring import adopt_spring, frame_at, governor_gain, max_force_gain, max_torque_gain, spring_at
 from .spring.compliance_frame import (
     CHANGE_WIDTH,
     FIXED,
@@ -198,10 +198,9 @@ class Impedance(CompiledLaw):
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
         """See :class:`~.compiled_law.CompiledLaw`."""
         memory = self._memory
-        designs = gains is not self._gains  # the damping
-        if designs:
+        if gains is not self._gains:
             self.adopt(gains, kin)
-        if designs or self._needs_mass:
+        elif self._needs_mass:
             memory["mass"] = kin.mass
         if self._needs_coriolis:
             memory["coriolis"] = kin.coriolis
@@ -247,6 +246,7 @@ class Impedance(CompiledLaw):
         """See :class:`~.compiled_law.CompiledLaw`."""
         self._gains = gains
         self._memory["adopted"] = 0.0
+        self._memory["mass"] = kin.mass  # for the damping
         if gains.frame != self._frame:
             assert self._frames is not None
             self._frame = gains.frame
@@ -339,7 +339,7 @@ def _adopt_spring(memory: Array, gains: Array, n: int) -> None:
     wanted = spring_at(springs[WANTED], 0)
     stiffness = gain.stiffness.copy()
     _select(stiffness, gain.axes)
-    plain = gain.max_force[0] == 0.0 and gain.max_torque[0] == 0.0 and int(wanted.frame[0]) == FIXED
+    plain = gain.max_force[0] == 0.0 and gain.max_torque[0] == 0.0 and int(frame_at(wanted.frame, 0).kind[0]) == FIXED
     for i in range(6):
         for j in range(6):
             if i != j and stiffness[i, j] != 0.0:
@@ -378,10 +378,10 @@ def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bo
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
-    wanted = change_at(law.spring, 0).springs[WANTED]
-    fixed = int(spring_at(wanted, 0).frame[0]) == FIXED
+    frame = spring_at(change_at(law.spring, 0).springs[WANTED], 0).frame
+    fixed = int(frame_at(frame, 0).kind[0]) == FIXED
     to_frame = np.empty((6, 6))
-    twist_map_into(wanted, cycle.pose, to_frame)
+    twist_map_into(frame, cycle.pose, cycle.pose, to_frame)
     jacobian = cycle.jacobian.copy()
     if not fixed:
         product_into(to_frame, cycle.jacobian, jacobian)
@@ -481,9 +481,9 @@ def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
         posture = law.posture[joint] if math.isnan(cycle.target_q[0]) else cycle.target_q[joint]
         away = short_way(posture - cycle.q[joint], law.cyclic[joint])
         wanted[joint] = gain.posture_stiffness[0] * away - gain.posture_damping[0] * cycle.v[joint]
-    spring = change_at(law.spring, 0).springs[WANTED]
+    frame = spring_at(change_at(law.spring, 0).springs[WANTED], 0).frame
     to_frame = np.empty((6, 6))
-    twist_map_into(spring, cycle.pose, to_frame)
+    twist_map_into(frame, cycle.pose, cycle.pose, to_frame)
     rows = np.empty((6, n))
     product_into(to_frame, cycle.jacobian, rows)
     slack = np.empty(6)

@@ -47,11 +47,6 @@ def joint_damping(stiffness: float, ratio: float, damping: float, inertia: float
     return damping + 2.0 * ratio * math.sqrt(stiffness * inertia)
 
 
-def is_diagonal(matrix: Array) -> bool:
-    """Whether all that isn't 0 is on the diagonal."""
-    return bool(np.count_nonzero(matrix) == np.count_nonzero(matrix.diagonal()))
-
-
 def critical_damping(stiffness: Array, mobility: Array, ratio: Array) -> Array:
     """D = 2 S Z Ω Zᵀ S (6, 6), S = diag(√ζ): the damping ratios ζ (6,) of a stiffness K and an inertia W⁻¹ (6, 6).
 

@@ -49,9 +49,8 @@ class DifferentialKinematics:
     """
 
     def __init__(self, axes: Array | None = None) -> None:
-        chosen = np.ones(6) if axes is None else axes
-        self.weight = chosen * np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
-        self.count = int(np.count_nonzero(chosen))
+        self.weight = np.empty(6)
+        self.count = weigh_axes(np.ones(6) if axes is None else as_row(axes), self.weight)
 
     def velocities(self, kin: RobotDynamics, twist: Array, posture_rate: Array | None = None) -> Array:
         """Joint velocities (n,) [rad/s] of an arm for a twist (6,) of its tip [m/s, rad/s].
@@ -85,6 +84,17 @@ class DifferentialKinematics:
         if joint_step(jacobian, q, gravity, _NO_MASS, *fixed) == NEEDS_MASS:
             joint_step(jacobian, q, gravity, as_row(kin.mass), *fixed)
         return found
+
+
+@compiled
+def weigh_axes(axes: Array, weight: Array) -> int:
+    """Weight (6,) of chosen axes (6,), into weight; see :class:`DifferentialKinematics`. Returns how many count."""
+    count = 0
+    for i in range(6):
+        weight[i] = axes[i] if i < 3 else ROTATION_LENGTH * axes[i]
+        if axes[i] != 0.0:
+            count += 1
+    return count
 
 
 @compiled

@@ -10,6 +10,7 @@ from processes import memory
 from refusals import refuses
 from scipy.spatial.transform import Rotation
 
+from robot_control_ros.core.rotations import twist_at_into, twist_in_into, wrap_into, wrench_at_into, wrench_in_into
 from robot_control_ros.core.spatial import (
     cross,
     make_pose,
@@ -172,6 +173,20 @@ def test_wrench_changes_frame_by_composition_and_back_by_the_inverse(rng):
         np.testing.assert_allclose(back, wrench, rtol=0, atol=1e-13)
 
 
+def test_wrench_and_twist_along_a_moving_frame_have_the_same_power_and_come_back(rng):
+    for _ in range(20):
+        pose = make_pose(rng.normal(size=3), Rotation.from_rotvec(rng.normal(size=3)).as_matrix())
+        wrench, twist = rng.normal(size=6), rng.normal(size=6)
+        wrench_along, twist_along, back = np.empty(6), np.empty(6), np.empty(6)
+        wrench_in_into(wrench, pose, wrench_along)
+        twist_in_into(twist, pose, twist_along)
+        assert wrench_along @ twist_along == pytest.approx(wrench @ twist)
+        twist_at_into(twist_along, pose, back)
+        np.testing.assert_allclose(back, twist, rtol=0, atol=1e-14)
+        wrench_at_into(wrench_along, pose, back)
+        np.testing.assert_allclose(back, wrench, rtol=0, atol=1e-14)
+
+
 def test_quaternions_are_xyzw_and_round_trip(rng):
     for rotation in [Rotation.from_quat(rng.normal(size=4)) for _ in range(20)] + [
         Rotation.from_rotvec(np.pi * u) for u in np.eye(3)
@@ -234,3 +249,6 @@ def test_wrap_takes_cyclic_joints_the_short_way_round_and_leaves_the_others(rng)
     assert ((wrapped[cyclic] >= -math.pi) & (wrapped[cyclic] <= math.pi)).all()
     assert np.exp(1j * wrapped[cyclic]) == pytest.approx(np.exp(1j * angles[cyclic]), abs=1e-13)
     assert wrapped[-1] == 0.0
+    compiled = np.empty(len(angles))
+    wrap_into(angles, cyclic.astype(float), compiled)
+    assert compiled == pytest.approx(wrapped, abs=1e-13)

@@ -11,10 +11,9 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error
 from robot_control_ros.core.types import CommandMode, Reference, RobotState, Wrench
-from robot_control_ros.laws import admittance
-from robot_control_ros.laws.admittance import FEEDBACK, Admittance, VirtualBody
+from robot_control_ros.laws.admittance import FEEDBACK, Admittance
 from robot_control_ros.laws.spring.bounded_spring import HALVES
-from robot_control_ros.laws.spring.virtual_body import APPROACH, FOLLOWED
+from robot_control_ros.laws.spring.virtual_body import APPROACH, BODY, FOLLOWED, VirtualBody, bound, wait
 from robot_control_ros.references import Jog
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.differential_kinematics import FAST, TOP_SPEED, TRACKING
@@ -58,6 +57,11 @@ class Follower:
     @property
     def kin(self):
         return self.model.at(self.q, self.v)
+
+    @property
+    def body(self):
+        """The law's virtual body, by the names of BODY."""
+        return BODY.by_name(Admittance.memory.by_name(self.law.save(), self.model.n)["body"], 0)
 
     def state(self, wrench):
         return RobotState(0.0, self.q, self.v, np.zeros(self.model.n), None, np.asarray(wrench, dtype=float))
@@ -303,7 +307,7 @@ def test_before_its_largest_displacement_the_body_slows_down_without_a_jump():
     body, speeds, dt = body_at(np.zeros(6), np.zeros(6)), [0.0], 0.002
     for _ in range(1000):
         body.step(np.array([0.0, 40.0, 30.0, 0.0, 0.0, 0.0]), np.full(6, 10.0), np.zeros(6), np.zeros(6), dt)
-        body.bound((0.3, 1.0), (0.5, 2.0), dt)
+        bound(body.row, 0.3, 1.0, 0.5, 2.0, dt)
         speeds.append(np.linalg.norm(body.twist[:3]))
     assert np.linalg.norm(body.position) == pytest.approx(0.3, abs=1e-3)
     assert max(speeds) == pytest.approx(0.5)
@@ -316,7 +320,7 @@ def test_what_the_follower_lags_takes_no_more_speed_than_it_is_slower(rng):
     for _ in range(1000):
         twist, lag, slower = rng.normal(size=(3, 6)) * np.array([0.1, 0.01, 0.1])[:, None]
         body = body_at(np.zeros(6), twist)
-        body.wait(lag, slower, 0.004)
+        wait(body.row, lag, slower, 0.004)
         for part, tolerance in zip(HALVES, FOLLOWED, strict=True):
             size = np.linalg.norm(lag[part])
             direction = lag[part] / size
@@ -426,19 +430,6 @@ def test_a_false_torque_that_turns_the_wrists_moves_none_above_its_limit_speed()
 
 
 @pytest.fixture
-def bodies(monkeypatch):
-    """The virtual bodies that laws make, oldest first."""
-    made = []
-
-    def make():
-        made.append(VirtualBody())
-        return made[-1]
-
-    monkeypatch.setattr(admittance, "VirtualBody", make)
-    return made
-
-
-@pytest.fixture
 def limited_model(ur5):
     """A UR5 whose elbow turns no further than 1.5 rad."""
     whole = 'lower="-3.141592653589793" upper="3.141592653589793" effort="150.0"'
@@ -446,7 +437,7 @@ def limited_model(ur5):
     return RobotModel.of(ur5, ur5.urdf().replace(whole, 'lower="-3.141592653589793" upper="1.6" effort="150.0"'))
 
 
-def test_against_a_joint_limit_nothing_winds_up(limited_model, bodies):
+def test_against_a_joint_limit_nothing_winds_up(limited_model):
     """Pushed towards the base for 2 s, 30 mm further than the elbow allows; then pushed back as hard."""
     follow = Follower(limited_model, BENT, **{**POINT, "stiffness": [100, 100, 100, 20, 20, 20]})
     start = follow.kin.pose
@@ -454,10 +445,10 @@ def test_against_a_joint_limit_nothing_winds_up(limited_model, bodies):
     push, outside = np.concatenate((20.0 * inward, np.zeros(3))), []
     for _ in range(1000):
         follow(push, Reference(pose=start))
-        outside.append(np.linalg.norm(start[:3, 3] + bodies[-1].position - follow.kin.pose[:3, 3]))
+        outside.append(np.linalg.norm(start[:3, 3] + follow.body["position"] - follow.kin.pose[:3, 3]))
     assert follow.q[2] == pytest.approx(1.6, abs=1e-12)
     assert max(outside) < FOLLOWED[0] + 0.002
-    assert bodies[-1].twist[:3] @ inward < 0.01
+    assert follow.body["twist"][:3] @ inward < 0.01
     stuck = follow.kin.pose[:3, 3] @ inward
     assert (start[:3, 3] + push[:3] / 100.0) @ inward > stuck + 0.02
     for _ in range(50):
@@ -468,7 +459,7 @@ def test_against_a_joint_limit_nothing_winds_up(limited_model, bodies):
     assert np.abs(pose_error(start, follow.kin.pose)).max() < 1e-3
 
 
-def test_through_the_singular_stretch_rates_stay_bounded_and_it_comes_back(ur5_model, bodies):
+def test_through_the_singular_stretch_rates_stay_bounded_and_it_comes_back(ur5_model):
     stretched = np.array([0.0, -0.6, 0.3, -1.5, -1.57, 0.0])
     follow = Follower(ur5_model, stretched, **{**POINT, "stiffness": [100, 100, 100, 20, 20, 20]})
     reference = Reference(pose=follow.kin.pose)
@@ -476,7 +467,7 @@ def test_through_the_singular_stretch_rates_stay_bounded_and_it_comes_back(ur5_m
         for _ in range(1500):
             command = follow([force, 0, 0, 0, 0, 0], reference)
             assert np.all(np.abs(command.velocity) <= ur5_model.limits.velocity)
-            assert np.linalg.norm(bodies[-1].position) < 0.1  # the spring alone would let it go 0.2 m
+            assert np.linalg.norm(follow.body["position"]) < 0.1  # the spring alone would let it go 0.2 m
     assert np.linalg.norm(pose_error(reference.pose, follow.kin.pose)[:3]) < 1e-3
 
 

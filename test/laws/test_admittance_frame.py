@@ -5,11 +5,19 @@ import pytest
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.rotations import twist_at_into, twist_in_into, wrench_in_into
 from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp, rotation_exp_jacobian
 from robot_control_ros.core.types import Reference, SensedState
 from robot_control_ros.laws.admittance import Admittance
 from robot_control_ros.laws.spring.compliance_frame import ComplianceFrame
-from robot_control_ros.laws.spring.virtual_body import PLAIN, TANK, BodyFrame, VirtualBody
+from robot_control_ros.laws.spring.virtual_body import (
+    BODY,
+    TANK,
+    VirtualBody,
+    change_frame,
+    frame_placement_into,
+    slope_into,
+)
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -92,7 +100,7 @@ def test_other_axes_while_it_is_pushed_make_no_more_energy_than_the_damper_took(
             taken = min(taken + DT * 5.0 * body.twist @ body.twist, TANK)
             if k % 50 == 49:
                 before = energy(body, mass, stiffness)
-                body.change(PLAIN, rotation_exp(rng.normal(size=3)))
+                rest_along(body, rotation_exp(rng.normal(size=3)))
                 made = energy(body, mass, stiffness) - before
                 assert made <= taken + 1e-12
                 taken = min(taken - made, TANK)
@@ -103,8 +111,13 @@ def test_a_moving_body_of_one_mass_takes_other_axes_at_once(rng):
     body = VirtualBody()
     body.step(np.array([10.0, 5.0, -5.0, 0.0, 0.0, 0.0]), np.full(6, 2.0), np.full(6, 0.1), np.zeros(6), DT)
     before = energy(body, np.full(6, 2.0), np.zeros(6))
-    assert body.change(PLAIN, rotation_exp(rng.normal(size=3)))
+    assert rest_along(body, rotation_exp(rng.normal(size=3)))
     assert energy(body, np.full(6, 2.0), np.zeros(6)) == pytest.approx(before, rel=1e-12)
+
+
+def rest_along(body, axes):
+    """Let a body rest in other axes (3, 3), with the plain frame; whether it could pay for that."""
+    return change_frame(body.row, np.eye(3), np.zeros(3), 0.0, axes)
 
 
 def energy(body, mass, stiffness):
@@ -136,27 +149,51 @@ FULL = np.array(
 FULL = FULL.T @ FULL  # N/m, N·m/rad
 
 
-def random_body(rng):
-    """A body away from its rest in a frame that turns with it, at a lever from it."""
+def random_body(rng, turns=True):
+    """A body away from its rest in a frame that turns with it, at a lever from it; or in one that rests."""
     body = VirtualBody()
     body.place(rng.uniform(-0.2, 0.2, 3), rotation_exp(rng.uniform(-0.8, 0.8, 3)), np.zeros(6))
-    assert body.change(BodyFrame(rotation_exp(rng.normal(size=3)), rng.uniform(-0.2, 0.2, 3)))
+    lever = rng.uniform(-0.2, 0.2, 3) if turns else np.zeros(3)
+    assert change_frame(body.row, rotation_exp(rng.normal(size=3)), lever, float(turns), np.eye(3))
     return body
+
+
+def moved_to(body, position, rotation):
+    """The same body somewhere else."""
+    other = VirtualBody()
+    other.row[:] = body.row
+    named = BODY.by_name(other.row, 0)
+    named["position"] = position
+    named["rotation"] = rotation
+    return other
+
+
+def pull_of(body):
+    """Wrench (6,) of the spring FULL along the axes of the body's frame, against its deflection."""
+    x, slope = body.deflection(), np.empty((6, 6))
+    slope_into(body.row, x, slope)
+    return slope.T @ FULL @ x
+
+
+def through_frame(change, body, values):
+    """What becomes of a twist or a wrench (6,) through the body's frame."""
+    placement, result = np.empty((4, 4)), np.empty(6)
+    frame_placement_into(body.row, placement)
+    change(values, placement, result)
+    return result
 
 
 def test_the_spring_is_the_gradient_of_its_energy_in_every_frame(rng):
     """By finite differences along a random twist, to 1e-6: the moment that the lever makes included."""
     for _ in range(200):
-        body, twist = random_body(rng), rng.normal(size=6)
-        frame = body.frame if rng.random() < 0.7 else BodyFrame(body.frame.axes)
-        x = frame.deflection(body.position, body.rotation)
-        pull = frame.slope(x, body.rotation).T @ FULL @ x
+        body, twist = random_body(rng, rng.random() < 0.7), rng.normal(size=6)
         energies = []
         for step in (1e-6, -1e-6):
-            motion = step * frame.body_twist(twist, body.rotation)
-            there = frame.deflection(body.position + motion[:3], rotation_exp(motion[3:]) @ body.rotation)
+            motion = step * through_frame(twist_at_into, body, twist)
+            there = moved_to(body, body.position + motion[:3], rotation_exp(motion[3:]) @ body.rotation).deflection()
             energies.append(0.5 * there @ FULL @ there)
-        assert (energies[0] - energies[1]) / 2e-6 == pytest.approx(pull @ twist, rel=1e-6, abs=1e-6 * energies[0])
+        expected = pytest.approx(pull_of(body) @ twist, rel=1e-6, abs=1e-6 * energies[0])
+        assert (energies[0] - energies[1]) / 2e-6 == expected
 
 
 def test_around_a_closed_motion_the_spring_works_nothing(rng):
@@ -165,21 +202,19 @@ def test_around_a_closed_motion_the_spring_works_nothing(rng):
         sizes, phases = rng.uniform(0.0, 0.2, 6), rng.uniform(0.0, 2.0 * np.pi, 6)
         for s in 2.0 * np.pi * np.arange(count) / count:
             way, rate = sizes * np.sin(s + phases), sizes * np.cos(s + phases)
-            position, rotation = body.position + way[:3], rotation_exp(way[3:]) @ body.rotation
+            there = moved_to(body, body.position + way[:3], rotation_exp(way[3:]) @ body.rotation)
             motion = np.concatenate((rate[:3], rotation_exp_jacobian(way[3:]) @ rate[3:]))
-            x = body.frame.deflection(position, rotation)
-            pull = body.frame.slope(x, rotation).T @ FULL @ x
-            work += pull @ body.frame.twist(motion, rotation) * 2.0 * np.pi / count
+            work += pull_of(there) @ through_frame(twist_in_into, there, motion) * 2.0 * np.pi / count
         assert abs(work) < 1e-9
 
 
 def test_wrench_and_twist_have_the_same_power_in_every_frame(rng):
-    for _ in range(50):
-        body, wrench, twist = random_body(rng), rng.normal(size=6), rng.normal(size=6)
-        for frame in (body.frame, BodyFrame(body.frame.axes), PLAIN):
-            along = frame.twist(twist, body.rotation)
-            assert frame.wrench(wrench, body.rotation) @ along == pytest.approx(wrench @ twist)
-            np.testing.assert_allclose(frame.body_twist(along, body.rotation), twist, atol=1e-12)
+    for turns in (True, False):
+        for _ in range(50):
+            body, wrench, twist = random_body(rng, turns), rng.normal(size=6), rng.normal(size=6)
+            along = through_frame(twist_in_into, body, twist)
+            assert through_frame(wrench_in_into, body, wrench) @ along == pytest.approx(wrench @ twist)
+            np.testing.assert_allclose(through_frame(twist_at_into, body, along), twist, atol=1e-12)
 
 
 def test_a_body_in_a_turning_frame_gains_no_energy(rng):

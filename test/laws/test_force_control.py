@@ -11,7 +11,7 @@ from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.core.types import Reference, SensedState
 from robot_control_ros.experiments.contact.force_trials import positions, rows, rows_of, shaken, torques, withdrawn
 from robot_control_ros.laws.force.force_control import ForceControl
-from robot_control_ros.laws.force.pressing import LEVERS, Pressing
+from robot_control_ros.laws.force.pressing import LEVERS, Pressing, PressingGains
 from robot_control_ros.laws.impedance import Impedance
 
 DT = 0.002
@@ -23,11 +23,15 @@ def gains(joints=6, **values):
     return make_gains(ForceControl.Gains, {"force": DOWN, "force_axes": NORMAL, **values}, joints)
 
 
+def pressing_gains(**values):
+    return make_gains(PressingGains, {"force": DOWN, "force_axes": NORMAL, **values}, 0)
+
+
 def touching(measured, **values):
     """Pressing in contact from its first step on."""
-    pressing = Pressing()
-    pressing.reset(gains(**values).tank)
-    pressing.wrench(gains(**values).force, measured, np.zeros(6), np.zeros(6), gains(**values), 1e-9)
+    pressing, chosen = Pressing(), pressing_gains(**values)
+    pressing.reset(chosen.tank)
+    pressing.wrench(chosen.force, measured, np.zeros(6), np.zeros(6), chosen, 1e-9)
     return pressing
 
 
@@ -35,7 +39,7 @@ def touching(measured, **values):
 
 
 def test_before_contact_the_arm_goes_at_the_speed_of_the_approach_whatever_the_bias():
-    chosen = gains()
+    chosen = pressing_gains()
     for bias in (0.0, -0.9, 0.9, 30.0):  # a force that pulls is no contact either
         pressing, velocity = Pressing(), np.zeros(6)
         pressing.reset(1.0)
@@ -47,14 +51,14 @@ def test_before_contact_the_arm_goes_at_the_speed_of_the_approach_whatever_the_b
 
 
 def test_a_small_force_approaches_more_slowly():
-    small = gains(force=[0.0, 0.0, 2.0, 0.0, 0.0, 0.0])
+    small = pressing_gains(force=[0.0, 0.0, 2.0, 0.0, 0.0, 0.0])
     w = Pressing().wrench(small.force, np.zeros(6), np.zeros(6), np.zeros(6), small, DT)
     np.testing.assert_allclose(w, [0.0, 0.0, 2.0, 0.0, 0.0, 0.0])
 
 
 def test_in_contact_it_is_a_proportional_integral_law_of_the_force():
     values = {"force_p": 0.3, "force_i": 4.0, "force_axes": 1.0, "force": [10, -8, 6, 0.5, -0.4, 0.3], "tank": 10.0}
-    chosen = gains(**values)
+    chosen = pressing_gains(**values)
     measured = 0.7 * chosen.force
     pressing = touching(measured, **values)
     for k in range(1, 6):
@@ -68,7 +72,7 @@ def test_in_contact_it_is_a_proportional_integral_law_of_the_force():
 
 
 def test_contact_begins_and_ends_at_its_bounds():
-    chosen, pressing = gains(contact_on=2.0, contact_off=0.5), Pressing()
+    chosen, pressing = pressing_gains(contact_on=2.0, contact_off=0.5), Pressing()
     seen = []
     for force in (0.0, -1.9, -2.1, -0.6, -0.4, -1.9, -2.1):
         pressing.wrench(chosen.force, np.array([0, 0, force, 0, 0, 0]), np.zeros(6), np.zeros(6), chosen, DT)
@@ -77,7 +81,7 @@ def test_contact_begins_and_ends_at_its_bounds():
 
 
 def test_the_integral_is_bounded_and_goes_without_contact():
-    chosen = gains(force_i=50.0, integral_limit=7.0, force_p=0.0, tank=10.0)
+    chosen = pressing_gains(force_i=50.0, integral_limit=7.0, force_p=0.0, tank=10.0)
     light = np.array([0.0, 0.0, -2.0, 0.0, 0.0, 0.0])
     pressing = touching(light, force_i=50.0, integral_limit=7.0, force_p=0.0, tank=10.0)
     for _ in range(1000):
@@ -90,7 +94,7 @@ def test_the_integral_is_bounded_and_goes_without_contact():
 
 
 def test_torques_count_by_a_lever():
-    chosen = gains(force=[0, 0, 0, 0, 0, 1.0], force_axes=[0, 0, 0, 0, 0, 1.0], contact_on=2.0)
+    chosen = pressing_gains(force=[0, 0, 0, 0, 0, 1.0], force_axes=[0, 0, 0, 0, 0, 1.0], contact_on=2.0)
     pressing = Pressing()
     for torque, touched in ((0.19, False), (0.21, True)):
         pressing.wrench(chosen.force, np.array([0, 0, 0, 0, 0, torque]), np.zeros(6), np.zeros(6), chosen, DT)
@@ -99,7 +103,7 @@ def test_torques_count_by_a_lever():
 
 
 def test_without_a_wanted_force_the_axis_is_damped_alone(rng):
-    chosen = gains(force=0.0, force_axes=1.0)
+    chosen = pressing_gains(force=0.0, force_axes=1.0)
     for _ in range(20):
         velocity = rng.normal(size=6)
         w = Pressing().wrench(chosen.force, 50.0 * rng.normal(size=6), velocity, np.zeros(6), chosen, DT)
@@ -108,7 +112,7 @@ def test_without_a_wanted_force_the_axis_is_damped_alone(rng):
 
 def test_beyond_the_largest_displacement_nothing_drives_outward():
     outside, inside = np.array([0, 0, -1.0, 0, 0, 0]), np.array([0, 0, 1.0, 0, 0, 0])
-    chosen, velocity = gains(), np.array([0, 0, -0.1, 0, 0, 0])
+    chosen, velocity = pressing_gains(), np.array([0, 0, -0.1, 0, 0, 0])
     pressing = Pressing()
     w = pressing.wrench(chosen.force, np.zeros(6), velocity, outside, chosen, DT)
     np.testing.assert_allclose(w, -chosen.force_axes * chosen.force_damping * velocity)
@@ -121,7 +125,7 @@ def test_beyond_the_largest_displacement_nothing_drives_outward():
 def test_feedback_gives_no_more_energy_than_tank_and_damper_pay_for(rng):
     """Whatever force is measured and however the tip moves: the worst of both is a sensor that answers the motion."""
     for _ in range(30):
-        chosen = gains(
+        chosen = pressing_gains(
             force=[0, 0, -rng.uniform(2.0, 50.0), 0, 0, 0],
             force_p=rng.uniform(0.0, 2.0),
             force_i=rng.uniform(0.0, 50.0),
@@ -143,7 +147,7 @@ def test_feedback_gives_no_more_energy_than_tank_and_damper_pay_for(rng):
 
 
 def test_the_power_into_the_environment_is_bounded():
-    chosen = gains(force=[0, 0, -200.0, 0, 0, 0])
+    chosen = pressing_gains(force=[0, 0, -200.0, 0, 0, 0])
     fast = np.array([0, 0, -0.5, 0, 0, 0])
     there = np.array([0, 0, -100.0, 0, 0, 0])
     w = Pressing().wrench(chosen.force, there, fast, np.zeros(6), chosen, DT)

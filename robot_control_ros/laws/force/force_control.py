@@ -5,27 +5,55 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import lapack
 
-from ...core.gains import AXES, MATRIX, SCALAR, TASK, choice, gain, make_gains
-from ...core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
+from ...core.compiled import compiled
+from ...core.cycle import TERMS, Cycles, cycle_at
+from ...core.gain_rows import gains_record, gains_row
+from ...core.gains import AXES, choice, make_gains
+from ...core.record import Field, Record
+from ...core.rotations import twist_in_into, wrench_at_into, wrench_in_into
+from ...core.small_matrices import times, transposed_times
+from ...core.types import Array, Command, CommandMode, JointPathFunction, RobotState
 from ...robot.model import RobotDynamics
-from ..admittance import Admittance
+from ..admittance import Admittance, with_path_velocity
+from ..compiled_law import CompiledLaw
 from ..gain_bounds.wall_contact import WALL, least_damping, usual_lag
 from ..impedance import Impedance
 from ..law import register
-from ..spring.compliance_frame import ComplianceFrame
-from ..terms import total
-from .pressing import Pressing
+from ..spring.bounded_spring import FRAME_WIDTH
+from ..spring.compliance_frame import ComplianceFrame, frame_error_into, placement_into
+from .pressing import (
+    PRESSING_WIDTH,
+    PressingGains,
+    drive_into,
+    pressing_at,
+    pressing_gains_at,
+    reset_pressing,
+)
 
 _BODY = make_gains(Admittance.Gains, {}, 0)  # what of the admittance isn't a gain here
+TORQUES, POSITIONS = 1.0, 2.0  # numbers of what follows the reference: the impedance, and the admittance
+FORCE = 8  # number of its own term, after those of the impedance; then come those of the admittance
+
+_OWN = Record(
+    "ForceControlOwnMemory",
+    (
+        Field("follower", (), "", "What followed the reference in the last cycle: TORQUES, POSITIONS, or 0."),
+        Field("presses", (), "", "1 where a force was controlled in the last cycle."),
+        Field("pressing", (PRESSING_WIDTH,), "", "The axes of the force; see laws/force/pressing.py."),
+        Field("frame", (FRAME_WIDTH,), "", "Frame of the gains; see laws/spring/bounded_spring.py."),
+        Field("rest", (4, 4), "m, -", "Pose of the last reset; it holds where the reference has none."),
+        Field("active", (TERMS,), "", "1 for each term of the last command."),
+    ),
+)
+_memory_at = _OWN.views
 
 
 @register("force_control")
-class ForceControl:
+class ForceControl(CompiledLaw):
     """Hybrid force and impedance control in the axes of a frame; where no torques are taken, force and admittance.
 
     Law:
@@ -59,68 +87,7 @@ class ForceControl:
     """
 
     @dataclass(frozen=True, eq=False)
-    class Gains(Impedance.Gains):
-        force: Array = gain(
-            0.0,
-            size=TASK,
-            unit="N, N·m",
-            lower=-200.0,
-            upper=200.0,
-            doc="Force of the robot on the environment along the force axes; its sign is that of the approach.",
-        )
-        force_axes: Array = gain(
-            0.0, size=TASK, doc="1 where the force is controlled, 0 where the tip follows the reference compliantly."
-        )
-        force_p: float = gain(
-            0.1,
-            size=SCALAR,
-            upper=2.0,
-            doc="Feedback of the measured force under torques; a stiff surface and delay bound it.",
-        )
-        force_i: float = gain(
-            5.0, size=SCALAR, unit="1/s", upper=50.0, doc="Integral of the force error: takes up friction and weight."
-        )
-        force_damping: Array = gain(
-            (200.0, 200.0, 200.0, 2.0, 2.0, 2.0),
-            size=TASK,
-            unit="N·s/m, N·m·s/rad",
-            lower=0.1,
-            upper=2000.0,
-            doc="Damping along the force axes; position-controlled joints need more of it on a stiffer surface.",
-        )
-        approach_speed: float = gain(
-            0.02, size=SCALAR, unit="m/s", lower=0.001, upper=0.25, doc="Speed of the tip before it touches."
-        )
-        contact_on: float = gain(
-            1.0, size=SCALAR, unit="N", lower=0.1, upper=50.0, doc="Contact begins above it: three times the noise."
-        )
-        contact_off: float = gain(0.3, size=SCALAR, unit="N", upper=50.0, doc="Contact ends below it.")
-        integral_limit: float = gain(
-            20.0, size=SCALAR, unit="N", upper=200.0, doc="The integral adds no more; a tenth of it in N·m for torques."
-        )
-        tank: float = gain(
-            1.0, size=SCALAR, unit="J", upper=10.0, doc="Energy that feedback of the force may use at first."
-        )
-        max_displacement: float = gain(
-            0.3,
-            size=SCALAR,
-            unit="m",
-            lower=0.001,
-            upper=2.0,
-            doc="Along force axes the tip is driven no further from the reference.",
-        )
-        max_rotation: float = gain(
-            1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The same about force axes."
-        )
-        mass: Array = gain(
-            (2.0, 2.0, 2.0, 0.1, 0.1, 0.1),
-            size=MATRIX,
-            unit="kg, kg·m²",
-            lower=0.001,
-            upper=100.0,
-            symmetric=True,
-            doc="Mass and inertia of the virtual body; where torques are commanded it has no effect.",
-        )
+    class Gains(PressingGains, Impedance.Gains):
         output: str = choice("effort", ("effort", "position", "velocity"), doc="What the joints are commanded.")
 
         def warning(self, period: float) -> str:
@@ -162,51 +129,89 @@ class ForceControl:
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
     needs_wrench: ClassVar[bool] = True
 
-    def __init__(self) -> None:
-        self.terms: dict[str, Array] = {}
-        self._impedance, self._admittance = Impedance(), Admittance()
-        self._pressing = Pressing()
-        self._adopted: _Adopted | None = None
-        self._rest = np.eye(4)
+    term_names = (*Impedance.term_names, "force", *Admittance.term_names)
+    memory = Record(
+        "ForceControlMemory",
+        (
+            *_OWN.fields,
+            *(replace(field, name=f"impedance_{field.name}") for field in Impedance.memory.fields),
+            *(replace(field, name=f"admittance_{field.name}") for field in Admittance.memory.fields),
+        ),
+    )
 
-    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        self._impedance = Impedance()
+        self._admittance = Admittance()
+        self._frame: ComplianceFrame | None = None
+        self._following: Any = None  # gains of what follows the reference
+        self._pressing_gains = np.zeros(0)
+        self._inner = Cycles(0)  # the cycle as what follows the reference sees it
+
+    def remember_in(self, row: Array, n: int) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`; the laws that follow the reference remember in parts of the row."""
+        super().remember_in(row, n)
+        self._inner = Cycles(n)
+        end = self.memory.width(n)
+        begin = end - Admittance.memory.width(n)
+        self._admittance.remember_in(row[begin:end], n)
+        self._impedance.remember_in(row[begin - Impedance.memory.width(n) : begin], n)
+
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Nothing is touched; the law that follows the reference begins anew."""
         self._impedance.reset(state, kin)
         self._admittance.reset(state, kin)
-        self._adopted, self._rest = None, kin.pose
+        self._frame = None
+        memory = self._memory
+        memory["follower"] = 0.0
+        memory["presses"] = 0.0
+        memory["rest"] = kin.pose
+        memory["active"] = 0.0
 
-    def compute(self, state: SensedState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
-        adopted = self._adopted
-        if adopted is None or adopted.gains is not gains:
-            adopted = self._adopt(gains, state, kin)
-        if not gains.force_axes.any():
-            command: Command = adopted.law.compute(state, kin, reference, adopted.following, dt)
-            self.terms = adopted.law.terms
-            return command
-        pose = self._rest if reference.pose is None else reference.pose
-        to_frame = adopted.frame.map(kin, pose)
-        given = np.zeros(6) if reference.wrench is None else reference.wrench
-        _, _, wrenches, _ = lapack.dgesv(to_frame.T, np.column_stack((given, -state.wrench_on_tip)))
-        target, measured = wrenches.T
-        wanted, twist = gains.force + target, to_frame.dot(kin.twist)
-        away = self._away(adopted.frame, pose, kin, gains)
-        drive = self._pressing.drive(wanted, measured, twist, away, adopted.pressing, dt)
-        kept = 1.0 - gains.force_axes
-        if gains.output == "effort":
-            if reference.wrench is not None:
-                reference = replace(reference, wrench=to_frame.T.dot(kept * target))
-            self._impedance.compute(state, kin, reference, adopted.following, dt)
-            self.terms = terms = self._impedance.terms
-            force = drive - gains.force_axes * gains.force_damping * twist
-            terms["force"] = kin.jacobian.T.dot(to_frame.T.dot(force))
-            return Command(CommandMode.EFFORT, total(terms))
-        felt = np.where(self._pressing.touched | (wanted == 0.0), measured, 0.0)
-        carried = _carried(reference, to_frame, gains)
-        wrench = drive - gains.force_axes * (felt + carried) + kept * (target - measured)
-        state = replace(state, wrench_on_tip=to_frame.T.dot(wrench))
-        command = self._admittance.compute(state, kin, replace(reference, wrench=None), adopted.following, dt)
-        self.terms = self._admittance.terms
-        return command
+    def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        self._gains = gains
+        self._following = gains.following
+        self._follower(gains).adopt(self._following, kin)
+        if self._frame is None or self._frame.name != gains.frame:
+            self._frame = ComplianceFrame(gains.frame, kin)
+            self._frame.write(self._memory["frame"])
+        record = gains_record(PressingGains)
+        begin = gains_record(Impedance.Gains).width(self._n)
+        self._pressing_gains = gains_row(gains, self._n)[begin : begin + record.width(0)].copy()
+        if gains.output != "effort":
+            record.by_name(self._pressing_gains, 0)["force_p"] = 0.0
+
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        follower = TORQUES if gains.output == "effort" else POSITIONS
+        memory = self._memory
+        if gains is not self._gains:
+            if memory["follower"] not in (0.0, follower):
+                self.reset(RobotState(0.0, kin.q, kin.v, np.zeros(self._n)), kin)
+            self.adopt(gains, kin)
+        memory["follower"] = follower
+        assert self._frame is not None
+        self._frame.follow(memory["frame"], kin)
+        inner = self._inner.rows
+        n = self._n
+        press(cycles, k, self._pressing_gains, self._row, inner, n, dt)
+        self._follower(gains).run(inner, 0, kin, self._following, dt)
+        if follower == TORQUES:
+            take_over(cycles, k, inner, memory["impedance_active"], 0, self._row, n)
+        else:
+            take_over(cycles, k, inner, memory["admittance_active"], FORCE + 1, self._row, n)
+
+    def command(
+        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
+    ) -> Command:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        command = super().command(cycles, k, kin, path, gains, dt)
+        return with_path_velocity(command, gains, self._admittance.path_velocity)
+
+    def _follower(self, gains: Gains) -> Impedance | Admittance:
+        """The law that follows the reference."""
+        return self._impedance if gains.output == "effort" else self._admittance
 
     @property
     def spring_load(self) -> float:
@@ -216,7 +221,7 @@ class ForceControl:
     @property
     def path_velocity(self) -> Array | None:
         """See :class:`~.law.ControlLaw`; None where torques are commanded."""
-        follows_path = self._adopted is not None and self._adopted.law is self._admittance
+        follows_path = self._memory is not None and self._memory["follower"] == POSITIONS
         return self._admittance.path_velocity if follows_path else None
 
     @staticmethod
@@ -226,43 +231,151 @@ class ForceControl:
         damper = gains.force_axes * gains.force_damping
         return stiffness, damping + jacobian.T.dot(damper[:, None] * jacobian)
 
-    def _adopt(self, gains: Gains, state: RobotState, kin: RobotDynamics) -> _Adopted:
-        """What depends on the gains alone; where no force was controlled before, or another output, it begins anew."""
-        before = self._adopted
-        law: Impedance | Admittance = self._impedance if gains.output == "effort" else self._admittance
-        if before is not None and before.law is not law:
-            self.reset(state, kin)
-            before = None
-        if before is None or not before.gains.force_axes.any():
-            self._pressing.reset(gains.tank)
-        same = before is not None and before.frame.name == gains.frame
-        frame = before.frame if before is not None and same else ComplianceFrame(gains.frame, kin)
-        pressing = gains if law is self._impedance else replace(gains, force_p=0.0)
-        self._adopted = _Adopted(gains, law, gains.following, pressing, frame)
-        return self._adopted
 
-    @staticmethod
-    def _away(frame: ComplianceFrame, pose: Array, kin: RobotDynamics, gains: Gains) -> Array:
-        """The displacement (6,) from a pose along the frame's axes, over the largest one."""
-        error = frame.error(pose, kin)
-        axes = frame.axes(kin, pose)
-        bounds = np.repeat((gains.max_displacement, gains.max_rotation), 3)
-        return np.asarray(-error.reshape(2, 3).dot(axes).ravel() / bounds)
+@compiled
+def press(cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: int, dt: float) -> None:
+    """Write the term of the force, and the cycle as the law that follows the reference shall see it.
+
+    Args:
+        cycles, k, dt: see :meth:`~..compiled_law.CompiledLaw.run`.
+        gains: row of :class:`~.pressing.PressingGains`.
+        memory: row.
+        inner: (1, width) the cycle for the other law.
+        n: number of joints.
+    """
+    cycle = cycle_at(cycles[k], n)
+    gain = pressing_gains_at(gains, 0)
+    law = _memory_at(memory, n)
+    seen = cycle_at(inner[0], n)
+    for i in range(inner.shape[1]):
+        inner[0, i] = cycles[k, i]
+    if not np.any(gain.force_axes != 0.0):
+        law.presses[0] = 0.0
+        return
+    if law.presses[0] == 0.0:
+        law.presses[0] = 1.0
+        reset_pressing(law.pressing, gain.tank[0])
+    pose = law.rest if math.isnan(cycle.target_pose[0, 0]) else cycle.target_pose
+    placement = np.empty((4, 4))
+    placement_into(law.frame, pose, cycle.pose, placement)
+    target = np.zeros(6)
+    if not math.isnan(cycle.target_wrench[0]):
+        wrench_in_into(cycle.target_wrench, placement, target)
+    measured = np.empty(6)
+    twist = np.empty(6)
+    away = np.empty(6)
+    drive = np.empty(6)
+    wrench_in_into(cycle.wrench, placement, measured)
+    times(cycle.jacobian, cycle.v, drive)
+    twist_in_into(drive, placement, twist)
+    _away_into(law.frame, gain.max_displacement[0], gain.max_rotation[0], pose, cycle.pose, placement, away)
+    wanted = np.empty(6)
+    for i in range(6):
+        measured[i] = -measured[i]  # what the robot exerts
+        wanted[i] = gain.force[i] + target[i]
+    drive_into(law.pressing, gains, wanted, measured, twist, away, dt, drive)
+    if law.follower[0] == TORQUES:
+        _press_with_torques(gain.force_axes, gain.force_damping, twist, target, drive)
+        wrench_at_into(drive, placement, twist)
+        transposed_times(cycle.jacobian, twist, cycle.terms[FORCE])
+        if not math.isnan(cycle.target_wrench[0]):
+            wrench_at_into(target, placement, seen.target_wrench)
+        return
+    carried = np.zeros(6)
+    if not math.isnan(cycle.target_twist[0]):
+        twist_in_into(cycle.target_twist, placement, twist)
+        for i in range(6):
+            carried[i] += gain.force_damping[i] * twist[i]
+    if not math.isnan(cycle.target_acceleration[0]):
+        twist_in_into(cycle.target_acceleration, placement, twist)
+        for i in range(6):
+            for j in range(6):
+                carried[i] += gain.mass[i, j] * twist[j]
+    touched = pressing_at(law.pressing, 0).touched
+    _press_with_positions(gain.force_axes, touched, wanted, measured, carried, target, drive)
+    wrench_at_into(drive, placement, seen.wrench)
+    for i in range(6):
+        seen.target_wrench[i] = math.nan
 
 
-class _Adopted(NamedTuple):
-    gains: ForceControl.Gains
-    law: Any
-    following: Any
-    pressing: ForceControl.Gains
-    frame: ComplianceFrame
+@compiled
+def _away_into(
+    frame: Array, farthest: float, widest: float, target: Array, pose: Array, placement: Array, away: Array
+) -> None:
+    """The displacement (6,) from a target along a frame's axes, over the largest one, into away.
+
+    Args:
+        frame: row.
+        farthest, widest: largest displacement [m] and rotation [rad].
+        target, pose: of the tip (4, 4).
+        placement: (4, 4) of the frame.
+        away: result.
+    """
+    error = np.empty(6)
+    frame_error_into(frame, target, pose, error)
+    for i in range(3):
+        away[i] = 0.0
+        away[3 + i] = 0.0
+        for j in range(3):
+            away[i] -= placement[j, i] * error[j] / farthest
+            away[3 + i] -= placement[j, i] * error[3 + j] / widest
 
 
-def _carried(reference: Reference, to_frame: Array, gains: ForceControl.Gains) -> Array:
-    """The wrench (6,) that a moving reference needs to carry the virtual body along."""
-    result = np.zeros(6)
-    if reference.twist is not None:
-        result += gains.force_damping * to_frame.dot(reference.twist)
-    if reference.acceleration is not None:
-        result += gains.mass.dot(to_frame.dot(reference.acceleration))
-    return result
+@compiled
+def _press_with_torques(axes: Array, damping: Array, twist: Array, target: Array, drive: Array) -> None:
+    """Add the damper to a force, and leave of the reference's wrench what isn't along its axes; both in place.
+
+    Args:
+        axes, damping: of the force (6,).
+        twist: of the tip (6,) along the frame's axes.
+        target, drive: reference's wrench, and the force without its damper (6,), likewise.
+    """
+    for i in range(6):
+        drive[i] -= axes[i] * damping[i] * twist[i]
+        target[i] *= 1.0 - axes[i]
+
+
+@compiled
+def _press_with_positions(
+    axes: Array, touched: Array, wanted: Array, measured: Array, carried: Array, target: Array, drive: Array
+) -> None:
+    """Make of a force the wrench that moves the virtual body, in place; all (6,) along the frame's axes.
+
+    Args:
+        axes: of the force.
+        touched: 1 where they are in contact.
+        wanted, measured: the wanted force, and what the robot exerts.
+        carried: what a moving reference needs to carry the body along.
+        target: the reference's wrench.
+        drive: the force without its damper.
+    """
+    for i in range(6):
+        felt = measured[i] if touched[i] == 1.0 or wanted[i] == 0.0 else 0.0
+        drive[i] += (1.0 - axes[i]) * (target[i] - measured[i]) - axes[i] * (felt + carried[i])
+
+
+@compiled
+def take_over(cycles: Array, k: int, inner: Array, active: Array, first: int, memory: Array, n: int) -> None:
+    """Write the command of the law that follows the reference, with the term of the force.
+
+    Args:
+        cycles, k, inner, memory, n: see :func:`press`.
+        active: of that law's memory; see :class:`~..compiled_law.CompiledLaw`.
+        first: number of the first of its terms.
+    """
+    cycle = cycle_at(cycles[k], n)
+    law = _memory_at(memory, n)
+    followed = cycle_at(inner[0], n)
+    presses = law.presses[0] == 1.0 and law.follower[0] == TORQUES
+    for term in range(len(law.active)):
+        law.active[term] = 0.0
+    if presses:
+        law.active[FORCE] = 1.0
+    for term in range(len(active)):
+        law.active[first + term] = active[term]
+        for joint in range(n):
+            cycle.terms[first + term, joint] = followed.terms[term, joint]
+    for joint in range(n):
+        cycle.asked[joint] = followed.asked[joint]
+        if presses:
+            cycle.asked[joint] += cycle.terms[FORCE, joint]

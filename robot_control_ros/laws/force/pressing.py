@@ -3,20 +3,104 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...core.types import Array
+from ...core.compiled import compiled
+from ...core.gain_rows import gains_record, gains_row
+from ...core.gains import MATRIX, SCALAR, TASK, gain
+from ...core.record import Field, Record
+from ...core.types import Array, as_row
+from ..energy_tank import fill, pay
 
 LEVER = 0.1  # m: torques and rotations count by it where a gain is given for forces and translations
-LEVERS = np.array([1.0, 1.0, 1.0, LEVER, LEVER, LEVER])
+LEVERS = (1.0, 1.0, 1.0, LEVER, LEVER, LEVER)
 DECAY = 0.1  # s, in which the integral decays without contact
 SCARCE = 0.1  # of the tank at the start, below which the controller's share becomes less
 REFILL = 0.9  # of what the damper takes out, that goes into the tank
 FULL = 5.0  # times the tank at the start: it holds no more
 MAX_POWER = 5.0  # W, into the environment; wiping with 10 N at 50 mm/s takes 0.5 W
 ROOM = 0.1  # of the largest displacement, over which the force fades
+
+
+@dataclass(frozen=True, eq=False)
+class PressingGains:
+    """The gains along axes on which a force is controlled; see :class:`Pressing`."""
+
+    force: Array = gain(
+        0.0,
+        size=TASK,
+        unit="N, N·m",
+        lower=-200.0,
+        upper=200.0,
+        doc="Force of the robot on the environment along the force axes; its sign is that of the approach.",
+    )
+    force_axes: Array = gain(
+        0.0, size=TASK, doc="1 where the force is controlled, 0 where the tip follows the reference compliantly."
+    )
+    force_p: float = gain(
+        0.1,
+        size=SCALAR,
+        upper=2.0,
+        doc="Feedback of the measured force under torques; a stiff surface and delay bound it.",
+    )
+    force_i: float = gain(
+        5.0, size=SCALAR, unit="1/s", upper=50.0, doc="Integral of the force error: takes up friction and weight."
+    )
+    force_damping: Array = gain(
+        (200.0, 200.0, 200.0, 2.0, 2.0, 2.0),
+        size=TASK,
+        unit="N·s/m, N·m·s/rad",
+        lower=0.1,
+        upper=2000.0,
+        doc="Damping along the force axes; position-controlled joints need more of it on a stiffer surface.",
+    )
+    approach_speed: float = gain(
+        0.02, size=SCALAR, unit="m/s", lower=0.001, upper=0.25, doc="Speed of the tip before it touches."
+    )
+    contact_on: float = gain(
+        1.0, size=SCALAR, unit="N", lower=0.1, upper=50.0, doc="Contact begins above it: three times the noise."
+    )
+    contact_off: float = gain(0.3, size=SCALAR, unit="N", upper=50.0, doc="Contact ends below it.")
+    integral_limit: float = gain(
+        20.0, size=SCALAR, unit="N", upper=200.0, doc="The integral adds no more; a tenth of it in N·m for torques."
+    )
+    tank: float = gain(
+        1.0, size=SCALAR, unit="J", upper=10.0, doc="Energy that feedback of the force may use at first."
+    )
+    max_displacement: float = gain(
+        0.3,
+        size=SCALAR,
+        unit="m",
+        lower=0.001,
+        upper=2.0,
+        doc="Along force axes the tip is driven no further from the reference.",
+    )
+    max_rotation: float = gain(1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The same about force axes.")
+    mass: Array = gain(
+        (2.0, 2.0, 2.0, 0.1, 0.1, 0.1),
+        size=MATRIX,
+        unit="kg, kg·m²",
+        lower=0.001,
+        upper=100.0,
+        symmetric=True,
+        doc="Mass and inertia of the virtual body; where torques are commanded it has no effect.",
+    )
+
+
+PRESSING = Record(
+    "Pressing",
+    (
+        Field("touched", (6,), "", "1 for each axis that is in contact."),
+        Field("integral", (6,), "N, N·m", "u of each axis."),
+        Field("tank", (), "J", "Energy that is left."),
+    ),
+)
+PRESSING_WIDTH = PRESSING.width(0)
+pressing_at = PRESSING.views
+pressing_gains_at = gains_record(PressingGains).views
 
 
 class Pressing:
@@ -34,64 +118,126 @@ class Pressing:
     The part s [k_p (f - f_m) + u] acts on a late measurement, and isn't passive. What it gives is taken from a tank E,
     E' = 0.9 vᵀD v - s (k_p (f - f_m) + u)ᵀ v; s falls from 1 to 0 with E's last tenth. So all that goes into the
     environment is bounded by the tank at the start, the potential of f and what the damper took out. Beyond 5 W the
-    force is scaled down.
+    force is scaled down. The tank is that of laws/energy_tank.py, but for two things. What it pays for is a force, and
+    not a change of one, so the force fades before the tank is empty: else it would jump. It pays all the time, so that
+    errors of v add up: 0.9 leaves room for them.
 
     Source: C. Schindlbeck, S. Haddadin, Unified passivity-based Cartesian force/impedance control for rigid and
     flexible joint robots via task-energy tanks, ICRA 2015.
 
     Attributes:
+        row: its memory, see PRESSING.
         touched: (6,) whether each axis is in contact.
         tank: energy left [J].
     """
 
     def __init__(self) -> None:
-        self.reset(0.0)
+        self.row, self._named = PRESSING.single(0)
 
     def reset(self, tank: float) -> None:
         """Nothing is touched, the integral is empty, the tank [J] is as at the start."""
-        self.touched = np.zeros(6, dtype=bool)
-        self.tank = tank
-        self._integral = np.zeros(6)
+        reset_pressing(self.row, tank)
+
+    @property
+    def touched(self) -> Array:
+        return np.asarray(self._named["touched"] == 1.0)
+
+    @property
+    def tank(self) -> float:
+        return float(self._named["tank"])
 
     def wrench(self, wanted: Array, measured: Array, velocity: Array, away: Array, gains: Any, dt: float) -> Array:
-        """The wrench (6,) of the robot along the axes, see :meth:`drive`."""
-        drive = self.drive(wanted, measured, velocity, away, gains, dt)
+        """The wrench (6,) of the robot along the axes, with the damper -D v; see :func:`drive_into`."""
+        drive = np.empty(6)
+        row = gains_row(gains, 0)
+        drive_into(self.row, row, as_row(wanted), as_row(measured), as_row(velocity), as_row(away), dt, drive)
         return np.asarray(drive - gains.force_axes * gains.force_damping * velocity)
 
-    def drive(self, wanted: Array, measured: Array, velocity: Array, away: Array, gains: Any, dt: float) -> Array:
-        """The same without the damper -D v.
 
-        Args:
-            wanted, measured: (6,) wrench of the robot on the environment [N, N·m].
-            velocity: (6,) [m/s, rad/s].
-            away: (6,) displacement from the reference over the largest one: at 1 the force has faded to 0.
-            gains: of the law.
-            dt: [s].
-        """
-        along, selected = np.sign(wanted), gains.force_axes
-        pressed = measured * along / LEVERS
-        self.touched = (pressed > gains.contact_on) | (self.touched & (pressed > gains.contact_off))
-        error = wanted - measured
-        limit = gains.integral_limit * LEVERS
-        risen = np.minimum(np.maximum(self._integral + dt * gains.force_i * error, -limit), limit)
-        self._integral = np.where(self.touched, risen, math.exp(-dt / DECAY) * self._integral)
-        damper = gains.force_damping * velocity
-        active = np.where(self.touched, gains.force_p * error + self._integral, 0.0)
-        active = self._paid(selected * active, velocity, float((selected * damper).dot(velocity)), gains.tank, dt)
-        approach = np.minimum(np.abs(wanted), gains.force_damping * gains.approach_speed / LEVERS)
-        drive = selected * np.where(self.touched, wanted, along * approach) + active
-        outward = drive * away > 0.0
-        drive = np.where(outward, np.minimum(np.maximum((1.0 - np.abs(away)) / ROOM, 0.0), 1.0) * drive, drive)
-        power = float(drive.dot(velocity))
-        if power > MAX_POWER:
-            drive = drive * (MAX_POWER / power)
-        return np.asarray(drive)
+@compiled
+def reset_pressing(row: Array, tank: float) -> None:
+    """Nothing is touched, the integral is empty, the tank [J] is as at the start."""
+    pressing = pressing_at(row, 0)
+    for i in range(6):
+        pressing.touched[i] = 0.0
+        pressing.integral[i] = 0.0
+    pressing.tank[0] = tank
 
-    def _paid(self, active: Array, velocity: Array, dissipated: float, start: float, dt: float) -> Array:
-        """The active part (6,), as far as the tank pays for it."""
-        power = float(active.dot(velocity))
-        if power > 0.0:
-            share = min(self.tank / (SCARCE * start), self.tank / (power * dt), 1.0) if start > 0.0 else 0.0
-            active, power = share * active, share * power
-        self.tank = min(max(self.tank + dt * (REFILL * dissipated - power), 0.0), FULL * start)
-        return active
+
+@compiled
+def drive_into(
+    row: Array, gains: Array, wanted: Array, measured: Array, velocity: Array, away: Array, dt: float, drive: Array
+) -> None:
+    """The wrench (6,) of the robot along the axes without the damper -D v, into drive; see :class:`Pressing`.
+
+    Args:
+        row: the memory.
+        gains: row of :class:`PressingGains`.
+        wanted, measured: (6,) wrench of the robot on the environment [N, N·m].
+        velocity: (6,) [m/s, rad/s].
+        away: (6,) displacement from the reference over the largest one: at 1 the force has faded to 0.
+        dt: [s].
+        drive: result.
+    """
+    pressing = pressing_at(row, 0)
+    gain = pressing_gains_at(gains, 0)
+    active = np.empty(6)
+    power = 0.0
+    dissipated = 0.0
+    for i in range(6):
+        _feel(row, gains, i, wanted[i], measured[i], dt)
+        active[i] = 0.0
+        if pressing.touched[i] == 1.0:
+            active[i] = gain.force_axes[i] * (gain.force_p[0] * (wanted[i] - measured[i]) + pressing.integral[i])
+        power += active[i] * velocity[i]
+        dissipated += gain.force_axes[i] * gain.force_damping[i] * velocity[i] ** 2
+    share = _pay(row, power, dissipated, gain.tank[0], dt)
+    driven = 0.0
+    for i in range(6):
+        force = wanted[i]
+        if pressing.touched[i] == 0.0:
+            most = gain.force_damping[i] * gain.approach_speed[0] / LEVERS[i]
+            force = min(max(wanted[i], -most), most)
+        drive[i] = gain.force_axes[i] * force + share * active[i]
+        if drive[i] * away[i] > 0.0:
+            drive[i] *= min(max((1.0 - abs(away[i])) / ROOM, 0.0), 1.0)
+        driven += drive[i] * velocity[i]
+    if driven > MAX_POWER:
+        for i in range(6):
+            drive[i] *= MAX_POWER / driven
+
+
+@compiled
+def _feel(row: Array, gains: Array, i: int, wanted: float, measured: float, dt: float) -> None:
+    """Whether an axis touches, and its integral."""
+    pressing = pressing_at(row, 0)
+    gain = pressing_gains_at(gains, 0)
+    pressed = measured * np.sign(wanted) / LEVERS[i]
+    holds = pressing.touched[i] == 1.0 and pressed > gain.contact_off[0]
+    if holds or pressed > gain.contact_on[0]:
+        limit = gain.integral_limit[0] * LEVERS[i]
+        risen = pressing.integral[i] + dt * gain.force_i[0] * (wanted - measured)
+        pressing.touched[i] = 1.0
+        pressing.integral[i] = min(max(risen, -limit), limit)
+    else:
+        pressing.touched[i] = 0.0
+        pressing.integral[i] *= math.exp(-dt / DECAY)
+
+
+@compiled
+def _pay(row: Array, power: float, dissipated: float, start: float, dt: float) -> float:
+    """The share of the active part that the tank pays for.
+
+    Args:
+        row: the memory.
+        power, dissipated: that the active part gives, and that the damper takes [W].
+        start: the tank at the start [J].
+        dt: [s].
+    """
+    tank = pressing_at(row, 0).tank
+    share = 1.0
+    if power > 0.0:
+        share = min(tank[0] / (SCARCE * start), 1.0) if start > 0.0 else 0.0
+    share *= pay(tank, dt * share * power, FULL * start)
+    fill(tank, dt * REFILL * dissipated, FULL * start)
+    return share

@@ -20,6 +20,18 @@ PRECISION = 1e-12  # relative, of a bounded force
 FORCE, TORQUE = 0, 1  # the two halves of a wrench
 HALVES = (slice(0, 3), slice(3, 6))
 
+FRAME = Record(
+    "Frame",
+    (
+        Field("kind", (), "", "FIXED, WITH_REFERENCE, WITH_TIP or WITH_LINK, see compliance_frame.py."),
+        Field("number", (), "", "Of its name; the same number is the same frame."),
+        Field("offset", (4, 4), "m, -", "Its pose in the tip, where it moves with it."),
+        Field("link_pose", (4, 4), "m, -", "Its pose in the base, where it is another link."),
+    ),
+)
+FRAME_WIDTH = FRAME.width(0)
+frame_at = FRAME.views
+
 SPRING = Record(
     "Spring",
     (
@@ -33,10 +45,7 @@ SPRING = Record(
         Field("near", (2,), "m/N, rad/(N·m)", "Where the next search for them begins."),
         Field("energy", (), "J", "V of the last pull; of a symmetric K."),
         Field("local_error", (6,), "m, rad", "Error of the last pull, along the axes of the frame."),
-        Field("frame", (), "", "Kind of the frame, see compliance_frame.py."),
-        Field("frame_number", (), "", "Number of the frame; springs with the same number have the same frame."),
-        Field("offset", (4, 4), "m, -", "Pose of the frame in the tip, where it moves with it."),
-        Field("link_pose", (4, 4), "m, -", "Pose of the frame in the base, where it is another link."),
+        Field("frame", (FRAME_WIDTH,), "", "Its frame; see FRAME."),
     ),
 )
 WIDTH = SPRING.width(0)

@@ -13,12 +13,13 @@ from ...core.rotations import add_cross, log_jacobian_into, pose_error_into
 from ...core.spatial import pose_error, skew
 from ...core.types import Array, as_row
 from ...robot.model import RobotDynamics
-from .bounded_spring import SPRING, WIDTH, BoundedSpring, gradient_into, spring_at
+from ..energy_tank import fill, pay, pay_whole
+from .bounded_spring import FRAME, FRAME_WIDTH, SPRING, WIDTH, BoundedSpring, frame_at, gradient_into, spring_at
 
 BASE, REFERENCE, TIP = "base", "reference", "tip"
 FRAMES = (BASE, REFERENCE, TIP)
 CHANGE = 0.2  # s from one frame to another
-TANK = 1.0  # J, at most, of dissipated energy that changes of a spring may use
+TANK = 1.0  # J, at most, of dissipated energy that changes of a spring may use; it is full at first
 _BASE_AXES = np.eye(3)
 RIGID = 1e-9  # of a Jacobian, by which a link that moves with the tip may differ
 # Kinds of frames, as a spring's record has them: fixed in the base; turning with the reference; moving with the tip;
@@ -58,6 +59,7 @@ class ComplianceFrame:
 
     Attributes:
         name: as given.
+        number: of the name, the same in each model of the robot.
     """
 
     def __init__(self, name: str, kin: RobotDynamics) -> None:
@@ -70,8 +72,14 @@ class ComplianceFrame:
             carried = _moved(kin.jacobian, lever)
             if float(np.abs(jacobian - carried).max()) < RIGID:
                 self._offset = np.asarray(np.linalg.solve(kin.pose, pose), dtype=float)
+        self.number = FRAMES.index(name) if name in FRAMES else len(FRAMES) + kin.model.frames.index(name)
         self._turns_with_tip = name == TIP or self._offset is not None
         self._is_link = name not in FRAMES and self._offset is None
+
+    @classmethod
+    def of_number(cls, number: int, kin: RobotDynamics) -> ComplianceFrame:
+        """The frame that has a number."""
+        return cls((*FRAMES, *kin.model.frames)[number], kin)
 
     @property
     def in_tip(self) -> Array | None:
@@ -92,15 +100,21 @@ class ComplianceFrame:
             return WITH_TIP
         return WITH_REFERENCE if self.name == REFERENCE else FIXED
 
-    def tell(self, spring: Any) -> None:
-        """Tell a spring, by its names, that it has this frame."""
-        spring["frame"] = self.kind
-        spring["offset"] = np.eye(4) if self.in_tip is None else self.in_tip
+    def write(self, row: Array) -> None:
+        """Write itself into the row of a frame; see FRAME."""
+        frame = FRAME.by_name(row, 0)
+        frame["kind"] = self.kind
+        frame["number"] = self.number
+        frame["offset"] = np.eye(4) if self.in_tip is None else self.in_tip
 
-    def link_pose_and_turns(self, kin: RobotDynamics) -> tuple[Array, Array]:
-        """Pose (4, 4) of its link in the base, and the link's angular Jacobian (3, n); where it is another link."""
-        pose, jacobian = self._link(kin)
-        return pose, jacobian[3:]
+    def follow(self, row: Array, kin: RobotDynamics) -> None:
+        """Write where its link is into the row of a frame, if it is a link that moves otherwise than the tip."""
+        if self._is_link:
+            FRAME.by_name(row, 0)["link_pose"] = self._link(kin)[0]
+
+    def link_turns(self, kin: RobotDynamics) -> Array:
+        """Angular Jacobian (3, n) of its link, if that moves otherwise than the tip."""
+        return self._link(kin)[1][3:]
 
     def axes(self, kin: RobotDynamics, pose_ref: Array | None = None) -> Array:
         """Its axes E (3, 3) in the base; those of the reference are the tip's where there is none."""
@@ -175,7 +189,7 @@ class TipSpring:
         self.frame = frame
         self.row = spring.row
         self._named = SPRING.by_name(self.row, 0)
-        frame.tell(self._named)
+        frame.write(self._named["frame"])
 
     def pull(self, pose_ref: Array, kin: RobotDynamics) -> tuple[Array, Array | None]:
         """Wrench (6,) at the tip in base axes, and joint torques (n,) beside it; None where there are none."""
@@ -184,7 +198,8 @@ class TipSpring:
         torque = np.zeros(n)
         link_turns = np.zeros((3, n))
         if self.frame.is_other_link:
-            self._named["link_pose"], link_turns[:] = self.frame.link_pose_and_turns(kin)
+            self.frame.follow(self._named["frame"], kin)
+            link_turns[:] = self.frame.link_turns(kin)
         target, pose = as_row(pose_ref), as_row(kin.pose)
         pull_into(self.row, link_turns, target, pose, wrench, torque, n)
         return wrench, torque if self.frame.is_other_link else None
@@ -199,7 +214,8 @@ class PassiveSpring:
 
     A change within a frame is taken over at once, and one of the frame in 0.2 s: then V = (1 - s) V_1 + s V_2, whose
     gradient mixes the wrenches, so that only a change of s costs energy. What a change costs is paid from a tank of at
-    most 1 J, full at first, that is filled by what the damper takes out. With an empty tank the change waits.
+    most 1 J, full at first, that is filled by what the damper takes out; see laws/energy_tank.py. A change within a
+    frame that can't be paid at once goes by s, too. With an empty tank the change waits.
 
     Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous and teleoperated
     robotic surgery, IEEE Trans. Robotics 31(5), 2015.
@@ -255,31 +271,33 @@ class SpringFrames:
     """
 
     def __init__(self, row: Array, link_turns: Array) -> None:
-        self._springs = CHANGE_MEMORY.by_name(row, 0)["springs"]
+        springs = CHANGE_MEMORY.by_name(row, 0)["springs"]
+        begin = SPRING.place("frame", 0)
+        self._rows = springs[:, begin : begin + FRAME_WIDTH]
+        self._kinds = self._rows[:, 0]
         self._link_turns = link_turns
-        self._frames: dict[str, ComplianceFrame] = {}
-        self._links: list[ComplianceFrame] = []
+        self._links: dict[int, ComplianceFrame] = {}  # by their numbers
 
     def adopt(self, frame: ComplianceFrame, place: int = WANTED) -> None:
         """Give the spring NOW, NEXT or WANTED a frame."""
-        self._frames.setdefault(frame.name, frame)
-        self._links = [each for each in self._frames.values() if each.is_other_link]
-        spring = SPRING.by_name(self._springs[place], 0)
-        spring["frame_number"] = list(self._frames).index(frame.name)
-        frame.tell(spring)
+        frame.write(self._rows[place])
 
     def follow(self, kin: RobotDynamics) -> None:
         """Tell the springs of links where these are."""
-        if not self._links:
+        kinds = self._kinds.tolist()
+        if WITH_LINK not in kinds:
             return
-        frames = list(self._frames.values())
-        for place in (NOW, NEXT, WANTED):
-            spring = SPRING.by_name(self._springs[place], 0)
-            frame = frames[int(spring["frame_number"])]
-            if frame.is_other_link:
-                pose, turns = frame.link_pose_and_turns(kin)
-                spring["link_pose"] = pose
-                self._link_turns[3 * place : 3 * place + 3] = turns
+        for place, kind in enumerate(kinds):
+            if kind == WITH_LINK:
+                row = self._rows[place]
+                link = self._link(int(FRAME.by_name(row, 0)["number"]), kin)
+                link.follow(row, kin)
+                self._link_turns[3 * place : 3 * place + 3] = link.link_turns(kin)
+
+    def _link(self, number: int, kin: RobotDynamics) -> ComplianceFrame:
+        if number not in self._links:
+            self._links[number] = ComplianceFrame.of_number(number, kin)
+        return self._links[number]
 
 
 # --- in a cycle ---
@@ -297,36 +315,29 @@ def pull_into(row: Array, link_turns: Array, target: Array, pose: Array, wrench:
         n: number of joints.
     """
     spring = spring_at(row, 0)
-    kind = int(spring.frame[0])
+    kind = int(frame_at(spring.frame, 0).kind[0])
     error = np.empty(6)
     rotation_map = np.empty((3, 3))
-    lever = np.zeros(3)
-    pose_error_into(target, pose, error)
+    frame_error_into(spring.frame, target, pose, error)
     log_jacobian_into(error[3:], rotation_map)
-    if kind == WITH_TIP:
-        for i in range(3):
-            for j in range(3):
-                offset = spring.offset[j, 3]
-                error[i] += (target[i, j] - pose[i, j]) * offset
-                lever[i] += pose[i, j] * offset
-    axes = np.empty((3, 3))
-    axes_into(spring, target, pose, axes)
+    placement = np.empty((4, 4))
+    placement_into(spring.frame, target, pose, placement)
     pull = np.empty(6)
     for half in range(2):
         for i in range(3):
             spring.local_error[3 * half + i] = 0.0
             for j in range(3):
-                spring.local_error[3 * half + i] += axes[j, i] * error[3 * half + j]
+                spring.local_error[3 * half + i] += placement[j, i] * error[3 * half + j]
     gradient_into(row, spring.local_error, pull)
     turn = np.empty(3)
     for i in range(3):
-        wrench[i] = axes[i, 0] * pull[0] + axes[i, 1] * pull[1] + axes[i, 2] * pull[2]
-        turn[i] = axes[i, 0] * pull[3] + axes[i, 1] * pull[4] + axes[i, 2] * pull[5]
+        wrench[i] = placement[i, 0] * pull[0] + placement[i, 1] * pull[1] + placement[i, 2] * pull[2]
+        turn[i] = placement[i, 0] * pull[3] + placement[i, 1] * pull[4] + placement[i, 2] * pull[5]
     torque[:] = 0.0
     if kind == WITH_TIP:
+        lever = np.empty(3)
         for i in range(3):
-            lever[i] += error[i]
-        for i in range(3):
+            lever[i] = error[i] + placement[i, 3]
             wrench[3 + i] = rotation_map[i, 0] * turn[0] + rotation_map[i, 1] * turn[1] + rotation_map[i, 2] * turn[2]
         add_cross(lever, wrench, wrench[3:])
         return
@@ -342,45 +353,68 @@ def pull_into(row: Array, link_turns: Array, target: Array, pose: Array, wrench:
 
 
 @compiled
-def axes_into(spring: Any, target: Array, pose: Array, axes: Array) -> None:
-    """Axes E (3, 3) of a spring's frame in the base, into axes; target and pose (4, 4) are the tip's."""
-    kind = int(spring.frame[0])
+def placement_into(row: Array, target: Array, pose: Array, placement: Array) -> None:
+    """Placement (4, 4) of a frame about the tip's origin, along the base's axes: [E, r; 0, 1], into placement.
+
+    E are the frame's axes. r leads to its origin, where it moves with the tip; else it acts at the tip, r = 0.
+
+    Args:
+        row: of the frame.
+        target, pose: of the tip (4, 4).
+        placement: result.
+    """
+    frame = frame_at(row, 0)
+    kind = int(frame.kind[0])
+    for i in range(4):
+        for j in range(4):
+            placement[i, j] = 1.0 if i == j else 0.0
     if kind == FIXED:
-        axes[:] = np.eye(3)
-    elif kind == WITH_REFERENCE:
-        axes[:] = target[:3, :3]
-    elif kind == WITH_LINK:
-        axes[:] = spring.link_pose[:3, :3]
-    else:
-        for i in range(3):
-            for j in range(3):
-                axes[i, j] = 0.0
-                for k in range(3):
-                    axes[i, j] += pose[i, k] * spring.offset[k, j]
+        return
+    for i in range(3):
+        for j in range(3):
+            if kind == WITH_REFERENCE:
+                placement[i, j] = target[i, j]
+            elif kind == WITH_LINK:
+                placement[i, j] = frame.link_pose[i, j]
+            else:
+                placement[i, j] = _rotated(pose, frame.offset, i, j)
+        if kind == WITH_TIP:
+            placement[i, 3] = _rotated(pose, frame.offset, i, 3)
 
 
 @compiled
-def twist_map_into(row: Array, pose: Array, result: Array) -> None:
-    """X (6, 6), into result: see :meth:`ComplianceFrame.map`, with the reference at the tip's pose (4, 4).
+def _rotated(pose: Array, offset: Array, i: int, j: int) -> float:
+    """Number i, j of the rotation of a pose (4, 4) times a pose (4, 4)."""
+    return float(pose[i, 0] * offset[0, j] + pose[i, 1] * offset[1, j] + pose[i, 2] * offset[2, j])
 
-    `row` is that of a spring, which has the frame.
-    """
-    spring = spring_at(row, 0)
-    axes = np.empty((3, 3))
-    axes_into(spring, pose, pose, axes)
-    result[:] = 0.0
-    lever = np.zeros(3)
-    if int(spring.frame[0]) == WITH_TIP:
+
+@compiled
+def frame_error_into(row: Array, target: Array, pose: Array, error: Array) -> None:
+    """Error (6,) [m, rad] of a frame's origin, in base axes, into error; see :func:`placement_into`."""
+    frame = frame_at(row, 0)
+    pose_error_into(target, pose, error)
+    if int(frame.kind[0]) == WITH_TIP:
         for i in range(3):
             for j in range(3):
-                lever[i] += pose[i, j] * spring.offset[j, 3]
+                error[i] += (target[i, j] - pose[i, j]) * frame.offset[j, 3]
+
+
+@compiled
+def twist_map_into(row: Array, target: Array, pose: Array, result: Array) -> None:
+    """X (6, 6): from the tip's twist to that of a frame's origin along its axes, into result; wrenches go back by Xᵀ.
+
+    See :func:`placement_into`.
+    """
+    placement = np.empty((4, 4))
+    placement_into(row, target, pose, placement)
     for i in range(3):
         for j in range(3):
-            result[i, j] = axes[j, i]
-            result[3 + i, 3 + j] = axes[j, i]
-        result[i, 3] = axes[2, i] * lever[1] - axes[1, i] * lever[2]
-        result[i, 4] = axes[0, i] * lever[2] - axes[2, i] * lever[0]
-        result[i, 5] = axes[1, i] * lever[0] - axes[0, i] * lever[1]
+            result[i, j] = placement[j, i]
+            result[3 + i, j] = 0.0
+            result[3 + i, 3 + j] = placement[j, i]
+        result[i, 3] = placement[2, i] * placement[1, 3] - placement[1, i] * placement[2, 3]
+        result[i, 4] = placement[0, i] * placement[2, 3] - placement[2, i] * placement[0, 3]
+        result[i, 5] = placement[1, i] * placement[0, 3] - placement[0, i] * placement[1, 3]
 
 
 @compiled
@@ -408,7 +442,7 @@ def passive_pull(
     """
     change = change_at(row, 0)
     springs = change.springs
-    change.tank[0] = min(change.tank[0] + dissipated, TANK)
+    fill(change.tank, dissipated, TANK)
     pull_into(springs[NOW], turns[0:3], target, pose, wrench, torque, n)
     if change.changes[0] == 0.0:
         return
@@ -423,11 +457,7 @@ def passive_pull(
     pull_into(springs[NEXT], turns[3:6], target, pose, next_wrench, next_torque, n)
     step = min(dt / CHANGE, 1.0 - change.fraction[0])
     cost = step * (spring_at(springs[NEXT], 0).energy[0] - energy)
-    if cost > change.tank[0]:
-        step *= change.tank[0] / cost
-        cost = change.tank[0]
-    change.tank[0] = min(change.tank[0] - cost, TANK)
-    change.fraction[0] += step
+    change.fraction[0] += step * pay(change.tank, cost, TANK)
     fraction = change.fraction[0]
     if fraction >= 1.0:
         copy_spring(springs, turns, NEXT, NOW)
@@ -450,16 +480,16 @@ def _aim(row: Array, turns: Array, energy: float, target: Array, pose: Array, n:
     wrench = np.empty(6)
     torque = np.empty(n)
     rests = change.next_is_now[0] == 1.0
-    same_frame = spring_at(springs[WANTED], 0).frame_number[0] == spring_at(springs[NEXT], 0).frame_number[0]
-    if same_frame:
+    wanted_frame = frame_at(spring_at(springs[WANTED], 0).frame, 0)
+    next_frame = frame_at(spring_at(springs[NEXT], 0).frame, 0)
+    if wanted_frame.number[0] == next_frame.number[0]:
         before = energy
         if not rests:
             pull_into(springs[NEXT], turns[3:6], target, pose, wrench, torque, n)
             before = spring_at(springs[NEXT], 0).energy[0]
         pull_into(springs[WANTED], turns[6:9], target, pose, wrench, torque, n)
         cost = change.fraction[0] * (spring_at(springs[WANTED], 0).energy[0] - before)
-        if cost <= change.tank[0]:
-            change.tank[0] = min(change.tank[0] - cost, TANK)
+        if pay_whole(change.tank, cost, TANK):
             copy_spring(springs, turns, WANTED, NEXT)
             change.next_is_wanted[0] = 1.0
             if rests:

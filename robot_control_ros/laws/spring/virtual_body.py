@@ -3,94 +3,43 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import lapack
 
 from ...core.compiled import compiled
-from ...core.rotations import log_jacobian_into, rotation_exp_into
-from ...core.small_matrices import cholesky_into, length, product_into, solve_with_factor
-from ...core.spatial import cross, rotation_log, rotation_log_jacobian, skew
+from ...core.record import Field, Record
+from ...core.rotations import (
+    log_jacobian_into,
+    rotation_exp_into,
+    rotation_log_into,
+    twist_at_into,
+    twist_in_into,
+)
+from ...core.small_matrices import cholesky_into, congruence_into, length, product_into, solve_with_factor, times
 from ...core.types import Array, as_row
-from .bounded_spring import HALVES
+from ..energy_tank import fill, pay, pay_whole
 
-TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use
+TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use; empty at first
 APPROACH = 10.0  # 1/s, of what is left to its largest displacement: its speed there at most
 FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the body before it waits for them
-_SAME = np.eye(3)
 
-
-@dataclass(frozen=True, eq=False)
-class BodyFrame:
-    """The axes and the origin of a body's gains.
-
-    A body at position p and rotation R, seen from the axes that it rests in, deflects along axes E by
-
-        x = [Eᵀp; Eᵀ log R],                               where E rests,
-        x = [Eᵀ(p + R r - r); Eᵀ log R],  E = R `axes`,    where E and its origin r turn with the body.
-
-    Attributes:
-        axes: (3, 3).
-        lever: r (3,) in the body's axes [m], where they turn with the body; None where they rest.
-    """
-
-    axes: Array = field(default_factory=lambda: _SAME)
-    lever: Array | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is that of the axes that the body rests in."""
-        return self.lever is None and self.axes is _SAME
-
-    def deflection(self, position: Array, rotation: Array) -> Array:
-        """Of the origin, x (6,) [m, rad]."""
-        turn = rotation_log(rotation)
-        if self.lever is None:
-            return np.concatenate((position, turn) if self.is_plain else (position.dot(self.axes), turn.dot(self.axes)))
-        away = position + rotation.dot(self.lever) - self.lever
-        return np.concatenate((away.dot(rotation).dot(self.axes), turn.dot(self.axes)))
-
-    def slope(self, x: Array, rotation: Array) -> Array:
-        """The matrix B (6, 6) of d/dt x = B v, with the twist v along the axes: Bᵀ K x is the exact gradient."""
-        result, turning = np.eye(6), rotation_log_jacobian(rotation)
-        if self.lever is None:
-            turning = turning.T
-        else:
-            result[:3, 3:] = skew(x[:3])
-        result[3:, 3:] = self.axes.T.dot(turning).dot(self.axes)
-        return result
-
-    def twist(self, twist: Array, rotation: Array) -> Array:
-        """Of the origin along the axes (6,), from that of the body."""
-        if self.is_plain:
-            return twist
-        if self.lever is None:
-            return np.asarray(twist.reshape(2, 3).dot(self.axes).ravel())
-        velocity = twist[:3] + cross(twist[3:], rotation.dot(self.lever))
-        return np.asarray(np.stack((velocity, twist[3:])).dot(rotation).dot(self.axes).ravel())
-
-    def body_twist(self, twist: Array, rotation: Array) -> Array:
-        """The other way round."""
-        if self.is_plain:
-            return twist
-        axes = self.axes if self.lever is None else rotation.dot(self.axes)
-        result = twist.reshape(2, 3).dot(axes.T).ravel()
-        if self.lever is not None:
-            result[:3] -= cross(result[3:], rotation.dot(self.lever))
-        return np.asarray(result)
-
-    def wrench(self, wrench: Array, rotation: Array) -> Array:
-        """About the origin along the axes (6,), from that on the body: its power is the same."""
-        if self.is_plain:
-            return wrench
-        if self.lever is None:
-            return np.asarray(wrench.reshape(2, 3).dot(self.axes).ravel())
-        torque = wrench[3:] - cross(rotation.dot(self.lever), wrench[:3])
-        return np.asarray(np.stack((wrench[:3], torque)).dot(rotation).dot(self.axes).ravel())
-
-
-PLAIN = BodyFrame()
+BODY = Record(
+    "VirtualBody",
+    (
+        Field("position", (3,), "m", "Relative to the reference, along the axes that it rests in."),
+        Field("rotation", (3, 3), "", "Relative to the reference, along the same axes."),
+        Field("twist", (6,), "m/s, rad/s", "Of its frame's origin, along the frame's axes."),
+        Field("axes", (3, 3), "", "Axes of its frame: as it rests, or as it moves with the body."),
+        Field("lever", (3,), "m", "Origin of the frame in the body; 0 where the frame rests."),
+        Field("turns", (), "", "1 where the frame moves with the body, 0 where it rests."),
+        Field("mass", (6, 6), "kg, kg·m²", "M that it has, along the axes of its frame."),
+        Field("stiffness", (6, 6), "N/m, N·m/rad", "K that it has."),
+        Field("begins", (), "", "1 until it has its first mass and stiffness."),
+        Field("tank", (), "J", "Energy that changes may use."),
+    ),
+)
+BODY_WIDTH = BODY.width(0)
+body_at = BODY.views
 
 
 class VirtualBody:
@@ -102,191 +51,313 @@ class VirtualBody:
     along the turning axes; so vᵀ M v / 2 and the power vᵀ f are exact there as well. Stable for every dt > 0 and
     M, B, K >= 0, M > 0.
 
+    A body at position p and rotation R, seen from the axes that it rests in, deflects along its frame's axes E by
+
+        x = [Eᵀp; Eᵀ log R],                               where E rests,
+        x = [Eᵀ(p + R r - r); Eᵀ log R],  E = R E_0,       where E and its origin r turn with the body.
+
     Mass and stiffness that grow while the body moves or is deflected add energy, and so may another frame. They do so
     only as far as what the damper has taken out, kept in a tank of at most 1 J, pays for it; else they wait. So the
-    body stays passive while it is being tuned. Source: F. Ferraguti et al., An energy tank-based interactive control
-    architecture for autonomous and teleoperated robotic surgery, IEEE Trans. Robotics 31(5), 2015.
+    body stays passive while it is being tuned; see laws/energy_tank.py. Its tank is empty at first, as no energy has
+    come in yet. Another frame can't be had in part, so it waits for the whole of its cost.
 
     Attributes:
+        row: its memory, see BODY; the compiled functions of this module take it.
         position: (3,) [m], rotation: (3, 3), relative to the reference, along the axes that it rests in.
-        twist: (6,) [m/s, rad/s] along the axes of `frame`, of its origin.
-        frame: of its gains.
+        twist: (6,) [m/s, rad/s] along the axes of its frame, of its origin.
     """
 
     def __init__(self) -> None:
+        self.row, self._named = BODY.single(0)
         self.place(np.zeros(3), np.eye(3), np.zeros(6))
 
     def place(self, position: Array, rotation: Array, twist: Array) -> None:
-        """Put it somewhere in the plain frame, with an empty tank; it takes the next mass and stiffness as they are."""
-        self.position, self.rotation, self.twist = position, rotation, twist
-        self.frame = PLAIN
-        self._mass: Array | None = None
-        self._stiffness = np.zeros(6)
-        self._tank = 0.0
+        """Put it somewhere; see :func:`place`."""
+        place(self.row, as_row(position), as_row(rotation), as_row(twist))
+
+    @property
+    def position(self) -> Array:
+        return np.array(self._named["position"])
+
+    @property
+    def rotation(self) -> Array:
+        return np.array(self._named["rotation"])
+
+    @property
+    def twist(self) -> Array:
+        return np.array(self._named["twist"])
 
     def deflection(self) -> Array:
         """Displacement and rotation vector (6,) [m, rad] along the axes of the frame."""
-        return self.frame.deflection(self.position, self.rotation)
-
-    def body_twist(self) -> Array:
-        """Its twist (6,) along the axes that it rests in."""
-        return self.frame.body_twist(self.twist, self.rotation)
+        x = np.empty(6)
+        deflection_into(self.row, x)
+        return x
 
     def step(self, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
-        """One step under a wrench (6,); mass, damping and stiffness are diagonals (6,), or all three (6, 6)."""
-        x = self.deflection()
-        mass, stiffness = self._affordable(x, mass, stiffness)
-        if mass.ndim == 1 and self.frame.is_plain:
-            twist = np.empty(6)
-            given = as_row(x), as_row(self.twist), as_row(wrench), as_row(mass), as_row(damping), as_row(stiffness)
-            step_of_diagonals(*given, dt, twist)
-        else:
-            mass, damping, spring = (_matrix(each) for each in (mass, damping, stiffness))
-            slope = self.frame.slope(x, self.rotation)
-            impulse = mass.dot(self.twist) + dt * (wrench - slope.T.dot(spring.dot(x)))
-            left = mass + dt * damping + dt**2 * slope.T.dot(spring).dot(slope)
-            _, twist, _ = lapack.dposv(left, impulse)
-        self._tank = min(self._tank + dt * _form(damping, twist), TANK)
-        self.move(twist, dt)
-
-    def change(self, frame: BodyFrame, axes: Array = _SAME) -> bool:
-        """Go on in another frame, resting in other axes (3, 3) given in the present ones; False if it can't pay yet."""
-        position, rotation = axes.T.dot(self.position), axes.T.dot(self.rotation).dot(axes)
-        twist = frame.twist(self.body_twist().reshape(2, 3).dot(axes).ravel(), rotation)
-        cost = _form(self._stiffness, frame.deflection(position, rotation)) - _form(self._stiffness, self.deflection())
-        if self._mass is not None:
-            cost += _form(self._mass, twist) - _form(self._mass, self.twist)
-        if 0.5 * cost > self._tank:
-            return False
-        self._tank = min(self._tank - 0.5 * cost, TANK)
-        self.position, self.rotation, self.twist, self.frame = position, rotation, twist, frame
-        return True
-
-    def move(self, twist: Array, dt: float) -> None:
-        """Let it move with a twist (6,) for dt."""
-        self.twist = twist
-        position, rotation = np.empty(3), np.empty((3, 3))
-        move_into(as_row(self.position), as_row(self.rotation), as_row(self.body_twist()), dt, position, rotation)
-        self.position, self.rotation = position, rotation
-
-    def bound(self, displacement: tuple[float, float], speed: tuple[float, float], dt: float) -> None:
-        """Keep its displacement [m, rad] and its speed [m/s, rad/s] within bounds.
-
-        It slows down before the largest displacement, and takes back `dt` seconds of what it was too fast.
-        """
-        twist = np.array(self.twist)
-        if slow_down(twist, as_row(self.deflection()), *displacement, *speed):
-            self.move(twist - self.twist, dt)
-            self.twist = twist
-
-    def wait(self, lag: Array, slower: Array, dt: float) -> None:
-        """Wait for what follows the body.
-
-        It goes back by what the `lag` (6,) [m, rad] is beyond 5 mm or 0.02 rad. From half of that on it gives up, more
-        and more, the speed by which the follower is `slower` (6,) [m/s, rad/s].
-        """
-        for part, tolerance in zip(HALVES, FOLLOWED, strict=True):
-            behind = lag[part]
-            size = _length(behind)
-            if size <= 0.5 * tolerance:
-                continue
-            direction, twist = behind / size, self.twist.copy()
-            if size > tolerance:
-                back = np.zeros(6)
-                back[part] = (tolerance - size) / dt * direction
-                self.move(back, dt)
-            faster = min(float(direction.dot(twist[part])), float(direction.dot(slower[part])))
-            twist[part] -= min(2.0 * size / tolerance - 1.0, 1.0) * max(faster, 0.0) * direction
-            self.twist = twist
-
-    def _affordable(self, x: Array, mass: Array, stiffness: Array) -> tuple[Array, Array]:
-        if self._mass is None:
-            self._mass, self._stiffness = mass, stiffness
-        if mass is self._mass and stiffness is self._stiffness:
-            return mass, stiffness
-        if mass.ndim != self._mass.ndim:
-            self._mass, self._stiffness = _matrix(self._mass), _matrix(self._stiffness)
-            mass, stiffness = _matrix(mass), _matrix(stiffness)
-        more_mass, more_stiffness = mass - self._mass, stiffness - self._stiffness
-        cost = 0.5 * (_form(more_mass, self.twist) + _form(more_stiffness, x))
-        if cost > self._tank:
-            fraction = self._tank / cost
-            mass, stiffness = self._mass + fraction * more_mass, self._stiffness + fraction * more_stiffness
-            cost = self._tank
-        self._tank = min(self._tank - cost, TANK)
-        self._mass, self._stiffness = mass, stiffness
-        return mass, stiffness
-
-
-def _length(vector: Array) -> float:
-    return math.sqrt(vector.dot(vector))
-
-
-def _matrix(values: Array) -> Array:
-    return np.diag(values) if values.ndim == 1 else values
-
-
-def _form(values: Array, x: Array) -> float:
-    """xᵀ A x of a diagonal (6,) or a matrix (6, 6)."""
-    return float(values.dot(x * x) if values.ndim == 1 else x.dot(values).dot(x))
+        """See :func:`step`; mass, damping and stiffness are diagonals (6,), or matrices (6, 6)."""
+        mass, damping, stiffness = (np.diag(each) if each.ndim == 1 else each for each in (mass, damping, stiffness))
+        step(self.row, as_row(wrench), as_row(mass), as_row(damping), as_row(stiffness), dt)
 
 
 @compiled
-def step_of_diagonals(
-    x: Array, twist: Array, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float, result: Array
-) -> None:
-    """The twist (6,) after a step [s], in the plain frame; see :class:`VirtualBody`.
+def place(row: Array, position: Array, rotation: Array, twist: Array) -> None:
+    """Put a body somewhere, with an empty tank; it takes the next mass and stiffness as they are.
 
     Args:
-        x, twist, wrench: displacement and rotation vector, twist and wrench (6,).
-        mass, damping, stiffness: diagonals (6,).
-        dt: the step [s].
-        result: the twist (6,).
+        row: of the body.
+        position, rotation: (3,) [m] and (3, 3), relative to the reference, along the axes that it rests in.
+        twist: (6,) [m/s, rad/s] along the same axes.
     """
-    slope = np.empty((3, 3))  # Aᵀ
-    log_jacobian_into(x[3:], slope)
-    impulse = np.empty((3, 1))
-    square = np.empty((3, 3))
+    body = body_at(row, 0)
+    for i in range(len(row)):
+        row[i] = 0.0
     for i in range(3):
-        pulled = mass[i] * twist[i] + dt * (wrench[i] - stiffness[i] * x[i])
-        result[i] = pulled / (mass[i] + dt * damping[i] + dt * dt * stiffness[i])
-        pull = 0.0
+        body.position[i] = position[i]
+        body.axes[i, i] = 1.0
         for j in range(3):
-            pull += slope[i, j] * stiffness[3 + j] * x[3 + j]
-            square[i, j] = 0.0
-            for k in range(3):
-                square[i, j] += dt * dt * slope[i, k] * stiffness[3 + k] * slope[j, k]
-        square[i, i] += mass[3 + i] + dt * damping[3 + i]
-        impulse[i, 0] = mass[3 + i] * twist[3 + i] + dt * (wrench[3 + i] - pull)
-    lower = np.empty((3, 3))
-    if cholesky_into(square, lower):
-        solve_with_factor(lower, impulse)
-        result[3:] = impulse[:, 0]
-    else:  # a number that isn't finite
-        result[3:] = math.nan
+            body.rotation[i, j] = rotation[i, j]
+    for i in range(6):
+        body.twist[i] = twist[i]
+    body.begins[0] = 1.0
 
 
 @compiled
-def move_into(
-    position: Array, rotation: Array, twist: Array, dt: float, next_position: Array, next_rotation: Array
-) -> None:
-    """Position (3,) and rotation (3, 3) after dt [s] of a twist (6,), into the last two."""
-    turn = np.empty((3, 3))
-    rotation_exp_into(dt * twist[3:], turn)
+def frame_placement_into(row: Array, placement: Array) -> None:
+    """Placement (4, 4) of a body's frame about the body's origin, along the axes that it rests in, into placement."""
+    body = body_at(row, 0)
     for i in range(3):
-        next_position[i] = position[i] + dt * twist[i]
-    product_into(turn, rotation, next_rotation)
+        placement[i, 3] = 0.0
+        placement[3, i] = 0.0
+        for j in range(3):
+            placement[i, j] = body.axes[i, j]
+    placement[3, 3] = 1.0
+    if body.turns[0] == 0.0:
+        return
+    for i in range(3):
+        for j in range(3):
+            placement[i, 3] += body.rotation[i, j] * body.lever[j]
+            placement[i, j] = 0.0
+            for k in range(3):
+                placement[i, j] += body.rotation[i, k] * body.axes[k, j]
 
 
 @compiled
-def slow_down(twist: Array, deflection: Array, farthest: float, widest: float, fastest: float, quickest: float) -> bool:
-    """Slow a body down, as it may not go faster, nor farther; see :meth:`VirtualBody.bound`.
+def deflection_into(row: Array, x: Array) -> None:
+    """Displacement and rotation vector (6,) [m, rad] of a body along the axes of its frame, into x."""
+    body = body_at(row, 0)
+    placement = np.empty((4, 4))
+    frame_placement_into(row, placement)
+    away = np.empty(6)
+    for i in range(3):
+        away[i] = body.position[i] + placement[i, 3] - body.lever[i]
+    rotation_log_into(body.rotation, away[3:])
+    for i in range(3):
+        x[i] = placement[0, i] * away[0] + placement[1, i] * away[1] + placement[2, i] * away[2]
+        x[3 + i] = placement[0, i] * away[3] + placement[1, i] * away[4] + placement[2, i] * away[5]
+
+
+@compiled
+def slope_into(row: Array, x: Array, slope: Array) -> None:
+    """A (6, 6) of d/dt x = A v at a deflection x (6,), with the twist v along the axes of the frame, into slope."""
+    turning = np.empty((3, 3))
+    log_jacobian_into(x[3:], turning)
+    turns = body_at(row, 0).turns[0] == 1.0
+    for i in range(3):
+        for j in range(3):
+            slope[i, j] = 1.0 if i == j else 0.0
+            slope[i, 3 + j] = 0.0
+            slope[3 + i, j] = 0.0
+            slope[3 + i, 3 + j] = turning[i, j] if turns else turning[j, i]
+    if turns:
+        slope[0, 4] = -x[2]
+        slope[0, 5] = x[1]
+        slope[1, 3] = x[2]
+        slope[1, 5] = -x[0]
+        slope[2, 3] = -x[1]
+        slope[2, 4] = x[0]
+
+
+@compiled
+def body_twist_into(row: Array, twist: Array) -> None:
+    """Twist (6,) of a body along the axes that it rests in, into twist."""
+    placement = np.empty((4, 4))
+    frame_placement_into(row, placement)
+    twist_at_into(body_at(row, 0).twist, placement, twist)
+
+
+@compiled
+def step(row: Array, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
+    """One step of a body; see :class:`VirtualBody`.
 
     Args:
-        twist: (6,), which is changed.
-        deflection: (6,) along the same axes.
+        row: of the body.
+        wrench: f (6,) about its frame's origin, along the frame's axes [N, N·m].
+        mass, damping, stiffness: M, B and K (6, 6) that it shall have, along the same axes.
+        dt: the step [s].
+    """
+    body = body_at(row, 0)
+    x = np.empty(6)
+    deflection_into(row, x)
+    _change_gains(row, x, mass, stiffness)
+    slope = np.empty((6, 6))
+    slope_into(row, x, slope)
+    left = np.empty((6, 6))
+    congruence_into(body.stiffness, slope, left)
+    pull = np.empty(6)
+    times(body.stiffness, x, pull)
+    impulse = np.empty((6, 1))
+    for i in range(6):
+        impulse[i, 0] = dt * wrench[i]
+        for j in range(6):
+            left[i, j] = body.mass[i, j] + dt * damping[i, j] + dt * dt * left[i, j]
+            impulse[i, 0] += body.mass[i, j] * body.twist[j] - dt * slope[j, i] * pull[j]
+    lower = np.empty((6, 6))
+    if not cholesky_into(left, lower):  # a number that isn't finite
+        for i in range(6):
+            body.twist[i] = math.nan
+        return
+    solve_with_factor(lower, impulse)
+    twist = np.empty(6)
+    for i in range(6):
+        twist[i] = impulse[i, 0]
+    fill(body.tank, dt * _form(damping, twist), TANK)
+    move(row, twist, dt)
+
+
+@compiled
+def _change_gains(row: Array, x: Array, mass: Array, stiffness: Array) -> None:
+    """Give a body another mass and stiffness (6, 6) as far as its tank pays for them at a deflection x (6,)."""
+    body = body_at(row, 0)
+    share = 1.0
+    if body.begins[0] == 0.0:
+        cost = 0.0
+        for i in range(6):
+            for j in range(6):
+                cost += 0.5 * body.twist[i] * (mass[i, j] - body.mass[i, j]) * body.twist[j]
+                cost += 0.5 * x[i] * (stiffness[i, j] - body.stiffness[i, j]) * x[j]
+        share = pay(body.tank, cost, TANK)
+    body.begins[0] = 0.0
+    for i in range(6):
+        for j in range(6):
+            if share == 1.0:
+                body.mass[i, j] = mass[i, j]
+                body.stiffness[i, j] = stiffness[i, j]
+            else:
+                body.mass[i, j] += share * (mass[i, j] - body.mass[i, j])
+                body.stiffness[i, j] += share * (stiffness[i, j] - body.stiffness[i, j])
+
+
+@compiled
+def _form(matrix: Array, x: Array) -> float:
+    """xᵀ A x of a matrix (6, 6)."""
+    total = 0.0
+    for i in range(6):
+        for j in range(6):
+            total += x[i] * matrix[i, j] * x[j]
+    return total
+
+
+@compiled
+def move(row: Array, twist: Array, dt: float) -> None:
+    """Let a body move with a twist (6,) along its frame's axes for dt [s]."""
+    body = body_at(row, 0)
+    motion = np.empty(6)
+    step_turn = np.empty(3)
+    turn = np.empty((3, 3))
+    rotation = np.empty((3, 3))
+    for i in range(6):
+        body.twist[i] = twist[i]
+    body_twist_into(row, motion)
+    for i in range(3):
+        step_turn[i] = dt * motion[3 + i]
+    rotation_exp_into(step_turn, turn)
+    product_into(turn, body.rotation, rotation)
+    for i in range(3):
+        body.position[i] += dt * motion[i]
+        for j in range(3):
+            body.rotation[i, j] = rotation[i, j]
+
+
+@compiled
+def change_frame(row: Array, axes: Array, lever: Array, turns: float, rest: Array) -> bool:
+    """Let a body go on in another frame; False where its tank can't pay for that yet, and nothing changes.
+
+    Args:
+        row: of the body.
+        axes, lever, turns: of the new frame, see BODY.
+        rest: axes (3, 3) that it rests in from now on, in the present ones.
+    """
+    body = body_at(row, 0)
+    next_row = row.copy()
+    new = body_at(next_row, 0)
+    turned = np.empty((3, 3))
+    at_rest = np.zeros((4, 4))
+    for i in range(3):
+        new.lever[i] = lever[i]
+        new.position[i] = 0.0
+        for j in range(3):
+            new.axes[i, j] = axes[i, j]
+            at_rest[i, j] = rest[i, j]
+            new.position[i] += rest[j, i] * body.position[j]
+            turned[i, j] = 0.0
+            for k in range(3):
+                turned[i, j] += rest[k, i] * body.rotation[k, j]
+    new.turns[0] = turns
+    product_into(turned, rest, new.rotation)
+    twist = np.empty(6)
+    along_rest = np.empty(6)
+    placement = np.empty((4, 4))
+    body_twist_into(row, twist)
+    twist_in_into(twist, at_rest, along_rest)
+    frame_placement_into(next_row, placement)
+    twist_in_into(along_rest, placement, new.twist)
+    if not pay_whole(new.tank, _energy(next_row) - _energy(row), TANK):
+        return False
+    for i in range(len(row)):
+        row[i] = next_row[i]
+    return True
+
+
+@compiled
+def _energy(row: Array) -> float:
+    """Energy of a body [J]."""
+    body = body_at(row, 0)
+    x = np.empty(6)
+    deflection_into(row, x)
+    return 0.5 * (_form(body.mass, body.twist) + _form(body.stiffness, x))
+
+
+@compiled
+def bound(row: Array, farthest: float, widest: float, fastest: float, quickest: float, dt: float) -> None:
+    """Keep a body's displacement [m, rad] and its speed [m/s, rad/s] within bounds.
+
+    It slows down before the largest displacement, and takes back `dt` seconds of what it was too fast.
+
+    Args:
+        row: of the body.
         farthest, widest: largest displacement [m] and rotation [rad].
         fastest, quickest: largest speeds [m/s, rad/s].
+        dt: see above.
+    """
+    body = body_at(row, 0)
+    twist = np.empty(6)
+    excess = np.empty(6)
+    x = np.empty(6)
+    for i in range(6):
+        twist[i] = body.twist[i]
+    deflection_into(row, x)
+    if not _slow_down(twist, x, farthest, widest, fastest, quickest):
+        return
+    for i in range(6):
+        excess[i] = twist[i] - body.twist[i]
+    move(row, excess, dt)
+    for i in range(6):
+        body.twist[i] = twist[i]
+
+
+@compiled
+def _slow_down(twist: Array, x: Array, farthest: float, widest: float, fastest: float, quickest: float) -> bool:
+    """Slow a twist (6,) down, in place, as a body at a deflection x (6,) may not go faster, nor farther.
 
     Returns:
         Whether it was too fast.
@@ -299,15 +370,55 @@ def slow_down(twist: Array, deflection: Array, farthest: float, widest: float, f
             slowed = True
             for i in range(first, first + 3):
                 twist[i] *= speed / size
-        distance = length(deflection[first : first + 3])
+        distance = length(x[first : first + 3])
         if distance == 0.0:
             continue
         outward = 0.0
         for i in range(first, first + 3):
-            outward += deflection[i] / distance * twist[i]
+            outward += x[i] / distance * twist[i]
         excess = outward - max(APPROACH * ((farthest if first == 0 else widest) - distance), 0.0)
         if excess > 0.0:
             slowed = True
             for i in range(first, first + 3):
-                twist[i] -= excess * deflection[i] / distance
+                twist[i] -= excess * x[i] / distance
     return slowed
+
+
+@compiled
+def wait(row: Array, lag: Array, slower: Array, dt: float) -> None:
+    """Let a body wait for what follows it.
+
+    It goes back by what the lag is beyond 5 mm or 0.02 rad. From half of that on it gives up, more and more, the speed
+    by which the follower is slower.
+
+    Args:
+        row: of the body.
+        lag: (6,) [m, rad] along its frame's axes.
+        slower: (6,) [m/s, rad/s] along the same axes.
+        dt: time since the cycle before [s].
+    """
+    body = body_at(row, 0)
+    for half in range(2):
+        first = 3 * half
+        tolerance = FOLLOWED[half]
+        size = length(lag[first : first + 3])
+        if size <= 0.5 * tolerance:
+            continue
+        twist = np.empty(6)
+        back = np.zeros(6)
+        for i in range(6):
+            twist[i] = body.twist[i]
+        if size > tolerance:
+            for i in range(first, first + 3):
+                back[i] = (tolerance - size) / dt * lag[i] / size
+            move(row, back, dt)
+        speed = 0.0
+        slower_by = 0.0
+        for i in range(first, first + 3):
+            speed += lag[i] / size * twist[i]
+            slower_by += lag[i] / size * slower[i]
+        given_up = min(2.0 * size / tolerance - 1.0, 1.0) * max(min(speed, slower_by), 0.0)
+        for i in range(first, first + 3):
+            twist[i] -= given_up * lag[i] / size
+        for i in range(6):
+            body.twist[i] = twist[i]

@@ -1,0 +1,47 @@
+"""The energy tank of laws: what a damper took out pays for what would else make energy.
+
+There is one rule: it pays as far as it reaches. A change that isn't paid in full goes part of the way, and goes on when
+a damper has taken more. What can't be had in part, as another frame, waits for the whole.
+
+A tank is one number (1,) in a law's memory, its energy [J]. It pays for changes of the spring that the arm is tied by
+(laws/spring/compliance_frame.py), for changes of a virtual body (laws/spring/virtual_body.py), and for feedback of a
+force (laws/force/pressing.py).
+
+Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous and teleoperated
+robotic surgery, IEEE Trans. Robotics 31(5), 2015.
+"""
+
+from __future__ import annotations
+
+from ..core.compiled import compiled
+from ..core.types import Array
+
+
+@compiled
+def fill(tank: Array, energy: float, most: float) -> None:
+    """Put energy [J] into a tank, which holds `most` [J] at most."""
+    tank[0] = min(tank[0] + energy, most)
+
+
+@compiled
+def pay(tank: Array, cost: float, most: float) -> float:
+    """Take a cost [J] out of a tank as far as it reaches; a cost below 0 fills it up to `most` [J].
+
+    Returns:
+        The share of the cost that was paid, 0 to 1.
+    """
+    if cost > tank[0]:
+        share = float(tank[0]) / cost
+        tank[0] = 0.0
+        return share
+    fill(tank, -cost, most)
+    return 1.0
+
+
+@compiled
+def pay_whole(tank: Array, cost: float, most: float) -> bool:
+    """Take the whole cost [J] out of a tank; False where it doesn't reach, and nothing is taken then."""
+    if cost > tank[0]:
+        return False
+    pay(tank, cost, most)
+    return True
