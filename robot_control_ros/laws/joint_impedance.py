@@ -89,19 +89,21 @@ class JointImpedance(CompiledLaw):
 
     def __init__(self) -> None:
         super().__init__()
-        nothing = np.zeros((2, 0))
-        self._inertia = nothing[0]  # views into the memory, as the others
-        self._forwards = (nothing[0], nothing[1])
-        self._backwards = (nothing[0], nothing[1])
-        self._torques = (nothing[0], nothing[1])
+        self._inertia = np.zeros(0)  # a view into the memory, as the others
+        self._forwards = np.zeros((2, 0))
+        self._backwards = np.zeros((2, 0))
+        self._torque_forwards = np.zeros(0)
+        self._torque_backwards = np.zeros(0)
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take over what the model says of the joints; nothing else is remembered."""
-        memory, model = self._memory, kin.model
+        memory = self._memory
+        model = kin.model
         self._inertia = memory["inertia"]
-        self._forwards = tuple(memory["forwards"])
-        self._backwards = tuple(memory["backwards"])
-        self._torques = memory["torque_forwards"], memory["torque_backwards"]
+        self._forwards = memory["forwards"]
+        self._backwards = memory["backwards"]
+        self._torque_forwards = memory["torque_forwards"]
+        self._torque_backwards = memory["torque_backwards"]
         memory["active"] = 0.0
         memory["cyclic"] = model.cyclic
         memory["viscous"] = model.viscous_friction
@@ -109,12 +111,12 @@ class JointImpedance(CompiledLaw):
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
         """See :class:`~.compiled_law.CompiledLaw`."""
-        row, model = gains_row(gains, self._n), kin.model
+        row = gains_row(gains, self._n)
         self._inertia[:] = kin.mass.diagonal()
         if needs_motion_torques(cycles, k, row, self._row, self._n):
-            forwards, backwards = self._torques
-            forwards[:] = model.motion_torque(kin.q, *self._forwards)
-            backwards[:] = model.motion_torque(kin.q, *self._backwards)
+            torque = kin.model.motion_torque
+            self._torque_forwards[:] = torque(kin.q, self._forwards[0], self._forwards[1])
+            self._torque_backwards[:] = torque(kin.q, self._backwards[0], self._backwards[1])
         compute(cycles, k, row, self._row, self._n)
 
     @staticmethod

@@ -53,7 +53,8 @@ class _Pid(CompiledLaw):
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Begin with no integral; the first command has no derivative of the error."""
-        memory, model = self._memory, kin.model
+        memory = self._memory
+        model = kin.model
         memory["active"] = 0.0
         memory["integral"] = 0.0
         memory["last_error"] = math.nan

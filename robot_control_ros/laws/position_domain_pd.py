@@ -276,7 +276,8 @@ class PositionDomainPD(CompiledLaw):
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """No lag, no shift of the references; the first joint is the master."""
-        memory, model = self._memory, kin.model
+        memory = self._memory
+        model = kin.model
         self._row[:] = 0.0
         memory["domain"] = NO_DOMAIN
         memory["master"] = MASTER.single(0)[0]
@@ -310,14 +311,16 @@ class PositionDomainPD(CompiledLaw):
         command = super().command(cycles, k, kin, path, gains, dt)
         if gains.output == "effort":
             return command
-        memory = self._memory
-        offset, velocity = memory["offset"].copy(), memory["velocity"].copy()
+        offset = self._memory["offset"].copy()
+        velocity = self._memory["velocity"].copy()
         return Command(CommandMode.POSITION, command.values, feedforward=offset, velocity=velocity)
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
         """See :class:`~.compiled_law.CompiledLaw`."""
         self.adopt(gains, kin)
-        row, path, ahead = gains_row(gains, self._n), self._path, self._ahead
+        row = gains_row(gains, self._n)
+        path = self._path
+        ahead = self._ahead
         self._inertia[:] = kin.mass.diagonal()
         if gains.feedforward_lead > 0.0 and path is not None:
             ahead[:] = path(cycles.item(k, TIME_PLACE) + gains.feedforward_lead)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -83,11 +81,6 @@ def critical_damping_into(stiffness: Array, mobility: Array, ratio: Array, dampi
                 total += modes[i, mode] * math.sqrt(max(squares[mode], 0.0)) * modes[j, mode]
             damping[i, j] = 2.0 * math.sqrt(ratio[i] * ratio[j]) * total
     return True
-
-
-def total(terms: dict[str, Array]) -> Array:
-    """The sum (n,) of the terms, in their order."""
-    return reduce(add, terms.values())
 
 
 @compiled

@@ -70,7 +70,9 @@ class JointReference:
         return JointSpaceReference(*tip, path, q=sample[0], v=sample[1], a=sample[2])
 
     def _follow(self, pose: Array, twist_ref: Array | None, dt: float, sample: Array) -> None:
-        model, limits, last = self._model, self._model.limits, self._last
+        model = self._model
+        limits = model.limits
+        last = self._last
         there, jacobian = model.link(model.tip, last[0])
         target = as_row(pose), _UNKNOWN if twist_ref is None else as_row(twist_ref), self._posture
         bounds = limits.lower, limits.upper, limits.velocity

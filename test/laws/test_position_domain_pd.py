@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.types import CommandMode, Reference, RobotState
 from robot_control_ros.laws.position_domain_pd import MasterAxis, PositionDomainPD
+from robot_control_ros.references import Circle
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate
@@ -412,3 +413,22 @@ def test_in_position_output_the_robot_follows_too():
     gains = {"output": "position", "gravity": False}
     log = simulate(config, "position_domain_pd", gains, move, move.end + 0.5, rate=500.0)
     assert np.abs(log.q[-1] - goal).max() < 1e-4
+
+
+@pytest.mark.parametrize("of_joints", [True, False])
+def test_in_the_loop_slaves_wait_for_a_master_that_lags(of_joints):
+    """Along a path of the joints, which knows the future, and along one of the tip, which the loop remembers."""
+    config = load_robot("ur5")
+    model = RobotModel.of(config)
+    home = np.array(config.home)
+    stiffness = np.array([40.0, 2000.0, 2000.0, 2000.0, 2000.0, 2000.0])  # joint 1 leads, and is soft
+    goal = home + np.array([0.6, 0.2, -0.3, 0.2, -0.2, 0.3])
+    angles = {}
+    for domain in ("position", "time"):
+        gains = {"domain": domain, "stiffness": stiffness, "feedforward": 0.0}
+        move = Circle(model.at(home).pose, 0.15, 3.0)
+        if of_joints:
+            move = JointMove(model, home, goal, 0.0, np.full(6, 0.6))
+        angles[domain] = simulate(config, "position_domain_pd", gains, move, 1.0, rate=500.0).q
+    apart = np.abs(angles["position"] - angles["time"])
+    assert apart[:, 1:].max() > 5e-4
