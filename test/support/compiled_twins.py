@@ -40,6 +40,7 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "core.rotations.log_jacobian_into": lambda random: (random.normal(size=3), np.empty((3, 3))),
     "laws.spring.bounded_spring.gradient_into": lambda random: _strained(random, coupled=False),
     "laws.spring.bounded_spring._coupled_gradient": lambda random: _strained(random, coupled=True),
+    "laws.force.pressing.reset_pressing": lambda random: (random.normal(size=13), random.random()),
     "laws.impedance._have_turned": lambda random: tuple(random.normal(size=(2, 6))),
     "core.rotations.wrench_at_into": lambda random: (random.normal(size=6), random.normal(size=(4, 4)), np.empty(6)),
 }
