@@ -122,8 +122,7 @@ def begin_with_memory(memories: Sequence[LawMemory], oldest: int, first: int) ->
 @compiled
 def keep(
     cycles: Array,
-    ring: Array,
-    place: int,
+    kept: Array,
     number: int,
     sent: Array,
     limited: Array,
@@ -135,7 +134,7 @@ def keep(
     spring_load: float,
     n: int,
 ) -> None:
-    """Complete the first of the cycles, and keep it in a row of the ring; see :meth:`CycleRecorder.add`."""
+    """Complete the first of the cycles, and copy of it what is kept into a row; see :meth:`CycleRecorder.add`."""
     cycle = cycle_at(cycles[0], n)
     times(cycle.jacobian, cycle.v, cycle.twist)
     cycle.number[0] = number
@@ -147,7 +146,6 @@ def keep(
     cycle.begins[0] = begins
     cycle.softening[0] = softening
     cycle.spring_load[0] = spring_load
-    kept = ring[place]
     for i in range(len(kept)):
         kept[i] = cycles[0, i]
 
@@ -166,7 +164,7 @@ class CycleRecorder:
         count: cycles since the start.
 
     Raises:
-        ConfigError: seconds that aren't above 0.
+        ConfigError: seconds that aren't above 0, or need more memory than there is.
     """
 
     def __init__(self, n: int, period: float, seconds: float = SECONDS) -> None:
@@ -176,7 +174,12 @@ class CycleRecorder:
         self.count = 0
         self._kept = math.ceil(seconds / period)
         self._width = CYCLE.kept_width(n)
-        self._rows = np.zeros((self._kept + math.ceil(SPARE / period), self._width))
+        shape = self._kept + math.ceil(SPARE / period), self._width
+        try:
+            self._rows = np.zeros(shape)  # memory is taken as it is written
+        except MemoryError as error:
+            size = 8e-9 * math.prod(shape)
+            raise refused("seconds", seconds, f"{size:.0f} GB can't be had to keep them", where="recorder: ") from error
         self._period = period
         self._every = max(1, round(MEMORY_PERIOD / period))
         self._settings: deque[LawSetting] = deque(maxlen=MOST_SETTINGS)
@@ -215,10 +218,8 @@ class CycleRecorder:
         if fault != self._fault:
             self._fault = fault
             self._notes.append(Note(self.count, fault))
-        place = self.count % len(self._rows)
-        keep(
-            cycles.rows, self._rows, place, self.count, sent, limited, self._number, fault != "", *decided, self.joints
-        )
+        row = self._rows[self.count % len(self._rows)]
+        keep(cycles.rows, row, self.count, sent, limited, self._number, fault != "", *decided, self.joints)
         self.count += 1
         if self.count % self._every == 0 and not math.isnan(cycles.asked[0, 0]):
             memory = running.memory()

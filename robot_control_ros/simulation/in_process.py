@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -125,12 +126,24 @@ def simulate(
     plant.reset(None if q0 is None else _start(loop, q0))
     count = round(duration * rate)
     cycles = lockstep(plant, loop, count, reference, Disturbance(arm, config, push, intervene))
-    log = _log(arm, loop, cycles, count)
-    if record is not None:
-        with McapRecording(record, simulated=True) as recording:
-            CycleWriter(recording, config.n, metadata_of(config, loop.model)).put(loop.recorder.last(math.inf))
+    with _recorded(loop, record):
+        log = _log(arm, loop, cycles, count)
     warn(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
+
+
+@contextmanager
+def _recorded(loop: ControlLoop, path: str | Path | None) -> Iterator[None]:
+    """A block whose cycles are written to a new file at its end, also where it ends by an error; None for no file."""
+    if path is None:
+        yield
+        return
+    with McapRecording(path, simulated=True) as recording:
+        try:
+            yield
+        finally:
+            writer = CycleWriter(recording, loop.robot.n, metadata_of(loop.robot, loop.model))
+            writer.put(loop.recorder.last(math.inf))
 
 
 def lockstep(

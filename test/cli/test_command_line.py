@@ -45,7 +45,7 @@ NAMES += (
     "--workcell",
     "--gripper",
 )
-FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults", "--against")
+FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults", "--against", "--record")
 UNUSABLE = "nonsense.invalid"
 
 

@@ -142,3 +142,9 @@ def test_seconds_that_cannot_be_kept_are_refused(seconds):
     with pytest.raises(ConfigError) as refusal:
         CycleRecorder(6, PERIOD, seconds)
     assert refusal.value.name == "seconds"
+
+
+def test_more_seconds_than_the_memory_can_keep_are_refused():
+    with pytest.raises(ConfigError) as refusal:
+        CycleRecorder(6, 0.001, 1e12)
+    assert refusal.value.name == "seconds"

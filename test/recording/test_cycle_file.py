@@ -10,7 +10,7 @@ pytest.importorskip("mcap_ros2.reader")
 
 from mcap_ros2 import reader as decoder
 
-from robot_control_ros import ConfigError, Robot, simulate
+from robot_control_ros import ConfigError, HardwareFault, Robot, simulate
 from robot_control_ros.cli.main import main
 from robot_control_ros.control.law_replay import Replay
 from robot_control_ros.control.loop import ControlLoop
@@ -204,6 +204,17 @@ def test_a_simulation_is_recorded_and_replayed_on_the_command_line(tmp_path, cap
     values = np.loadtxt(table, delimiter=",", skiprows=1)
     np.testing.assert_array_equal(values[:, 1:7], block["asked"])
     assert main(["replay", str(path), "--set", "stifness=50"]) == 2
+
+
+def test_a_simulation_that_fails_leaves_its_cycles(tmp_path):
+    def throw(plant):
+        if plant.time > 0.1:
+            raise HardwareFault("the arm has tripped")
+
+    with pytest.raises(HardwareFault):
+        simulate("ur5", "impedance", duration=0.3, record=tmp_path / "run.mcap", intervene=throw)
+    (block,) = CycleFile(tmp_path / "run.mcap").blocks()
+    assert 95 <= len(block) <= 105
 
 
 def test_a_simulated_robot_saves_its_last_cycles(tmp_path):

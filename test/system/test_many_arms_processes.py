@@ -22,7 +22,7 @@ import sys
 from robot_control_ros import simulate_many
 
 if __name__ == "__main__":
-    simulate_many([0, 1, 2], workers=2, duration=1e5, rate=500.0)
+    simulate_many([0, 1, 2], workers=2, duration=2e3, rate=500.0)
 """
 STEPPED = """
 import gymnasium
@@ -106,7 +106,7 @@ def test_each_process_has_one_thread_and_this_one_keeps_its_settings():
 def test_an_error_of_an_arm_ends_all_processes():
     before = set(children(os.getpid()))
     with pytest.raises(ConfigError) as caught:
-        simulate_many(2, workers=2, gains=[{"stiffness": -1.0}, None], duration=1e5)
+        simulate_many(2, workers=2, gains=[{"stiffness": -1.0}, None], duration=2e3)
     assert caught.value.name == "stiffness[0]"
     started = set(children(os.getpid())) - before
     assert sum(alive(number) for number in started) <= 1  # that cares for resources, until this process ends
