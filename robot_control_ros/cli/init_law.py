@@ -66,6 +66,78 @@ class $title:
         return Command(self.mode, sum(self.terms.values()))
 ''')
 
+_COMPILED_LAW = Template('''\
+"""$text: made by `robot_control init-law --compiled`. Change gains, terms and this text.
+
+Typed in this folder:
+
+    robot_control simulate --law $name:$title --push 20 0 0
+
+With NUMBA_DISABLE_JIT=1 in front the same text runs as Python: for breakpoints.
+"""
+
+from dataclasses import dataclass
+
+from robot_control_ros import Array, CommandMode, RobotDynamics, RobotState, gain
+from robot_control_ros.core.compiled import compiled
+from robot_control_ros.core.cycle import cycle_at
+from robot_control_ros.core.gain_rows import gains_record, gains_row
+from robot_control_ros.core.record import Field, Record
+from robot_control_ros.laws.compiled_law import CompiledLaw
+
+SPRING, DAMPING, GRAVITY = range(3)  # its terms
+
+
+class $title(CompiledLaw):
+    """tau = J^T [K (x_d - x), 0] - D qdot + g: a spring at the tip, damped joints, gravity compensation."""
+
+    @dataclass(frozen=True, eq=False)
+    class Gains:
+        """What can be tuned while the law runs."""
+
+        stiffness: float = gain(200.0, unit="N/m", upper=2000.0, doc="Spring K at the tip; 0 lets go.")
+        damping: float = gain(10.0, unit="N·m·s/rad", upper=100.0, doc="Damper D of each joint; 0 lets the arm swing.")
+        gravity: float = gain(True, doc="Compensate gravity; off by itself where the robot does it.")
+
+    mode = CommandMode.EFFORT  # what is asked for: n joint torques [N·m]
+    term_names = ("spring", "damping", "gravity")  # curves of the page, and topics
+    memory = Record("${title}Memory", (Field("active", (3,), "", "1 for each term that the command is summed from."),))
+
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Forget the past, for the next cycle is the first. This law has none; all its terms count."""
+        self._memory["active"] = 1.0
+
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """The command of one cycle.
+
+        Args:
+            cycles, k: records, and the number of this cycle's: `robot_control docs --cycle` lists most of its fields.
+            kin: mass (n, n) and more, for what the record doesn't have.
+            gains: those in force.
+            dt: since the last cycle [s].
+        """
+        compute(cycles, k, gains_row(gains, self._n), self._n)
+
+
+gains_at = gains_record($title.Gains).views
+
+
+@compiled
+def compute(cycles: Array, k: int, gains: Array, n: int) -> None:
+    """Write the terms of a cycle, and their sum."""
+    cycle = cycle_at(cycles[k], n)
+    gain = gains_at(gains, n)
+    for joint in range(n):
+        pull = 0.0
+        for axis in range(3):
+            error = cycle.target_pose[axis, 3] - cycle.pose[axis, 3]
+            pull += cycle.jacobian[axis, joint] * gain.stiffness[0] * error
+        cycle.terms[SPRING, joint] = pull
+        cycle.terms[DAMPING, joint] = -gain.damping[0] * cycle.v[joint]
+        cycle.terms[GRAVITY, joint] = gain.gravity[0] * cycle.gravity[joint]
+        cycle.asked[joint] = pull + cycle.terms[DAMPING, joint] + cycle.terms[GRAVITY, joint]
+''')
+
 _TEST = Template('''\
 """$title on a simulated arm. In the folder of this file: python -m pytest test_$name.py"""
 
@@ -89,8 +161,13 @@ def test_without_a_push_it_stands():
 ''')
 
 
-def write_law(name: str, folder: Path) -> str:
+def write_law(name: str, folder: Path, compiled: bool = False) -> str:
     """Write a law, a spring at the tip, and its test: `<name>.py` and `test_<name>.py`.
+
+    Args:
+        name: of the module.
+        folder: for the files.
+        compiled: whether the law computes over records in a compiled function; else in plain Python.
 
     Returns:
         What `--law` takes: `<name>:<Class>`.
@@ -100,7 +177,7 @@ def write_law(name: str, folder: Path) -> str:
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or name.startswith("_"):
         raise refused("NAME", name, "must be a Python name in lower case, such as my_spring")
-    files = {folder / f"{name}.py": _LAW, folder / f"test_{name}.py": _TEST}
+    files = {folder / f"{name}.py": _COMPILED_LAW if compiled else _LAW, folder / f"test_{name}.py": _TEST}
     for file in files:
         if file.exists():
             raise refused("file", str(file), "must not be there yet")
@@ -116,7 +193,7 @@ def write_law(name: str, folder: Path) -> str:
 
 def run(options: argparse.Namespace) -> int:
     """Write the files in the present folder, and say what to type next."""
-    law = write_law(options.name, Path())
+    law = write_law(options.name, Path(), options.compiled)
     print(f"{options.name}.py: the law; test_{options.name}.py: its test")
     print(f"Next: robot_control simulate --law {law} --push 20 0 0")
     return 0

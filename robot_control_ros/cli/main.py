@@ -356,6 +356,8 @@ def _add_init_law(commands: Any) -> None:
         commands, "init-law", "write a law that runs, and its test, as files to change", run_of(".init_law")
     )
     add("name", metavar="NAME", help="of the law's file and module, such as my_spring")
+    text = "a law over records, which Numba compiles: more lines, and several times faster"
+    add("--compiled", action="store_true", help=text)
 
 
 def _add_doctor(commands: Any) -> None:
