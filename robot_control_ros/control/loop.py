@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cycle import NONE, RATE_LIMITED, SATURATED, SOFT_LIMITED, Cycles
+from ..core.cycle import NONE, SOFT_LIMITED, Cycles
 from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_row, is_finite
@@ -104,7 +104,6 @@ class ControlLoop:
         self.recorder = CycleRecorder(robot.n, robot.period, recorded)
         self._written: Reference | None = None  # into the record
         self._begins = 0.0  # 1 where the law begins anew in this cycle
-        self._unlimited = np.zeros(robot.n)
         self._had_parts = False  # whether the last command had more than its values
         self._transition = BumplessTransition(gain_time_constant)
         self.motion = MotionCommands(robot, self.model, self.workspace, self._transition, self._known)
@@ -452,11 +451,9 @@ class ControlLoop:
 
     def _limited(self) -> Array:
         """What limited the last command (n,); see :data:`~..core.cycle.CYCLE`."""
-        safety, soft_limits = self.safety, self.soft_limits
-        if safety.sent_as_asked and not soft_limits.acts:
-            return self._unlimited
-        limited = SATURATED * safety.saturated + RATE_LIMITED * safety.rate_limited
-        return np.asarray(limited + SOFT_LIMITED * soft_limits.active, dtype=float)
+        if not self.soft_limits.acts:
+            return self.safety.limited
+        return np.asarray(self.safety.limited + SOFT_LIMITED * self.soft_limits.active, dtype=float)
 
     def _record_without_law(self, state: RobotState, kin: RobotDynamics, sent: Command, fault: str) -> Command:
         """Keep a cycle in which the law wasn't asked; returns what was sent."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.compiled import compiled
+from ..core.cycle import RATE_LIMITED, SATURATED
 from ..core.errors import ConfigError
 from ..core.types import Array, Command, CommandMode, RobotState, as_row, is_finite
 from ..robot.configuration import RobotConfig
@@ -48,6 +49,8 @@ class Safety:
     Attributes:
         fault: why the last command was replaced by the safe output; empty where it was not.
         mode: of the last command; None after a reset.
+        limited: (n,) what has changed the last command: SATURATED, RATE_LIMITED, their sum, or 0; see
+            :mod:`~..core.cycle`.
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits, soft_limits: SoftLimits | None = None) -> None:
@@ -70,7 +73,8 @@ class Safety:
         self._position_rate = self._none  # of position commands [rad/s]
         self._last_extra: Array | None = None
         self._effort_bounds = -limits.effort, limits.effort
-        self._asked = self._bounded = self._sent = self._executed = np.zeros(robot.n)
+        self._executed = self._none
+        self.limited = self._none
         self.fault = ""
 
     def reset(self) -> None:
@@ -213,7 +217,8 @@ class Safety:
         sent = efforts.copy()  # a law may use its array again
         self._interval = min(dt, LONGEST_INTERVAL)
         self._taken_over = False
-        self._last = self._asked = self._bounded = self._sent = self._executed = sent
+        self._last = self._executed = sent
+        self.limited = self._none
         if self._soft_limits is not None:
             self._soft_limits.remember(state)
         return Command(CommandMode.EFFORT, sent)
@@ -233,19 +238,17 @@ class Safety:
         self._interval = min(interval, LONGEST_INTERVAL)
         mode = command.mode
         last = self.start(mode, state, kin)
-        bounded, sent = np.empty(self._shape), np.empty(self._shape)
-        given, limits = (as_row(wanted), as_row(last), as_row(state.q)), self._limits
+        limited, sent = np.empty(self._shape), np.empty(self._shape)
+        given, limits = (as_row(command.values), as_row(wanted), as_row(last), as_row(state.q)), self._limits
         bounds = limits.lower, limits.upper, limits.velocity, limits.effort, self._effort_rate, self._acceleration
-        limit_command(_KINDS[mode], *given, *bounds, dt, bounded, sent)
+        limit_command(_KINDS[mode], *given, *bounds, dt, limited, sent)
         if mode is CommandMode.POSITION:
             self._position_rate = (sent - last) / dt
         torque = self._limited_feedforward(mode, command.feedforward, dt)
         self._begin(mode)
         self._taken_over = False
         self._last = sent
-        self._asked = command.values
-        self._bounded = bounded
-        self._sent = sent
+        self.limited = limited
         self._executed = self._with_soft_limits(mode, sent, state, kin) if soft_limits else sent
         velocity = command.velocity
         if velocity is not None:
@@ -288,19 +291,14 @@ class Safety:
         return self._last_extra
 
     @property
-    def sent_as_asked(self) -> bool:
-        """Whether the last command met no limit at all."""
-        return self._asked is self._sent
-
-    @property
     def saturated(self) -> NDArray[np.bool_]:
         """(n,) True where the last command met a limit of effort, position or velocity."""
-        return np.asarray(self._asked != self._bounded)
+        return np.asarray(self.limited % 2.0 == SATURATED)
 
     @property
     def rate_limited(self) -> NDArray[np.bool_]:
         """(n,) True where the last command changed as fast as it may."""
-        return np.asarray(self._bounded != self._sent)
+        return np.asarray(self.limited >= RATE_LIMITED)
 
     def usable(self, command: Command) -> bool:
         """Whether all parts of a command are (n,) finite numbers; :meth:`apply` replaces one that isn't."""
@@ -315,6 +313,7 @@ class Safety:
 @compiled
 def limit_command(
     kind: int,
+    asked: Array,
     wanted: Array,
     last: Array,
     q: Array,
@@ -325,20 +324,21 @@ def limit_command(
     effort_rate: Array,
     acceleration: Array,
     dt: float,
-    bounded: Array,
+    limited: Array,
     sent: Array,
 ) -> None:
-    """A command within its limits, and what may be sent of it; see :class:`Safety`.
+    """What may be sent of a command, within its limits and rates; see :class:`Safety`.
 
     Args:
         kind: EFFORT, POSITION or VELOCITY.
-        wanted, last: the command (n,), and the one that was sent `dt` seconds before [N·m, rad or rad/s].
+        asked: the command (n,) that the law has asked for [N·m, rad or rad/s].
+        wanted, last: what shall be sent in its place (n,), and what was sent `dt` seconds before, likewise.
         q: (n,) joint angles [rad].
         lower, upper, velocity, effort, effort_rate: limits of the joints (n,) [rad, rad/s, N·m, N·m/s].
         acceleration: (n,) that a position limit and a velocity command are approached with [rad/s²].
         dt: see `last` [s].
-        bounded: result (n,), within the limits.
-        sent: result (n,), which keeps the rates, too.
+        limited: result (n,), see :class:`Safety`.
+        sent: result (n,).
     """
     for joint in range(len(wanted)):
         least = -effort[joint]
@@ -357,8 +357,13 @@ def limit_command(
             least = lower[joint] if down >= velocity[joint] else max(lower[joint], last[joint] - down * dt)
             most = upper[joint] if up >= velocity[joint] else min(upper[joint], last[joint] + up * dt)
             rate = velocity[joint]
-        bounded[joint] = min(max(wanted[joint], least), most)
-        sent[joint] = min(max(bounded[joint], last[joint] - rate * dt), last[joint] + rate * dt)
+        bounded = min(max(wanted[joint], least), most)
+        sent[joint] = min(max(bounded, last[joint] - rate * dt), last[joint] + rate * dt)
+        limited[joint] = 0.0
+        if asked[joint] != bounded:
+            limited[joint] += SATURATED
+        if bounded != sent[joint]:
+            limited[joint] += RATE_LIMITED
 
 
 @compiled
