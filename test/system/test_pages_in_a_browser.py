@@ -272,11 +272,17 @@ def test_a_number_counts_when_its_field_is_left_or_at_enter_and_what_is_refused_
     def gains():
         return [what[1]["stiffness"][0] for what in link.asked if what[0] == "gains"]
 
+    def is_in_force(text):
+        """Whether the page has told the browser so: until then it would replace what is typed next."""
+        return window.find(SLIDER, "input.mantine-NumberInput-input", "found._valueTracker.getValue()") == text
+
     with opened(page.address, 1000, 700) as window:
         type_in("300")
         until(lambda: gains() == [300.0], "one gain, not one of each keystroke")
+        window.wait(lambda: is_in_force("300"), "the value in force")
         type_in("1e3", "Tab")
         until(lambda: gains() == [300.0, 1000.0], "a number when its field is left")
+        window.wait(lambda: is_in_force("1000"), "the value in force")
         for refused in ("", "abc", "99999"):
             type_in(refused)
             window.wait(lambda: "refused" in window.evaluate(TEXT), "the refusal in words")
