@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -93,6 +93,12 @@ class CompiledLaw:
         self.reset(state, kin)
         self.adopt(gains, kin)
         self._row[:] = row
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        """Refused: names and parts of the memory would no longer be those of its row."""
+        raise TypeError(
+            "a compiled law isn't copied by deepcopy: make another one, and let it restore what save() gives"
+        )
 
     @abstractmethod
     def start(self, state: RobotState, kin: RobotDynamics) -> None:

@@ -1,5 +1,7 @@
 """What a law remembers is its row: a law that goes on from a copy of it commands the same, to the last bit."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,8 @@ def test_a_law_goes_on_from_a_copy_of_its_memory_to_the_last_bit(name, values, c
     other.restore(law.save(), state, kin, gains[1])
     expected = commands(law, moves, gains, SAVED, END)
     np.testing.assert_array_equal(commands(other, moves, gains, SAVED, END), expected)
+
+
+def test_a_compiled_law_is_not_copied_apart_from_its_row():
+    with pytest.raises(TypeError):
+        copy.deepcopy(law_class("impedance")())
