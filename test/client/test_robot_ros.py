@@ -12,6 +12,8 @@ pytest.importorskip("mujoco")
 from lockstep import LockstepRos
 
 from robot_control_ros import ConfigError, HardwareFault, NotReached, Robot, StaleStateError
+from robot_control_ros.control.law_replay import Replay
+from robot_control_ros.recording.cycle_file import CycleFile
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
@@ -23,7 +25,7 @@ def ros(tmp_path_factory):
     """In lockstep: a slow machine has slow robots, and no backlog of joint states before each request."""
     with LockstepRos(tmp_path_factory.mktemp("robot")) as ros:
         ros.start("simulator", {"robot": "ur5", "rate": RATE, "pacing": "lockstep"})
-        start_controller(ros, rate=RATE)
+        start_controller(ros, rate=RATE, record_folder=str(tmp_path_factory.mktemp("records")))
         yield ros
 
 
@@ -92,6 +94,20 @@ def test_the_rest_of_its_commands(robot):
     assert robot.law == "joint_impedance"
     assert "stiffness" in robot.gains
     robot.hold()
+
+
+@pytest.mark.starts("the thread that writes a record, whose end is waited for")
+def test_its_last_cycles_are_saved_here_and_can_be_replayed(robot, tmp_path):
+    pytest.importorskip("mcap")
+    robot.wait(1.0)
+    file = CycleFile(robot.save_cycles(tmp_path / "last.mcap", 0.5))
+    (block,) = file.blocks()
+    assert 0.5 <= block["time"][-1] - block["time"][0] <= 1.6
+    replayed = Replay(file.model()).run(block)
+    assert replayed.replayed.all()
+    assert replayed.difference().max() == 0.0
+    with pytest.raises(ConfigError):
+        robot.save_cycles(tmp_path / "nowhere" / "last.mcap")
 
 
 def test_an_environment_on_a_running_controller(robot):
