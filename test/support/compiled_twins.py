@@ -34,6 +34,27 @@ def _strained(random: np.random.Generator, coupled: bool) -> tuple[Any, ...]:
     return new_spring(stiffness, 1.0, 1.0), random.normal(size=6), np.empty(6)
 
 
+def _entering(random: np.random.Generator) -> tuple[Any, ...]:
+    """A virtual body, and a link in whose axes it shall go on: what a rehearsal meets a few times, or never."""
+    from robot_control_ros.core.spatial import make_pose, rotation_exp
+    from robot_control_ros.laws.spring.bounded_spring import FRAME
+    from robot_control_ros.laws.spring.compliance_frame import WITH_LINK
+    from robot_control_ros.laws.spring.virtual_body import BODY
+
+    body, named = BODY.single(0)
+    named["position"] = random.normal(size=3)
+    named["rotation"] = rotation_exp(random.normal(size=3))
+    named["twist"] = random.normal(size=6)
+    named["axes"] = np.eye(3)
+    named["mass"] = np.diag(random.uniform(1.0, 2.0, 6))
+    named["stiffness"] = np.diag(random.uniform(1.0, 2.0, 6))
+    named["tank"] = random.uniform(0.0, 10.0)
+    frame, place = FRAME.single(0)
+    place["kind"] = WITH_LINK
+    place["link_pose"] = make_pose(random.normal(size=3), rotation_exp(random.normal(size=3)))
+    return body, frame, np.zeros(1), np.zeros(1), make_pose(random.normal(size=3), rotation_exp(random.normal(size=3)))
+
+
 # Functions that no loop calls, or not in all of their ways: arguments for them.
 OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "core.rotations.add_cross": lambda random: tuple(random.normal(size=(3, 3))),
@@ -41,6 +62,7 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "laws.spring.bounded_spring.gradient_into": lambda random: _strained(random, coupled=False),
     "laws.spring.bounded_spring._coupled_gradient": lambda random: _strained(random, coupled=True),
     "laws.force.pressing.reset_pressing": lambda random: (random.normal(size=13), random.random()),
+    "laws.admittance._enter_frame": _entering,
     "laws.impedance._have_turned": lambda random: tuple(random.normal(size=(2, 6))),
     "core.rotations.wrench_at_into": lambda random: (random.normal(size=6), random.normal(size=(4, 4)), np.empty(6)),
 }
