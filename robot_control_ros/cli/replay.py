@@ -22,7 +22,7 @@ class Summary:
 
     Attributes:
         cycles, replayed: how many cycles the record has, and how many could be computed again.
-        seconds: from its first cycle to its last.
+        begin, end: stamps of its first and its last cycle [s].
         laws: their names, in the order of time.
         faults: why the safe output was sent, in the order of time.
         largest: (n,) by how much the commands differ, at most.
@@ -31,7 +31,8 @@ class Summary:
 
     cycles: int = 0
     replayed: int = 0
-    seconds: float = 0.0
+    begin: float = 0.0
+    end: float = 0.0
     laws: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     largest: Array | None = None
@@ -42,8 +43,8 @@ class Summary:
         record = part.record
         times = record["time"]
         if self.cycles == 0:
-            self._begin = float(times[0])
-        self.seconds = float(times[-1]) - self._begin
+            self.begin = float(times[0])
+        self.end = float(times[-1])
         self.cycles += len(record)
         self.replayed += int(part.replayed.sum())
         difference = part.difference().max(axis=0)
@@ -54,7 +55,7 @@ class Summary:
 
     def lines(self, joints: list[str], others: dict[str, Any]) -> Iterator[str]:
         """What is printed."""
-        yield f"{self.cycles} cycles in {self.seconds:.3f} s, laws: {', '.join(self.laws)}"
+        yield f"{self.cycles} cycles in {self.end - self.begin:.3f} s, laws: {', '.join(self.laws)}"
         for fault in self.faults:
             yield f"fault: {fault}"
         yield f"{self.replayed} cycles computed again"

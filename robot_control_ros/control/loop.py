@@ -432,13 +432,13 @@ class ControlLoop:
         fault: str,
         decided: tuple[float, float, float, float],
     ) -> None:
-        """Complete the record of a cycle by what the law asked for, and by what is sent; keep it.
+        """Complete the record of a cycle by what goes with the law's command, and by what is sent; keep it.
 
         See :meth:`.recorder.CycleRecorder.add`.
         """
         cycles, shape = self.cycles, (self.robot.n,)
-        if asked is None or not self.running.is_compiled:
-            _write(None if asked is None else asked.values, shape, cycles.asked[0])
+        if asked is None:
+            cycles.asked[0] = NONE
         has_parts = _has_parts(sent) or (asked is not None and _has_parts(asked))
         if has_parts or self._had_parts:
             _write(None if asked is None else asked.feedforward, shape, cycles.asked_feedforward[0])

@@ -173,8 +173,7 @@ class CycleRecorder:
         self.joints = n
         self.count = 0
         self._kept = math.ceil(seconds / period)
-        self._width = CYCLE.kept_width(n)
-        shape = self._kept + math.ceil(SPARE / period), self._width
+        shape = self._kept + math.ceil(SPARE / period), CYCLE.kept_width(n)
         try:
             self._rows = np.zeros(shape)  # memory is taken as it is written
         except MemoryError as error:

@@ -31,6 +31,9 @@ from .spring.virtual_body import (
     bound,
     change_frame,
     frame_placement_into,
+    mass_gain,
+    max_displacement_gain,
+    max_rotation_gain,
     place,
     step,
     wait,
@@ -74,14 +77,8 @@ class Admittance(CompiledLaw):
 
     @dataclass(frozen=True, eq=False)
     class Gains:
-        mass: Array = gain(
-            (2.0, 2.0, 2.0, 0.1, 0.1, 0.1),
-            size=MATRIX,
-            unit="kg, kg·m²",
-            lower=0.001,
-            upper=100.0,
-            symmetric=True,
-            doc="Mass and inertia M of the virtual body; small ones follow the hand faster and ring sooner in contact.",
+        mass: Array = mass_gain(
+            "Mass and inertia M of the virtual body; small ones follow the hand faster and ring sooner in contact."
         )
         stiffness: Array = gain(
             (500.0, 500.0, 500.0, 20.0, 20.0, 20.0),
@@ -99,12 +96,8 @@ class Admittance(CompiledLaw):
             1.0, size=TASK, doc="1 where the tip gives way, 0 where it follows the reference stiffly."
         )
         axes: Array = gain(1.0, size=TASK, doc="1 for the axes that the arm can move, 0 for those left to themselves.")
-        max_displacement: float = gain(
-            0.3, size=SCALAR, unit="m", lower=0.001, upper=2.0, doc="The body goes no further from the reference."
-        )
-        max_rotation: float = gain(
-            1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The body turns no further from the reference."
-        )
+        max_displacement: float = max_displacement_gain("The body goes no further from the reference.")
+        max_rotation: float = max_rotation_gain("The body turns no further from the reference.")
         max_velocity: float = gain(
             0.5,
             size=SCALAR,

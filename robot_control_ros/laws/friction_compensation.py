@@ -28,6 +28,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..core.compiled import compiled
 from ..core.cycle import cycle_at
 from ..core.gains import JOINT, gain
@@ -56,6 +58,45 @@ def friction_by_wrench_gain() -> Any:
     """Whether the compensation tells a push from friction."""
     doc = "Count the measured wrench, so that a push moves the arm; switch it off where joint efforts give the wrench."
     return gain(True, doc=doc)
+
+
+@compiled
+def write_friction(
+    cycle_row: Array,
+    number: int,
+    active: Array,
+    drives: Array,
+    bound: Array,
+    width: float,
+    share: float,
+    by_wrench: float,
+    viscous: Array,
+    dry: Array,
+    n: int,
+) -> None:
+    """Write the term of a cycle that compensates friction, where that is on; see the module.
+
+    Args:
+        cycle_row: row of the cycle, with the terms that drive the arm.
+        number: of the term.
+        active: (k,) 1 for each term that counts; this one is written, too.
+        drives: (k,) 1 for each term that moves an arm at rest besides gravity and contacts.
+        bound, width, share, viscous, dry: see :func:`friction_into`.
+        by_wrench: s_w.
+        n: number of joints.
+    """
+    active[number] = 0.0
+    if not (share > 0.0 or np.any(bound != 0.0)):
+        return
+    cycle = cycle_at(cycle_row, n)
+    residual = np.zeros(n)
+    add_push(cycle_row, by_wrench, residual, n)
+    for joint in range(n):
+        for term in range(len(drives)):
+            if drives[term] == 1.0 and active[term] == 1.0:
+                residual[joint] += cycle.terms[term, joint]
+    friction_into(bound, width, share, residual, cycle.v, viscous, dry, cycle.terms[number])
+    active[number] = 1.0
 
 
 @compiled

@@ -16,17 +16,17 @@ from ..core.types import Array, CommandMode, RobotState
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
 from .friction_compensation import (
-    add_push,
     friction_bound_gain,
     friction_by_wrench_gain,
     friction_gain,
-    friction_into,
     friction_width_gain,
+    write_friction,
 )
 from .law import register
 from .terms import gravity_gain, sum_terms
 
 GRAVITY, DAMPING, FRICTION = range(3)  # its terms
+DRIVES = np.zeros(3)  # none of them moves an arm at rest
 
 
 @register("gravity_compensation")
@@ -97,12 +97,17 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> None:
         terms[DAMPING, joint] = -gain.damping[joint] * cycle.v[joint]
     law.active[GRAVITY] = 1.0
     law.active[DAMPING] = 1.0
-    law.active[FRICTION] = 0.0
-    if gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0):
-        residual = np.zeros(n)
-        add_push(cycles[k], gain.friction_by_wrench[0], residual, n)
-        width = gain.friction_width[0]
-        share = gain.friction[0]
-        friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, terms[FRICTION])
-        law.active[FRICTION] = 1.0
+    write_friction(
+        cycles[k],
+        FRICTION,
+        law.active,
+        DRIVES,
+        gain.friction_bound,
+        gain.friction_width[0],
+        gain.friction[0],
+        gain.friction_by_wrench[0],
+        law.viscous,
+        law.dry,
+        n,
+    )
     sum_terms(terms, law.active, cycle.asked)

@@ -29,12 +29,11 @@ from ..core.types import Array, CommandMode, RobotState, as_row
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
 from .friction_compensation import (
-    add_push,
     friction_bound_gain,
     friction_by_wrench_gain,
     friction_gain,
-    friction_into,
     friction_width_gain,
+    write_friction,
 )
 from .law import register
 from .spring.bounded_spring import adopt_spring, frame_at, governor_gain, max_force_gain, max_torque_gain, spring_at
@@ -64,6 +63,7 @@ MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near 
 REGULARISATION = 1e-6  # 1/kg, added to J M⁻¹ Jᵀ in the null space: keeps the solve finite at singularities
 DONE, NEEDS_MASS, NO_DAMPING = 0, 1, 2  # what compute answers
 STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, CORIOLIS, INERTIA, POSTURE, FRICTION = range(8)  # its terms
+DRIVES = np.isin(range(8), (STIFFNESS, FEEDFORWARD, POSTURE)).astype(float)  # terms that move an arm at rest
 
 
 @register("impedance")
@@ -323,8 +323,19 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
         _add_inertia(cycles[k], gains, memory, spring, n)
     if gain.posture_stiffness[0] > 0.0 or gain.posture_damping[0] > 0.0:
         _add_posture(cycles[k], gains, memory, n)
-    if gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0):
-        _add_friction(cycles[k], gains, memory, n)
+    write_friction(
+        cycles[k],
+        FRICTION,
+        law.active,
+        DRIVES,
+        gain.friction_bound,
+        gain.friction_width[0],
+        gain.friction[0],
+        gain.friction_by_wrench[0],
+        law.viscous,
+        law.dry,
+        n,
+    )
     sum_terms(terms, law.active, cycle.asked)
     return DONE
 
@@ -493,24 +504,6 @@ def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
             rows[i, joint] *= gain.axes[i]
     _project_into(wanted, rows, law.mass, slack, cycle.terms[POSTURE])
     law.active[POSTURE] = 1.0
-
-
-@compiled
-def _add_friction(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
-    """The term that compensates friction; see laws/friction_compensation.py."""
-    cycle = cycle_at(cycle_row, n)
-    gain = _gains_at(gains, n)
-    law = _memory_at(memory, n)
-    residual = np.zeros(n)
-    add_push(cycle_row, gain.friction_by_wrench[0], residual, n)
-    for joint in range(n):
-        for term in (STIFFNESS, FEEDFORWARD, POSTURE):
-            if law.active[term] == 1.0:
-                residual[joint] += cycle.terms[term, joint]
-    width = gain.friction_width[0]
-    share = gain.friction[0]
-    friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, cycle.terms[FRICTION])
-    law.active[FRICTION] = 1.0
 
 
 def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 0.0) -> Array:

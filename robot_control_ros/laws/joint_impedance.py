@@ -17,17 +17,17 @@ from ..core.types import Array, CommandMode, JointSpaceReference, Reference, Rob
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
 from .friction_compensation import (
-    add_push,
     friction_bound_gain,
     friction_by_wrench_gain,
     friction_gain,
-    friction_into,
     friction_width_gain,
+    write_friction,
 )
 from .law import register
 from .terms import damping_gain, damping_ratio_gain, gravity_gain, joint_damping, joint_stiffness_gain, sum_terms
 
 STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, FRICTION = range(5)  # its terms
+DRIVES = np.isin(range(5), (STIFFNESS, FEEDFORWARD)).astype(float)  # terms that move an arm at rest
 
 
 @register("joint_impedance")
@@ -170,25 +170,17 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> None:
     law.active[STIFFNESS] = 1.0
     law.active[DAMPING] = 1.0
     law.active[GRAVITY] = 1.0
-    law.active[FRICTION] = 0.0
-    if gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0):
-        _add_friction(cycles[k], gains, memory, n)
+    write_friction(
+        cycles[k],
+        FRICTION,
+        law.active,
+        DRIVES,
+        gain.friction_bound,
+        gain.friction_width[0],
+        gain.friction[0],
+        gain.friction_by_wrench[0],
+        law.viscous,
+        law.dry,
+        n,
+    )
     sum_terms(terms, law.active, cycle.asked)
-
-
-@compiled
-def _add_friction(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
-    """The term that compensates friction; see laws/friction_compensation.py."""
-    cycle = cycle_at(cycle_row, n)
-    gain = _gains_at(gains, n)
-    law = _memory_at(memory, n)
-    residual = np.zeros(n)
-    add_push(cycle_row, gain.friction_by_wrench[0], residual, n)
-    for joint in range(n):
-        for term in (STIFFNESS, FEEDFORWARD):
-            if law.active[term] == 1.0:
-                residual[joint] += cycle.terms[term, joint]
-    width = gain.friction_width[0]
-    share = gain.friction[0]
-    friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, cycle.terms[FRICTION])
-    law.active[FRICTION] = 1.0

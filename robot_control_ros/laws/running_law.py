@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cycle import Cycles
+from ..core.cycle import NONE, Cycles
 from ..core.errors import refused
 from ..core.gains import GainSpec, ParameterSet, gain_specs
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
@@ -86,7 +86,7 @@ class RunningLaw:
         gains: Any,
         dt: float,
     ) -> Command:
-        """The law's command for a cycle.
+        """The law's command for a cycle, which is written into the cycle's record, too.
 
         Args:
             cycles: the first of them is this cycle's record, complete up to the reference.
@@ -94,12 +94,10 @@ class RunningLaw:
         """
         if (law := self._compiled) is not None:
             return law.command(cycles, 0, kin, reference.path, gains, dt)
-        return self.law.compute(state, kin, reference, gains, dt)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the law computes over records, and writes there what it asks for."""
-        return self._compiled is not None
+        command = self.law.compute(state, kin, reference, gains, dt)
+        asked = cycles.asked[0]
+        asked[:] = command.values if command.values.shape == asked.shape else NONE
+        return command
 
     def memory(self) -> Array | None:
         """A copy of what the law remembers beyond a cycle; None of a law in plain Python."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +20,7 @@ from ..core.version import VERSION
 from ..laws.law import law_class
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotModel
-from .mcap_reader import McapMessages
+from .mcap_reader import McapMessages, is_whole
 from .mcap_recording import McapRecording
 from .named_numbers import NumbersMessage, decode_numbers, decode_row, decode_text
 
@@ -34,7 +33,7 @@ MODEL = "model"  # in the metadata: what the model is made of
 LIMITS = ("effort", "velocity", "lower", "upper")
 NEEDED = ("number", "time", "q", "v", "interval", "setting", "begins", "asked")  # for a replay
 WRITTEN_WITHIN = 60.0  # s in which a controller writes its last minute
-LOOKS = 0.5  # s between two looks at such a file
+LOOKS = 0.1  # s between two looks at such a file
 BLOCK = 2000  # cycles that are read at once
 
 
@@ -255,12 +254,8 @@ def whole_file(path: Path) -> CycleFile:
     if not path.exists():
         raise refused("record", str(path), "is on the machine of the controller: copy it from there")
     while time.monotonic() < until:
-        with suppress(ConfigError):  # its metadata aren't written yet
-            file = CycleFile(path)
-            for _ in file.blocks():
-                pass
-            if file.complete:
-                return file
+        if is_whole(path):
+            return CycleFile(path)
         time.sleep(LOOKS)
     raise ConfigError(f"{path} isn't whole after {WRITTEN_WITHIN:g} s: the disk of the controller may be full")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from ..core.errors import ConfigError, missing_extra, refused
 from ..core.types import Array
 from .named_numbers import decode_numbers
 
+MAGIC = b"\x89MCAP0\r\n"  # at the beginning and at the end of a file
 LARGEST_RECORD = 64_000_000  # bytes; a chunk of ours has a fraction of them
 
 
@@ -96,6 +98,14 @@ def _definition(schema: Any) -> str:
         return str(schema.data.decode()) if schema.encoding == "ros2msg" else ""
     except UnicodeDecodeError:
         return ""
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file ends as MCAP files end: it was written to its end."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - len(MAGIC)))
+        return size > len(MAGIC) and file.read() == MAGIC
 
 
 def read_record(path: str | Path, topics: Collection[str]) -> McapRecord:

@@ -10,10 +10,11 @@ import numpy as np
 
 from ...core.compiled import compiled
 from ...core.gain_rows import gains_record, gains_row
-from ...core.gains import MATRIX, SCALAR, TASK, gain
+from ...core.gains import SCALAR, TASK, gain
 from ...core.record import Field, Record
 from ...core.types import Array, as_row
 from ..energy_tank import fill, pay
+from ..spring.virtual_body import mass_gain, max_displacement_gain, max_rotation_gain
 
 LEVER = 0.1  # m: torques and rotations count by it where a gain is given for forces and translations
 LEVERS = (1.0, 1.0, 1.0, LEVER, LEVER, LEVER)
@@ -70,24 +71,9 @@ class PressingGains:
     tank: float = gain(
         1.0, size=SCALAR, unit="J", upper=10.0, doc="Energy that feedback of the force may use at first."
     )
-    max_displacement: float = gain(
-        0.3,
-        size=SCALAR,
-        unit="m",
-        lower=0.001,
-        upper=2.0,
-        doc="Along force axes the tip is driven no further from the reference.",
-    )
-    max_rotation: float = gain(1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The same about force axes.")
-    mass: Array = gain(
-        (2.0, 2.0, 2.0, 0.1, 0.1, 0.1),
-        size=MATRIX,
-        unit="kg, kg·m²",
-        lower=0.001,
-        upper=100.0,
-        symmetric=True,
-        doc="Mass and inertia of the virtual body; where torques are commanded it has no effect.",
-    )
+    max_displacement: float = max_displacement_gain("Along force axes the tip is driven no further from the reference.")
+    max_rotation: float = max_rotation_gain("The same about force axes.")
+    mass: Array = mass_gain("Mass and inertia of the virtual body; where torques are commanded it has no effect.")
 
 
 PRESSING = Record(

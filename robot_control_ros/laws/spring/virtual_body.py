@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ...core.compiled import compiled
+from ...core.gains import MATRIX, SCALAR, gain
 from ...core.record import Field, Record
 from ...core.rotations import (
     log_jacobian_into,
@@ -22,6 +24,23 @@ from ..energy_tank import fill, pay, pay_whole
 TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use; empty at first
 APPROACH = 10.0  # 1/s, of what is left to its largest displacement: its speed there at most
 FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the body before it waits for them
+
+
+def mass_gain(doc: str) -> Any:
+    """Mass and inertia of a body, in words."""
+    default = (2.0, 2.0, 2.0, 0.1, 0.1, 0.1)
+    return gain(default, size=MATRIX, unit="kg, kg·m²", lower=0.001, upper=100.0, symmetric=True, doc=doc)
+
+
+def max_displacement_gain(doc: str) -> Any:
+    """How far a body or a tip may go from the reference, in words."""
+    return gain(0.3, size=SCALAR, unit="m", lower=0.001, upper=2.0, doc=doc)
+
+
+def max_rotation_gain(doc: str) -> Any:
+    """How far it may turn from the reference, in words."""
+    return gain(1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc=doc)
+
 
 BODY = Record(
     "VirtualBody",
