@@ -14,7 +14,7 @@ from ..core.cycle import NONE, SOFT_LIMITED, Cycles
 from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_row, is_finite
-from ..laws.compiled_law import write_reference, write_state
+from ..laws.compiled_law import NO_WRENCH, write_reference, write_state
 from ..laws.running_law import RunningLaw
 from ..laws.softening import Softening
 from ..references import Trajectory
@@ -22,6 +22,7 @@ from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics, RobotModel
+from ..sensing.contact_detector import OTHERS, POSITIONS, VELOCITIES
 from ..sensing.joint_jumps import JointJumps
 from ..sensing.wrench import WrenchPipeline
 from .blind_stop import BlindStop, RecentMotion
@@ -34,10 +35,13 @@ from .reactions.ringing_reaction import RingingReaction
 from .recorder import SECONDS, CycleRecorder
 from .safety import Safety
 from .sample_order import MAX_GAP, Arrival, SampleOrder
+from .sense import sense
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
 from .transition import BumplessTransition
 
+_UNWATCHED = 0, 0.0, 0.0
+_COMMANDED = {CommandMode.EFFORT: OTHERS, CommandMode.POSITION: POSITIONS, CommandMode.VELOCITY: VELOCITIES}
 BRAKED = "the arm is brought to rest"  # in the record
 STOPPED = "the arm is brought to rest without usable joint states"
 BRIDGED = 2.5  # periods without a usable sample, for which one that can't be used is passed over
@@ -210,6 +214,7 @@ class ControlLoop:
         Raises:
             ConfigError: see :meth:`tick`.
         """
+        state = _with_rows(state)
         _check_state(state, self.robot.n, self.model.limits)
         self._jumps.check(state.time, state.q, state.v)
         self._jumps.accept(state.time, state.q, state.v)
@@ -269,6 +274,7 @@ class ControlLoop:
         Raises:
             ConfigError: see :meth:`tick`.
         """
+        state = _with_rows(state)
         _check_state(state, self.robot.n, self.model.limits)
         self._rest()
         self._order = SampleOrder(self.robot.period)
@@ -302,40 +308,56 @@ class ControlLoop:
         """
         begin = time.perf_counter()
         state = _with_rows(state)
-        if self._is_usual(state):
-            arrival = self._order.judge(state.time)
-        else:
-            arrival = self._judge(state)
-            if not arrival.new and self._sent is not None:
-                self._jumps.pass_over()
-                return self._repeat(self._sent, state)
-            self._jumps.accept(state.time, state.q, state.v)
-        self._blind_stop = None
+        arrival = self._arrive(state)
+        if not arrival.new and self._sent is not None:
+            self._jumps.pass_over()
+            return self._repeat(self._sent, state)
         q = state.q
-        if self.state is not None and self._turns:
+        if self._turns and self.state is not None:
             q = self.state.q + wrap(q - self.state.q, self.model.cyclic)
         kin = self.model.update(q, state.v)
         state = _sensed(self.wrench, state, kin)
-        self._recent_motion.observe(state)
-        trajectory, dt = self._step(arrival, state, kin)
-        self._sent = self._respond(state, kin, trajectory, dt)
+        contact, rings = self._sense(state, kin, arrival)
+        trajectory, dt = self._step(arrival, contact, state, kin)
+        self._sent = self._respond(state, kin, trajectory, rings, dt)
         self.times.add(time.perf_counter() - begin, arrival.gap)
         return self._sent
 
-    def _is_usual(self, state: RobotState) -> bool:
-        """Whether a sample is one as most of them, see :meth:`JointJumps.take_usual`; it is accepted then."""
-        if not state.q.shape == state.v.shape == (self.robot.n,):
-            return False
-        return self._jumps.take_usual(float(state.time), state.q, state.v, MAX_GAP)
-
-    def _judge(self, state: RobotState) -> Arrival:
-        """What a sample brings that isn't a usual one; raises ConfigError, see :meth:`tick`."""
+    def _arrive(self, state: RobotState) -> Arrival:
+        """What a sample brings; one that brings new time is accepted. Raises ConfigError, see :meth:`tick`."""
+        if state.q.shape == state.v.shape == (self.robot.n,):
+            if self._jumps.take_usual(state.time, state.q, state.v, MAX_GAP):
+                return self._order.judge(state.time)
         _check_state(state, self.robot.n, self.model.limits)
         if jumped := self._jumps.check(state.time, state.q, state.v):
             self._order.interrupt(jumped)
             if self.motion.trajectory is None:  # stopped meanwhile, because of the samples before
                 self._tell_restart(jumped)
-        return self._order.judge(state.time)
+        arrival = self._order.judge(state.time)
+        if arrival.new or self._sent is None:
+            self._jumps.accept(state.time, state.q, state.v)
+        return arrival
+
+    def _sense(self, state: RobotState, kin: RobotDynamics, arrival: Arrival) -> tuple[int, int]:
+        """See :func:`.sense.sense`; no contacts are looked for where the loop starts anew."""
+        self._blind_stop = None
+        self._recent_motion.observe(state)
+        watched = _UNWATCHED
+        if self.motion.trajectory is not None and not arrival.restart:
+            watched = self.contact.prepare(self.running, state, kin, self._sent, arrival.gap)
+        commanded = OTHERS if self._sent is None else _COMMANDED[self._sent.mode]
+        wrench = NO_WRENCH if state.wrench_on_tip is None else state.wrench_on_tip
+        return sense(
+            self.cycles.rows,
+            (state.time, state.age, state.q, state.v, state.effort, wrench),
+            (kin.pose, kin.jacobian, kin.gravity),
+            self.contact.rows,
+            *watched,
+            commanded,
+            arrival.gap,
+            self.ringing.row,
+            self.robot.n,
+        )
 
     def _repeat(self, sent: Command, sample: RobotState) -> Command:
         """The answer to a sample without new time."""
@@ -349,11 +371,11 @@ class ControlLoop:
         self._sent = self.safety.stop(self.running.mode, newest, kin, reason, self.robot.period)
         return self._record_without_law(newest, kin, self._sent, reason)
 
-    def _step(self, arrival: Arrival, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
+    def _step(self, arrival: Arrival, contact: int, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
         """What is followed, and the time that the law has to reckon with [s]; starts anew where there is none."""
         trajectory = self.motion.trajectory
         if trajectory is not None and not arrival.restart:
-            if reason := self.contact.observe(self.running, state, kin, self._sent, arrival.gap):
+            if reason := self.contact.observe(contact, state, kin, arrival.gap):
                 self.restarts, self.restart_reason = self.restarts + 1, reason
                 trajectory = self.motion.stop_here(state, kin)
             if self._transition.requested:
@@ -383,19 +405,18 @@ class ControlLoop:
             self.safety.restart(state)
         return self.motion.start(state, kin)
 
-    def _respond(self, state: RobotState, kin: RobotDynamics, trajectory: Trajectory, dt: float) -> Command:
-        """The command for a sample that brings `dt` seconds of new time."""
+    def _respond(self, state: RobotState, kin: RobotDynamics, trajectory: Trajectory, rings: int, dt: float) -> Command:
+        """The command for a sample that brings `dt` seconds of new time; `rings` is what :meth:`_sense` has found."""
         running, motion, safety = self.running, self.motion, self.safety
         reference = motion.sample(trajectory, state.time)
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
         cycles = self.cycles
-        write_state(cycles, 0, state, kin)
         if reference is not self._written:
-            write_reference(cycles, 0, reference)
+            write_reference(cycles, 0, reference, self._written)
             self._written = reference
         gains = running.gains.advance(dt)
-        scale = self.ringing.observe(running, state, self._sent, safety, dt)
+        scale = self.ringing.observe(running, rings, state, self._sent, safety, dt)
         borne = self._late_samples.observe(running, gains, state, kin, dt)
         softening = min(scale, borne)
         gains = self._softening.of(gains, softening)
@@ -420,8 +441,10 @@ class ControlLoop:
             sent = safety.apply(command, state, kin, dt)
             if safety.fault:
                 motion.trajectory = None
-        self.state, self.kin, motion.reference = state, kin, reference
-        self._record(asked, sent, gains, safety.fault, (dt, self._begins, softening, load))
+        self.state = state
+        self.kin = kin
+        motion.reference = reference
+        self._record(asked, sent, gains, safety.fault, dt, softening, load)
         return sent
 
     def _record(
@@ -430,23 +453,28 @@ class ControlLoop:
         sent: Command,
         gains: Any,
         fault: str,
-        decided: tuple[float, float, float, float],
+        dt: float = 0.0,
+        softening: float = 1.0,
+        load: float = 0.0,
     ) -> None:
         """Complete the record of a cycle by what goes with the law's command, and by what is sent; keep it.
 
         See :meth:`.recorder.CycleRecorder.add`.
         """
-        cycles, shape = self.cycles, (self.robot.n,)
+        cycles = self.cycles
         if asked is None:
             cycles.asked[0] = NONE
         has_parts = _has_parts(sent) or (asked is not None and _has_parts(asked))
         if has_parts or self._had_parts:
+            shape = (self.robot.n,)
             _write(None if asked is None else asked.feedforward, shape, cycles.asked_feedforward[0])
             _write(None if asked is None else asked.velocity, shape, cycles.asked_velocity[0])
             _write(sent.feedforward, shape, cycles.sent_feedforward[0])
             _write(sent.velocity, shape, cycles.sent_velocity[0])
-        self._had_parts = has_parts
-        self.recorder.add(cycles, self.running, gains, fault, as_row(sent.values), self._limited(), decided)
+            self._had_parts = has_parts
+        limited = self._limited()
+        begins = self._begins
+        self.recorder.add(cycles, self.running, gains, fault, sent.values, limited, dt, begins, softening, load)
         self._begins = 0.0
 
     def _limited(self) -> Array:
@@ -458,7 +486,8 @@ class ControlLoop:
     def _record_without_law(self, state: RobotState, kin: RobotDynamics, sent: Command, fault: str) -> Command:
         """Keep a cycle in which the law wasn't asked; returns what was sent."""
         write_state(self.cycles, 0, state, kin)
-        self._record(None, sent, self.running.gains.current, fault, (0.0, 0.0, 1.0, 0.0))
+        self._begins = 0.0
+        self._record(None, sent, self.running.gains.current, fault)
         return sent
 
     def _known(self) -> tuple[RobotState, RobotDynamics]:
@@ -513,11 +542,12 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
 
 
 def _with_rows(state: RobotState) -> RobotState:
-    """The sample, with its arrays as compiled functions take them."""
+    """The sample, with its numbers as compiled functions take them."""
     q, v, effort = as_row(state.q), as_row(state.v), as_row(state.effort)
-    if q is state.q and v is state.v and effort is state.effort:
+    usual = q is state.q and v is state.v and effort is state.effort
+    if usual and type(state.time) is float and type(state.age) is float:
         return state
-    return replace(state, q=q, v=v, effort=effort)
+    return replace(state, time=float(state.time), age=float(state.age), q=q, v=v, effort=effort)
 
 
 def _check_state(state: RobotState, n: int, limits: JointLimits) -> None:

@@ -197,7 +197,10 @@ class CycleRecorder:
         fault: str,
         sent: Array,
         limited: Array,
-        decided: tuple[float, float, float, float],
+        interval: float,
+        begins: float,
+        softening: float,
+        spring_load: float,
     ) -> None:
         """Complete the record of a cycle, and keep it.
 
@@ -207,7 +210,7 @@ class CycleRecorder:
             gains: that the law got.
             fault: why the safe output was sent; empty where it wasn't.
             sent, limited: (n,) see :data:`~..core.cycle.CYCLE`.
-            decided: its `interval`, `begins`, `softening` and `spring_load`.
+            interval, begins, softening, spring_load: see there.
         """
         if gains is not self._gains or running is not self._running:
             self._gains = gains
@@ -218,7 +221,8 @@ class CycleRecorder:
             self._fault = fault
             self._notes.append(Note(self.count, fault))
         row = self._rows[self.count % len(self._rows)]
-        keep(cycles.rows, row, self.count, sent, limited, self._number, fault != "", *decided, self.joints)
+        numbers = self.count, sent, limited, self._number, fault != ""
+        keep(cycles.rows, row, *numbers, interval, begins, softening, spring_load, self.joints)
         self.count += 1
         if self.count % self._every == 0 and not math.isnan(cycles.asked[0, 0]):
             memory = running.memory()

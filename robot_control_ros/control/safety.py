@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..core.compiled import compiled
 from ..core.cycle import RATE_LIMITED, SATURATED
 from ..core.errors import ConfigError
+from ..core.record import JOINTS, Field, Record
 from ..core.types import Array, Command, CommandMode, RobotState, as_row, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
@@ -22,6 +23,18 @@ LONGEST_STEP = 2.0  # times the interval before: a command that comes later than
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 EFFORT, POSITION, VELOCITY = range(3)  # for compiled code
+BOUNDS = Record(
+    "Bounds",
+    (
+        Field("lower", (JOINTS,), "rad", "Position limits."),
+        Field("upper", (JOINTS,), "rad", "The same at the other end."),
+        Field("velocity", (JOINTS,), "rad/s", "Velocity limits."),
+        Field("effort", (JOINTS,), "N·m", "Effort limits."),
+        Field("effort_rate", (JOINTS,), "N·m/s", "By which efforts change at most."),
+        Field("acceleration", (JOINTS,), "rad/s²", "With which position limits and velocity commands are approached."),
+    ),
+)
+_bounds_at = BOUNDS.views
 _KINDS = {CommandMode.EFFORT: EFFORT, CommandMode.POSITION: POSITION, CommandMode.VELOCITY: VELOCITY}
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
 
@@ -60,21 +73,29 @@ class Safety:
                 raise ConfigError(text, name=name, value=values, bound=(0.0, math.inf))
         self._robot, self._limits, self._shape = robot, limits, (robot.n,)
         self._effort_rate = np.array(robot.effort_rate, dtype=float)
+        self._bounds, bounds = BOUNDS.single(robot.n)
         self._period = robot.period
         self._interval = robot.period  # between the last two commands [s]
         self._taken_over = False  # from another, whose command was the last one
         self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
+        bounds["lower"] = limits.lower
+        bounds["upper"] = limits.upper
+        bounds["velocity"] = limits.velocity
+        bounds["effort"] = limits.effort
+        bounds["effort_rate"] = self._effort_rate
+        bounds["acceleration"] = self._acceleration
         self._none = np.zeros(robot.n)
         self._following = FollowingMonitor(robot, limits)
         self._soft_limits = soft_limits
+        self._no_walls = np.zeros(0)
         self._last: Array | None = None  # before the soft limits
         self.mode: CommandMode | None = None
         self._position_rate = self._none  # of position commands [rad/s]
         self._last_extra: Array | None = None
         self._effort_bounds = -limits.effort, limits.effort
         self._executed = self._none
-        self.limited = self._none
+        self.limited = np.zeros(robot.n)
         self.fault = ""
 
     def reset(self) -> None:
@@ -150,7 +171,7 @@ class Safety:
 
     def take_over(self, command: Command) -> None:
         """Begin at another's last command, which came just now; a position is then held there."""
-        self._last = self._executed = command.values
+        self._last = self._executed = as_row(command.values)
         self._taken_over = True
         self.mode = command.mode
         self._position_rate = self._none
@@ -185,43 +206,15 @@ class Safety:
 
     def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
         """The command that may be sent, `dt` seconds after the last one."""
-        usual = self._is_usual(command, state, kin, dt)
-        if not usual and not self.usable(command):
-            values, extra = command.values, command.feedforward
-            parts = {"values": values, "feed-forward": extra, "velocity": command.velocity}
+        if not self.usable(command):
+            parts = {"values": command.values, "feed-forward": command.feedforward, "velocity": command.velocity}
             given = " with ".join(f"{name} {part.tolist()}" for name, part in parts.items() if part is not None)
             reason = f"the law gave {given}: must be {self._robot.n} finite numbers"
             return self.stop(command.mode, state, kin, reason, dt)
         mode = command.mode
         self.fault = self._following.check(mode, self._executed, state, kin, dt) if mode is self.mode else ""
-        if usual and not self.fault:
-            return self._pass(command.values, state, dt)
         wanted = self.holding(mode, state, kin) if self.fault else command.values
         return self._send(command, wanted, state, kin, dt)
-
-    def _is_usual(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> bool:
-        """Whether these are efforts that may be sent as they are; see :func:`are_usual`."""
-        last, soft_limits, values = self._last, self._soft_limits, command.values
-        if command.mode is not CommandMode.EFFORT or self.mode is not CommandMode.EFFORT:
-            return False
-        if last is None or soft_limits is None or soft_limits.acts or values.shape != self._shape:
-            return False
-        if not (command.feedforward is None is command.velocity is self._last_extra):
-            return False
-        q, v, limits = as_row(state.q), as_row(state.v), self._limits
-        given = as_row(values), last, q, v, kin.gravity, self._countable(dt), float(state.age), self._robot.n
-        return are_usual(soft_limits.row, limits.effort, self._effort_rate, *given)
-
-    def _pass(self, efforts: Array, state: RobotState, dt: float) -> Command:
-        """Usual efforts (n,), sent `dt` seconds after the last ones."""
-        sent = efforts.copy()  # a law may use its array again
-        self._interval = min(dt, LONGEST_INTERVAL)
-        self._taken_over = False
-        self._last = self._executed = sent
-        self.limited = self._none
-        if self._soft_limits is not None:
-            self._soft_limits.remember(state)
-        return Command(CommandMode.EFFORT, sent)
 
     def _send(
         self,
@@ -233,23 +226,32 @@ class Safety:
         soft_limits: bool = True,
     ) -> Command:
         """The command with its values as near to those wanted (n,) as limits and rates allow."""
-        interval = dt
-        dt = self._countable(dt)
-        self._interval = min(interval, LONGEST_INTERVAL)
         mode = command.mode
+        counted = self._countable(dt)
         last = self.start(mode, state, kin)
-        limited, sent = np.empty(self._shape), np.empty(self._shape)
-        given, limits = (as_row(command.values), as_row(wanted), as_row(last), as_row(state.q)), self._limits
-        bounds = limits.lower, limits.upper, limits.velocity, limits.effort, self._effort_rate, self._acceleration
-        limit_command(_KINDS[mode], *given, *bounds, dt, limited, sent)
+        sent = np.empty(self._shape)
+        asked = as_row(command.values)
+        wanted = asked if wanted is command.values else as_row(wanted)
+        watched = self._soft_limits if soft_limits and mode is CommandMode.EFFORT else None
+        row = self._no_walls if watched is None else watched.row
+        sample = state.q, state.v, kin.gravity, state.age
+        clear = limit_command(
+            _KINDS[mode], asked, wanted, last, *sample, self._bounds, row, counted, self.limited, sent
+        )
+        self._interval = min(dt, LONGEST_INTERVAL)
         if mode is CommandMode.POSITION:
-            self._position_rate = (sent - last) / dt
-        torque = self._limited_feedforward(mode, command.feedforward, dt)
-        self._begin(mode)
+            self._position_rate = (sent - last) / counted
+        torque = None
+        if command.feedforward is not None or self._last_extra is not None:
+            torque = self._limited_feedforward(mode, command.feedforward, counted)
+        if mode is not self.mode:
+            self._begin(mode)
         self._taken_over = False
-        self._last = sent
-        self.limited = limited
-        self._executed = self._with_soft_limits(mode, sent, state, kin) if soft_limits else sent
+        self._last = self._executed = sent
+        if watched is not None:
+            watched.remember(state)
+            if not clear or watched.acts:
+                self._executed = self._with_soft_limits(watched, sent, state, kin)
         velocity = command.velocity
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
@@ -265,17 +267,17 @@ class Safety:
         return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
     def _begin(self, mode: CommandMode) -> None:
-        """A command in this mode follows; in a new one, the soft limits forget the samples of before."""
-        if mode is not self.mode and self._soft_limits is not None:
+        """Commands in another mode follow: the soft limits forget the samples of before."""
+        if self._soft_limits is not None:
             self._soft_limits.reset()
         self.mode = mode
 
-    def _with_soft_limits(self, mode: CommandMode, values: Array, state: RobotState, kin: RobotDynamics) -> Array:
-        """The command (n,); efforts with the torques of the soft limits, within the effort limits."""
-        if self._soft_limits is None or mode is not CommandMode.EFFORT:
-            return values
-        added = self._soft_limits.add(values, state, kin)
-        return values if added is values else np.clip(added, *self._effort_bounds)
+    def _with_soft_limits(
+        self, soft_limits: SoftLimits, efforts: Array, state: RobotState, kin: RobotDynamics
+    ) -> Array:
+        """Efforts (n,) with the torques of the soft limits, within the effort limits."""
+        added = soft_limits.add(efforts, state, kin)
+        return efforts if added is efforts else np.clip(added, *self._effort_bounds)
 
     def _limited_feedforward(self, mode: CommandMode, wanted: Array | None, dt: float) -> Array | None:
         """The torque (n,) fed forward; None where there is none. One that is no longer wanted is led back to 0."""
@@ -317,46 +319,52 @@ def limit_command(
     wanted: Array,
     last: Array,
     q: Array,
-    lower: Array,
-    upper: Array,
-    velocity: Array,
-    effort: Array,
-    effort_rate: Array,
-    acceleration: Array,
+    v: Array,
+    gravity: Array,
+    age: float,
+    bounds: Array,
+    soft_limits: Array,
     dt: float,
     limited: Array,
     sent: Array,
-) -> None:
+) -> bool:
     """What may be sent of a command, within its limits and rates; see :class:`Safety`.
 
     Args:
         kind: EFFORT, POSITION or VELOCITY.
         asked: the command (n,) that the law has asked for [N·m, rad or rad/s].
         wanted, last: what shall be sent in its place (n,), and what was sent `dt` seconds before, likewise.
-        q: (n,) joint angles [rad].
-        lower, upper, velocity, effort, effort_rate: limits of the joints (n,) [rad, rad/s, N·m, N·m/s].
-        acceleration: (n,) that a position limit and a velocity command are approached with [rad/s²].
+        q, v, gravity, age: of the sample, (n,) each [rad, rad/s, N·m], and [s].
+        bounds: of the joints, see BOUNDS.
+        soft_limits: memory of the soft limits; of length 0 where none are looked at.
         dt: see `last` [s].
         limited: result (n,), see :class:`Safety`.
         sent: result (n,).
+
+    Returns:
+        Whether the soft limits have nothing to do.
     """
-    for joint in range(len(wanted)):
-        least = -effort[joint]
-        most = effort[joint]
-        rate = effort_rate[joint]
+    n = len(wanted)
+    bound = _bounds_at(bounds, n)
+    for joint in range(n):
+        least = -bound.effort[joint]
+        most = bound.effort[joint]
+        rate = bound.effort_rate[joint]
         if kind != EFFORT:
             start = last[joint] if kind == POSITION else q[joint]
-            down = _stopping_speed(start - lower[joint], velocity[joint], acceleration[joint], dt)
-            up = _stopping_speed(upper[joint] - start, velocity[joint], acceleration[joint], dt)
+            acceleration = bound.acceleration[joint]
+            fastest = bound.velocity[joint]
+            down = _stopping_speed(start - bound.lower[joint], fastest, acceleration, dt)
+            up = _stopping_speed(bound.upper[joint] - start, fastest, acceleration, dt)
             least = -down
             most = up
-            rate = acceleration[joint]
-        if kind == POSITION:
-            down = max(down, acceleration[joint] * (dt / 2.0))
-            up = max(up, acceleration[joint] * (dt / 2.0))
-            least = lower[joint] if down >= velocity[joint] else max(lower[joint], last[joint] - down * dt)
-            most = upper[joint] if up >= velocity[joint] else min(upper[joint], last[joint] + up * dt)
-            rate = velocity[joint]
+            rate = acceleration
+            if kind == POSITION:
+                down = max(down, acceleration * (dt / 2.0))
+                up = max(up, acceleration * (dt / 2.0))
+                least = bound.lower[joint] if down >= fastest else max(bound.lower[joint], last[joint] - down * dt)
+                most = bound.upper[joint] if up >= fastest else min(bound.upper[joint], last[joint] + up * dt)
+                rate = fastest
         bounded = min(max(wanted[joint], least), most)
         sent[joint] = min(max(bounded, last[joint] - rate * dt), last[joint] + rate * dt)
         limited[joint] = 0.0
@@ -364,6 +372,7 @@ def limit_command(
             limited[joint] += SATURATED
         if bounded != sent[joint]:
             limited[joint] += RATE_LIMITED
+    return len(soft_limits) == 0 or is_clear(soft_limits, sent, q, v, gravity, age, n)
 
 
 @compiled
@@ -372,38 +381,3 @@ def _stopping_speed(room: float, velocity: float, acceleration: float, dt: float
     braking = 2.0 * acceleration
     speed = math.sqrt(braking * max(room, 0.0)) - braking * (dt / 4.0)
     return min(max(speed, 0.0), velocity)
-
-
-@compiled
-def are_usual(
-    soft_limits: Array,
-    limit: Array,
-    rate: Array,
-    efforts: Array,
-    previous: Array,
-    q: Array,
-    v: Array,
-    gravity: Array,
-    dt: float,
-    age: float,
-    n: int,
-) -> bool:
-    """Whether torques (n,) may be sent as they are: within all limits, and far from the soft ones. The usual case.
-
-    Args:
-        soft_limits: memory of the soft limits.
-        limit, rate: of efforts, (n,) each [N·m, N·m/s].
-        efforts: to be sent (n,) [N·m].
-        previous: the last ones (n,) [N·m], `dt` [s] before.
-        q, v, gravity: of the sample, (n,) each [rad, rad/s, N·m].
-        dt: see `previous`.
-        age: of the sample [s].
-        n: number of joints.
-    """
-    for joint in range(n):
-        step = rate[joint] * dt
-        if not -limit[joint] <= efforts[joint] <= limit[joint]:  # or not a number
-            return False
-        if not previous[joint] - step <= efforts[joint] <= previous[joint] + step:
-            return False
-    return is_clear(soft_limits, efforts, q, v, gravity, age, n)

@@ -132,13 +132,16 @@ class SoftLimits:
         self._samples: deque[RobotState] = deque(maxlen=3)  # the newest first
         self.torque = self._none
 
+    def remember(self, state: RobotState) -> None:
+        """Take up a sample; call it for each."""
+        self._samples.appendleft(state)
+
     def add(self, law: Array, state: RobotState, kin: RobotDynamics) -> Array:
-        """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none."""
-        self.remember(state)
-        law_row, gravity = as_row(law), as_row(kin.gravity)
-        q, v, age = as_row(state.q), as_row(state.v), float(state.age)
-        if not self.acts and is_clear(self.row, law_row, q, v, gravity, age, len(law)):
-            return law
+        """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none.
+
+        Call it where :func:`is_clear` says no, and as long as :attr:`acts` says that a torque was added last.
+        """
+        law_row, age = as_row(law), state.age
         n, model = len(law), kin.model
         q, v, torque = np.empty(n), np.empty(n), np.empty(n)
         newest, second, third = self._samples if len(self._samples) == 3 else (state, state, state)
@@ -158,10 +161,6 @@ class SoftLimits:
     def acts(self) -> bool:
         """Whether a torque was added last."""
         return self.torque is not self._none
-
-    def remember(self, state: RobotState) -> None:
-        """Take up a sample."""
-        self._samples.appendleft(state)
 
     @property
     def active(self) -> NDArray[np.bool_]:

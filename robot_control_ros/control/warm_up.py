@@ -172,6 +172,7 @@ class _Rehearsal:
         """What soft limits do about joints that are too fast."""
         loop, random = self._loop, self._random
         fast = replace(self._sample(), v=loop.model.limits.velocity * random.random(loop.robot.n))
+        loop.soft_limits.remember(fast)
         loop.soft_limits.add(random.normal(size=loop.robot.n), fast, loop.model.at(fast.q, fast.v))
 
     def _sample(self) -> RobotState:

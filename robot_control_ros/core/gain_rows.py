@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from .compiled import compiled
-from .gains import JOINT, MATRIX, SCALAR, TASK, VECTOR, GainSpec, changed, gain_specs
+from .gains import JOINT, MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
 from .record import Field, Record
 from .types import Array
 
@@ -57,28 +57,84 @@ def _number(spec: GainSpec, value: Any, joints: int) -> Any:
     return np.broadcast_to(np.asarray(value, dtype=float), shape)
 
 
-def interpolate(old: Any, new: Any, fraction: float) -> Any:
-    """Gains at a fraction (0 old, 1 new) of the way: linear, limits by their inverse, choices at once."""
-    kind: Any = type(old)
-    joints = _joints_of(new)
-    mixed = np.empty_like(gains_row(new, joints))
-    interpolate_row(gains_row(old, joints), gains_row(new, joints), fraction, _are_limits(kind, joints), mixed)
-    values: dict[str, Any] = {}
-    for name, size, first, last in _places(kind, joints):
-        if size == SCALAR:
-            values[name] = mixed.item(first)
-        elif size == MATRIX:
-            values[name] = mixed[first:last].reshape(6, 6)
+class Fade:
+    """The way from one set of gains to another: linear, limits by their inverse, choices at once.
+
+    Args:
+        old, new: two Gains of one dataclass, checked.
+    """
+
+    def __init__(self, old: Any, new: Any) -> None:
+        kind: Any = type(new)
+        joints = _joints_of(new)
+        self._kind = _kind_between(kind, joints)
+        self._rows = gains_row(old, joints), gains_row(new, joints)
+        self._are_limits = _are_limits(kind, joints)
+        self._choices = {spec.name: getattr(new, spec.name) for spec in gain_specs(kind) if spec.choices}
+
+    def at(self, fraction: float) -> Any:
+        """The gains at a fraction of the way, 0 old and 1 new."""
+        mixed = np.empty_like(self._rows[1])
+        interpolate_row(*self._rows, fraction, self._are_limits, mixed)
+        gains = object.__new__(self._kind)
+        vars(gains).update(self._choices)
+        vars(gains)[_ROW] = mixed
+        if hasattr(gains, "__post_init__"):
+            gains.__post_init__()
+        return gains
+
+
+class _GainBetween:
+    """A gain of gains between two others: read from their row where it is asked for.
+
+    Args:
+        spec: its declaration.
+        first: where it begins in the row.
+        last: where it ends.
+    """
+
+    def __init__(self, spec: GainSpec, first: int, last: int) -> None:
+        self._name = spec.name
+        self._size = spec.size
+        self._place = slice(first, last)
+
+    def __get__(self, gains: Any, kind: Any) -> Any:
+        if gains is None:
+            return self
+        row = vars(gains)[_ROW]
+        value: Any
+        if self._size == SCALAR:
+            value = row.item(self._place.start)
+        elif self._size == MATRIX:
+            value = row[self._place].reshape(6, 6)
         else:
-            values[name] = mixed[first:last]
-    gains = changed(new, values)
-    _remember_row(gains, mixed)
-    return gains
+            value = row[self._place]
+        vars(gains)[self._name] = value
+        return value
+
+
+@lru_cache(maxsize=256)
+def _kind_between(kind: Any, joints: int) -> Any:
+    """The class of gains between two others of a Gains dataclass: one of its kind, with numbers from a row."""
+    members: dict[str, Any] = {"__module__": kind.__module__, "__reduce__": _reduce}
+    first = 0
+    for spec in gain_specs(kind):
+        last = first + spec.length(joints)
+        if not spec.choices:
+            members[spec.name] = _GainBetween(spec, first, last)
+        first = last
+    return type(kind.__name__, (kind,), members)
+
+
+def _reduce(gains: Any) -> Any:
+    """For pickle, which doesn't find the class: gains of the dataclass itself."""
+    kind = type(gains).__bases__[0]
+    return partial(kind, **{spec.name: getattr(gains, spec.name) for spec in gain_specs(kind)}), ()
 
 
 @compiled
 def interpolate_row(old: Array, new: Array, fraction: float, are_limits: Array, mixed: Array) -> None:
-    """Rows (k,) of gains at a fraction of the way, into mixed; see :func:`interpolate`."""
+    """Rows (k,) of gains at a fraction of the way, into mixed; see :class:`Fade`."""
     for i in range(len(old)):
         if not are_limits[i]:
             mixed[i] = old[i] + fraction * (new[i] - old[i])
@@ -89,19 +145,6 @@ def interpolate_row(old: Array, new: Array, fraction: float, are_limits: Array, 
         if new[i] != 0.0:
             inverse += fraction / new[i]
         mixed[i] = 1.0 / inverse if inverse != 0.0 else 0.0
-
-
-@lru_cache(maxsize=256)
-def _places(gains_type: Any, joints: int) -> tuple[tuple[str, str, int, int], ...]:
-    """By gain that is no choice: its name, size, and the first and the last place in the row."""
-    found = []
-    end = 0
-    for spec in gain_specs(gains_type):
-        begin = end
-        end += spec.length(joints)
-        if not spec.choices:
-            found.append((spec.name, spec.size, begin, end))
-    return tuple(found)
 
 
 @lru_cache(maxsize=256)

@@ -337,6 +337,7 @@ class ParameterSet:
         self._type, self._validate = gains_type, validate
         self._defaults = self._start = self.current = self.target = make_gains(gains_type, defaults, joints)
         self._left, self.choices = 0.0, self._choices_of(self.target)
+        self._way: Any = None  # from start to target, where they fade
 
     def check(self, values: Mapping[str, Any], base: Any = None) -> Any:
         """A complete, valid set of gains; `base`, or else the defaults, gives those not named.
@@ -355,6 +356,7 @@ class ParameterSet:
     def change(self, gains: Any) -> None:
         """Begin to move to `gains`: one assignment, whatever moved before."""
         self._start, self.target, self._left = self.current, gains, 1.0
+        self._way = None
         self.choices = self._choices_of(gains)
         if self.time_constant == 0.0:
             self.finish()
@@ -362,14 +364,20 @@ class ParameterSet:
     def advance(self, dt: float) -> Any:
         """The gains `dt` seconds later."""
         if self._left > 0.0:
-            from .gain_rows import interpolate  # here: who only declares gains doesn't load the compiler
-
             self._left *= math.exp(-dt / self.time_constant)
             if self._left < 1e-4:
                 self.finish()
             else:
-                self.current = interpolate(self._start, self.target, 1.0 - self._left)
+                self.current = self._fade().at(1.0 - self._left)
         return self.current
+
+    def _fade(self) -> Any:
+        """The way that the gains go."""
+        if self._way is None:
+            from .gain_rows import Fade  # here: who only declares gains doesn't load the compiler
+
+            self._way = Fade(self._start, self.target)
+        return self._way
 
     def finish(self) -> None:
         """Be at the target at once: for a robot that is not being commanded."""

@@ -16,6 +16,10 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import cgutils, types
+from numba.core.imputils import impl_ret_untracked
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array, populate_array
 
 from .errors import refused
 from .types import Array
@@ -61,7 +65,8 @@ class Record:
     Attributes:
         name, fields: as given.
         views: compiled function ``views(row, n)`` that gives a namedtuple of views into a row (width,). One number is a
-            view (1,).
+            view (1,). It is for compiled functions. The views don't keep the row: one that the function itself has
+            made must be used after them.
 
     Raises:
         ConfigError: a name stands twice, a shape has more than two sizes, or a kept field follows one that isn't.
@@ -131,22 +136,79 @@ class Record:
         return row.view(self.dtype(n))[0]
 
 
+def vector_at(row: Array, begin: int, size: int) -> Array:
+    """Numbers of a row, as a vector (size,) that is a view of it."""
+    return row[begin : begin + size]
+
+
+def matrix_at(row: Array, begin: int, rows: int, columns: int) -> Array:
+    """Numbers of a row, as a matrix (rows, columns) that is a view of it."""
+    return row[begin : begin + rows * columns].reshape(rows, columns)
+
+
+# In compiled functions both are an address and a shape: a slice would count the row's users for each field.
+
+
+@overload(vector_at, inline="always")
+def _vector_at(row, begin, size):  # type: ignore[no-untyped-def]  # it compares these words with the lambda's
+    return lambda row, begin, size: _compiled_vector(row, begin, size)
+
+
+@overload(matrix_at, inline="always")
+def _matrix_at(row, begin, rows, columns):  # type: ignore[no-untyped-def]
+    return lambda row, begin, rows, columns: _compiled_matrix(row, begin, rows, columns)
+
+
+@intrinsic  # type: ignore[untyped-decorator]  # Numba has no types
+def _compiled_vector(context: Any, row: Any, begin: Any, size: Any) -> Any:
+    return types.Array(row.dtype, 1, "C")(row, types.intp, types.intp), _build_view
+
+
+@intrinsic  # type: ignore[untyped-decorator]  # Numba has no types
+def _compiled_matrix(context: Any, row: Any, begin: Any, rows: Any, columns: Any) -> Any:
+    return types.Array(row.dtype, 2, "C")(row, types.intp, types.intp, types.intp), _build_view
+
+
+def _build_view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Code for a view of a row (width,) in C order: where it begins, and its shape."""
+    row, begin, *shape = arguments
+    source = make_array(signature.args[0])(context, builder, value=row)
+    strides = [source.itemsize]
+    for size in shape[:0:-1]:
+        strides.insert(0, builder.mul(size, strides[0]))
+    view = make_array(signature.return_type)(context, builder)
+    populate_array(
+        view,
+        data=builder.gep(source.data, [begin], inbounds=True),
+        shape=cgutils.pack_array(builder, shape),
+        strides=cgutils.pack_array(builder, strides),
+        itemsize=source.itemsize,
+        meminfo=None,
+        parent=None,
+    )
+    return impl_ret_untracked(context, builder, signature.return_type, view._getvalue())
+
+
 def _compiled_views(name: str, fields: tuple[Field, ...]) -> Callable[[Array, int], Any]:
-    """The function that makes the views; its text is generated, one line for each field.
+    """The function that makes the views; its text is generated, two lines for each field.
 
     Its name is that of its text alone: Numba's cache tells two functions of one module apart by their names and by a
     number that every process counts anew, so what two processes have compiled would be mixed up.
     """
-    lines = ["    end = 0"]
+    lines = ["    begin = 0"]
     for field in fields:
         count = " * ".join(str(size) for size in field.shape) or "1"
-        shape = f".reshape(({field.shape[0]}, {field.shape[1]}))" if len(field.shape) == 2 else ""
-        lines.append("    begin = end")
-        lines.append(f"    end = begin + {count}")
-        lines.append(f"    {field.name} = row[begin:end]{shape}")
+        sizes = ", ".join(str(size) for size in field.shape) or "1"
+        kind = "matrix_at" if len(field.shape) == 2 else "vector_at"
+        lines.append(f"    {field.name} = {kind}(row, begin, {sizes})")
+        lines.append(f"    begin += {count}")
     lines.append(f"    return {name}({', '.join(field.name for field in fields)})")
     text = "\n".join(lines)
     function = f"views_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    space: dict[str, Any] = {name: namedtuple(name, [field.name for field in fields])}  # names are data
+    space: dict[str, Any] = {
+        name: namedtuple(name, [field.name for field in fields]),  # names are data
+        "vector_at": vector_at,
+        "matrix_at": matrix_at,
+    }
     exec(f"def {function}(row, n):\n{text}", space)
     return numba.njit(nogil=True)(space[function])  # type: ignore[no-any-return]

@@ -7,10 +7,16 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..core.cycle import NONE, Cycles
+from ..core.compiled import compiled
+from ..core.cycle import NONE, Cycles, cycle_at
 from ..core.record import Record
-from ..core.types import Array, Command, CommandMode, JointPathFunction, Reference, RobotState
+from ..core.types import Array, Command, CommandMode, JointPathFunction, Reference, RobotState, as_row
 from ..robot.model import RobotDynamics
+
+StateRows = tuple[float, float, Array, Array, Array, Array]  # time, age, q, v, effort, wrench
+NO_WRENCH = np.full(6, NONE)
+_ANY = np.zeros(0)
+_EVERYTHING = Reference(_ANY, _ANY, _ANY, _ANY, _ANY, _ANY, _ANY)
 
 
 class CompiledLaw:
@@ -131,23 +137,72 @@ class CompiledLaw:
 
 def write_state(cycles: Cycles, k: int, state: RobotState, kin: RobotDynamics) -> None:
     """Write a state and its kinematics into the record of cycle k."""
-    cycles.time[k] = state.time
-    cycles.age[k] = state.age
-    cycles.q[k] = kin.q
-    cycles.v[k] = kin.v
-    cycles.pose[k] = kin.pose
-    cycles.jacobian[k] = kin.jacobian
-    cycles.gravity[k] = kin.gravity
-    cycles.effort[k] = state.effort if state.effort.shape == kin.v.shape else NONE
-    cycles.wrench[k] = NONE if state.wrench_on_tip is None else state.wrench_on_tip
+    wrench = NO_WRENCH if state.wrench_on_tip is None else as_row(state.wrench_on_tip)
+    sample = float(state.time), float(state.age), as_row(kin.q), as_row(kin.v), as_row(state.effort), wrench
+    state_into(cycles.rows[k], sample, (as_row(kin.pose), as_row(kin.jacobian), as_row(kin.gravity)), kin.model.n)
 
 
-def write_reference(cycles: Cycles, k: int, reference: Reference) -> None:
-    """Write a reference into the record of cycle k; NaN for what it doesn't say."""
-    cycles.target_pose[k] = NONE if reference.pose is None else reference.pose
-    cycles.target_twist[k] = NONE if reference.twist is None else reference.twist
-    cycles.target_acceleration[k] = NONE if reference.acceleration is None else reference.acceleration
-    cycles.target_wrench[k] = NONE if reference.wrench is None else reference.wrench
-    cycles.target_q[k] = NONE if reference.q is None else reference.q
-    cycles.target_v[k] = NONE if reference.v is None else reference.v
-    cycles.target_a[k] = NONE if reference.a is None else reference.a
+@compiled
+def state_into(row: Array, state: StateRows, kinematics: tuple[Array, Array, Array], n: int) -> None:
+    """Write a state and its kinematics into a record.
+
+    Args:
+        row: the record (width,).
+        state: its time and age [s], q, v, effort (n,) [rad, rad/s, N·m] and wrench (6,) [N, N·m] in base axes about the
+            tip's origin. NaN for no wrench; efforts of another size are none.
+        kinematics: pose (4, 4) and Jacobian (6, n) of the tip in the base, and gravity torques (n,) [N·m].
+        n: number of joints.
+    """
+    cycle = cycle_at(row, n)
+    time, age, q, v, effort, wrench = state
+    pose, jacobian, gravity = kinematics
+    cycle.time[0] = time
+    cycle.age[0] = age
+    cycle.pose[:] = pose
+    cycle.wrench[:] = wrench
+    measured = len(effort) == n
+    for joint in range(n):
+        cycle.q[joint] = q[joint]
+        cycle.v[joint] = v[joint]
+        cycle.effort[joint] = effort[joint] if measured else NONE
+        cycle.gravity[joint] = gravity[joint]
+        for i in range(6):
+            cycle.jacobian[i, joint] = jacobian[i, joint]
+
+
+def write_reference(cycles: Cycles, k: int, reference: Reference, before: Reference | None = None) -> None:
+    """Write a reference into the record of cycle k; NaN for what it doesn't say.
+
+    Args:
+        cycles, k, reference: as said.
+        before: that the record has been written with, by which NaN needn't be written again; None where that isn't known.
+    """
+    before = _EVERYTHING if before is None else before
+    if reference.pose is not None:
+        cycles.target_pose[k] = reference.pose
+    elif before.pose is not None:
+        cycles.target_pose[k] = NONE
+    if reference.twist is not None:
+        cycles.target_twist[k] = reference.twist
+    elif before.twist is not None:
+        cycles.target_twist[k] = NONE
+    if reference.acceleration is not None:
+        cycles.target_acceleration[k] = reference.acceleration
+    elif before.acceleration is not None:
+        cycles.target_acceleration[k] = NONE
+    if reference.wrench is not None:
+        cycles.target_wrench[k] = reference.wrench
+    elif before.wrench is not None:
+        cycles.target_wrench[k] = NONE
+    if reference.q is not None:
+        cycles.target_q[k] = reference.q
+    elif before.q is not None:
+        cycles.target_q[k] = NONE
+    if reference.v is not None:
+        cycles.target_v[k] = reference.v
+    elif before.v is not None:
+        cycles.target_v[k] = NONE
+    if reference.a is not None:
+        cycles.target_a[k] = reference.a
+    elif before.a is not None:
+        cycles.target_a[k] = NONE

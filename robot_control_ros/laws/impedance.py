@@ -57,11 +57,13 @@ from .spring.compliance_frame import (
 from .terms import critical_damping_into, damping_gain, damping_ratio_gain, gravity_gain, sum_terms
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
+FADING_PERIOD = 0.01  # s between two of them while gains fade: they fade with a time constant of 0.2 s
 HEAVY = 100.0  # kg or kg·m²: where the tip feels heavier in a direction, the matrix turns quickly with the posture
 TURNED = 0.02  # rad, after which it is designed anew there
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
 REGULARISATION = 1e-6  # 1/kg, added to J M⁻¹ Jᵀ in the null space: keeps the solve finite at singularities
 DONE, NEEDS_MASS, NO_DAMPING = 0, 1, 2  # what compute answers
+MASS, COUPLING, DRIFT = 1, 2, 4  # of the model: M, C q̇ and J̇ q̇
 STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, CORIOLIS, INERTIA, POSTURE, FRICTION = range(8)  # its terms
 DRIVES = np.isin(range(8), (STIFFNESS, FEEDFORWARD, POSTURE)).astype(float)  # terms that move an arm at rest
 
@@ -75,7 +77,8 @@ class Impedance(CompiledLaw):
               + s_c C(q, q̇) q̇ + s_g g(q) + u_f + Nᵀ [k_n (q_n - q) - d_n q̇]
         e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative of that error.
         D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ = Z Zᵀ, this
-        gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹.
+        gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹. D is designed each
+        40 ms, and each 10 ms while gains fade.
         With max_force or max_torque, K e is the gradient of a potential that is linear beyond these bounds: see
         BoundedSpring in laws/spring/bounded_spring.py. D stays that of K. With another frame than the base, K, D, ζ and
         axes are along its axes: see TipSpring in laws/spring/compliance_frame.py. Changes of such a spring stay
@@ -163,6 +166,8 @@ class Impedance(CompiledLaw):
             Field("jdot_v", (6,), "m/s², rad/s²", "J̇ q̇, where gains need it."),
             Field("design", (6, 6), "N·s/m, N·m·s/rad", "Damping matrix D, in base axes."),
             Field("design_age", (), "s", "Time since its design.", first=math.inf),
+            Field("changed", (), "", "1 where the gains of the cycle before were new."),
+            Field("stale", (), "", "1 where the design is that of gains of before."),
             Field("designed_at", ("n",), "rad", "Joint angles of that."),
             Field("heavy", (), "", "1 where the tip felt heavy there."),
             Field("posture", ("n",), "rad", "Joint angles that the null space holds."),
@@ -191,6 +196,8 @@ class Impedance(CompiledLaw):
         memory["load"] = 0.0
         memory["spring"] = new_change()
         memory["design_age"] = math.inf
+        memory["changed"] = 0.0
+        memory["stale"] = 0.0
         memory["active"] = 0.0
         self._frames = SpringFrames(memory["spring"], memory["link_turns"])
         self._frame = ""
@@ -200,7 +207,7 @@ class Impedance(CompiledLaw):
         memory = self._memory
         if gains is not self._gains:
             self.adopt(gains, kin)
-        elif self._needs_mass:
+        if self._needs_mass:
             memory["mass"] = kin.mass
         if self._needs_coriolis:
             memory["coriolis"] = kin.coriolis
@@ -246,18 +253,33 @@ class Impedance(CompiledLaw):
         """See :class:`~.compiled_law.CompiledLaw`."""
         self._gains = gains
         self._memory["adopted"] = 0.0
-        self._memory["mass"] = kin.mass  # for the damping
         if gains.frame != self._frame:
             assert self._frames is not None
             self._frame = gains.frame
             self._frames.adopt(ComplianceFrame(gains.frame, kin))
-        self._needs_drift = bool(np.count_nonzero(gains.inertia))
-        self._needs_coriolis = self._needs_drift or gains.coriolis > 0.0
-        self._needs_mass = self._needs_drift or gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0
+        needs = quantities_needed(gains_row(gains, self._n), self._n)
+        self._needs_mass = needs & MASS != 0
+        self._needs_coriolis = needs & COUPLING != 0
+        self._needs_drift = needs & DRIFT != 0
 
 
 _memory_at = Impedance.memory.views
 _gains_at = gains_record(Impedance.Gains).views
+
+
+@compiled
+def quantities_needed(gains: Array, n: int) -> int:
+    """What of the model the law needs in each cycle with some gains: the sum of MASS, COUPLING and DRIFT."""
+    gain = _gains_at(gains, n)
+    needs = 0
+    shapes_inertia = np.any(gain.inertia != 0.0)
+    if shapes_inertia:
+        needs += DRIFT
+    if shapes_inertia or gain.coriolis[0] > 0.0:
+        needs += COUPLING
+    if shapes_inertia or gain.posture_stiffness[0] > 0.0 or gain.posture_damping[0] > 0.0:
+        needs += MASS
+    return needs
 
 
 @compiled
@@ -266,19 +288,18 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
 
     Returns:
         DONE; NEEDS_MASS where the posture makes a new design of the damping necessary, and its mass isn't in the memory
-        yet: call again; NO_DAMPING where the inertia has no modes. For gains that aren't adopted it must be there.
+        yet: call again; NO_DAMPING where the inertia has no modes.
     """
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
-    if law.adopted[0] == 0.0:
-        _adopt_spring(memory, gains, n)
-        law.adopted[0] = 1.0
-        law.design_age[0] = -1.0
     if law.design_age[0] >= 0.0:
         law.design_age[0] += dt
-        turned = law.heavy[0] == 1.0 and _have_turned(cycle.q, law.designed_at)
-        if turned or law.design_age[0] >= DAMPING_PERIOD:
+        changed = law.adopted[0] == 0.0
+        if changed:
+            _adopt_spring(memory, gains, n)
+            law.adopted[0] = 1.0
+        if _design_is_due(memory, cycle.q, changed, n):
             law.design_age[0] = -1.0  # with the mass of this posture, next time
             return NEEDS_MASS
     elif not _design_damping(cycles[k], gains, memory, n):
@@ -371,6 +392,26 @@ def _adopt_spring(memory: Array, gains: Array, n: int) -> None:
 
 
 @compiled
+def _design_is_due(memory: Array, q: Array, changed: bool, n: int) -> bool:
+    """Whether D has to be designed anew at joint angles q (n,); `changed` says whether the gains have changed just now.
+
+    Gains that fade change in each cycle: D follows them each 10 ms, and when they have arrived.
+    """
+    law = _memory_at(memory, n)
+    fade = changed and law.changed[0] == 1.0
+    law.changed[0] = 1.0 if changed else 0.0
+    if changed and not fade:
+        return True
+    if law.design_age[0] >= (FADING_PERIOD if fade else DAMPING_PERIOD):
+        return True
+    if fade:
+        law.stale[0] = 1.0
+    elif law.stale[0] == 1.0:
+        return True
+    return law.heavy[0] == 1.0 and _have_turned(q, law.designed_at)
+
+
+@compiled
 def _have_turned(q: Array, before: Array) -> bool:
     """Whether the joints (n,) have left the posture of the last design (n,)."""
     square = 0.0
@@ -411,6 +452,7 @@ def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bo
     light = cholesky_into(mobility, np.empty((6, 6))) or not np.any(gain.damping_ratio != 0.0)
     law.heavy[0] = 0.0 if light else 1.0
     law.design_age[0] = 0.0
+    law.stale[0] = 0.0
     law.designed_at[:] = cycle.q
     return True
 

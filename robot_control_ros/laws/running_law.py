@@ -35,7 +35,7 @@ class RunningLaw:
 
     Attributes:
         robot: as given.
-        law, gains: the law and its tuning.
+        gains: the law's tuning.
         joint_space: whether its reference is one of the joints.
         needs_wrench: see :class:`ControlLaw`.
         governed: whether the reference is slowed down while its spring is near its bound: it has a gain `governor`.
@@ -59,7 +59,7 @@ class RunningLaw:
                     where=f"robot {robot.name}: ",
                 )
         self.name = name
-        self.law: ControlLaw = law_type()
+        self.law = law_type()
         self._makes_path = hasattr(self.law, "path_velocity")
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
@@ -71,6 +71,19 @@ class RunningLaw:
         self.gains = ParameterSet(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
         self.gains.change(self.gains.check(values or {}))
         self.gains.finish()
+
+    @property
+    def law(self) -> ControlLaw:
+        """The law."""
+        return self._law
+
+    @law.setter
+    def law(self, law: Any) -> None:
+        self._law: ControlLaw = law
+        # The law that computes over records; None of one in plain Python, and of one with a `compute` of its own.
+        self._compiled: CompiledLaw | None = None
+        if getattr(type(law), "compute", None) is CompiledLaw.compute:
+            self._compiled = law
 
     @property
     def mode(self) -> CommandMode:
@@ -92,7 +105,8 @@ class RunningLaw:
             cycles: the first of them is this cycle's record, complete up to the reference.
             state, kin, reference, gains, dt: see :class:`~.law.ControlLaw`.
         """
-        if (law := self._compiled) is not None:
+        law = self._compiled
+        if law is not None:
             return law.command(cycles, 0, kin, reference.path, gains, dt)
         command = self.law.compute(state, kin, reference, gains, dt)
         asked = cycles.asked[0]
@@ -101,13 +115,7 @@ class RunningLaw:
 
     def memory(self) -> Array | None:
         """A copy of what the law remembers beyond a cycle; None of a law in plain Python."""
-        return None if (law := self._compiled) is None else law.save()
-
-    @property
-    def _compiled(self) -> CompiledLaw | None:
-        """The law that computes over records; None of one in plain Python, and of one with a `compute` of its own."""
-        law: Any = self.law
-        return law if getattr(type(law), "compute", None) is CompiledLaw.compute else None
+        return None if self._compiled is None else self._compiled.save()
 
     @property
     def spring_load(self) -> float:

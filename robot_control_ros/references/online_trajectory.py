@@ -140,7 +140,8 @@ class _OnlineTrajectory(SteppedTrajectory):
         return self._reached is self.target
 
     def _advance(self, dt: float) -> None:
-        at, rate = np.array(self._at), np.array(self._rate)  # the last reference keeps its own
+        at = self._at.copy()  # the last reference keeps its own
+        rate = self._rate.copy()
         change = np.empty(rate.shape)
         if self._step(as_row(self.target), self._speed, self._acceleration, dt, at, rate, change):
             self._reached = at = self.target

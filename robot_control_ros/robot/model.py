@@ -307,7 +307,8 @@ class RobotModel:
         jacobian = pin.getFrameJacobian(self._model, data, self._tip_id, _AXES)
         gravity = pin.computeGeneralizedGravity(self._model, data, x)
         if self._order is not None:
-            jacobian, gravity = jacobian[:, self._order], gravity[self._order]
+            jacobian = np.ascontiguousarray(jacobian[:, self._order])
+            gravity = gravity[self._order]
         if self.n == 1:  # Pinocchio gives the Jacobian of a single joint as a vector
             jacobian = jacobian.reshape(6, 1)
         return RobotDynamics(self, q, v, placement.homogeneous, jacobian, gravity)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.compiled import compiled
 from ..core.record import Field, Record
-from ..core.types import Array, Command, CommandMode, RobotState
+from ..core.small_matrices import length
+from ..core.types import Array, Command, CommandMode, RobotState, is_finite
 from ..robot.model import RobotDynamics
 from .contact_settings import ContactSettings
-from .momentum_observer import MomentumObserver
+from .momentum_observer import MomentumObserver, external_torque, relax_torque
 
 FROZEN = 0.1  # s after a start, another law or another payload
 TORQUE, WRENCH, FOLLOWING = "momentum observer", "wrist sensor", "following error"
@@ -57,6 +58,10 @@ class Excess(NamedTuple):
     limit: float
 
 
+FORCE_WATCHED, TORQUE_WATCHED, FOLLOWING_WATCHED, SETTLES = 1, 2, 4, 8  # what is done with a sample, as a sum
+NOTHING = -1  # what :func:`detect` answers where nothing touches the arm
+POSITIONS, VELOCITIES, OTHERS = range(3)  # what the joints are commanded
+
 WATCH = Record(
     "WatchMemory",
     (
@@ -64,12 +69,23 @@ WATCH = Record(
         Field("of_velocity", ("n",), "the same, times s/rad", "Share a of the reference's speed in the threshold."),
         Field("of_acceleration", ("n",), "the same, times s²/rad", "Share b of its acceleration in it."),
         Field("clamping", ("n",), "N·m, N or rad", "Threshold ε_max of the value itself; infinite for none."),
+        Field("value", ("n",), "N·m, N or rad", "Values of the last sample."),
         Field("slow", ("n",), "N·m, N or rad", "Values, low-passed."),
         Field("deviation", ("n",), "N·m, N or rad", "Values less the low-passed ones."),
         Field("limit", ("n",), "N·m, N or rad", "Threshold of the deviation in the last sample."),
     ),
 )
-_views = WATCH.views
+_watch_at = WATCH.views
+
+MOTION = Record(
+    "ContactMotion",
+    (
+        Field("v", ("n",), "rad/s", "Joint velocities of the reference, where a threshold depends on them."),
+        Field("a", ("n",), "rad/s²", "Joint accelerations of it, likewise."),
+        Field("lag", ("n",), "rad", "How far the joints lag their velocity commands."),
+    ),
+)
+_motion_at = MOTION.views
 
 
 class Watch:
@@ -81,13 +97,14 @@ class Watch:
     Attributes:
         watches: whether there is a threshold.
         adapts: whether one depends on the motion.
+        row: the memory, for compiled functions.
     """
 
     def __init__(self, n: int) -> None:
         self._n = n
-        self._row, self._memory = WATCH.single(n)
-        self._still = np.zeros(n)
-        self.watches = self.adapts = False
+        self.row, self._memory = WATCH.single(n)
+        self.watches = False
+        self.adapts = False
 
     def adopt(self, base: Array, clamping: Array, of_velocity: Array, of_acceleration: Array) -> None:
         """Take thresholds over: ε0, ε_max, a, b, each (n,)."""
@@ -100,28 +117,13 @@ class Watch:
         self.watches = bool(base.any() or clamping.any())
         self.adapts = bool(of_velocity.any() or of_acceleration.any())
 
-    def settle(self, x: Array) -> None:
-        """What is now, is normal."""
-        self._memory["deviation"] = 0.0
-        self._memory["slow"] = x
-
-    def update(self, x: Array, weight: float, motion: tuple[Array, Array] | None) -> Excess | None:
-        """What is over its threshold.
-
-        Args:
-            x: (n,) values of this sample.
-            weight: of it in the low-pass.
-            motion: q̇_ref and q̈_ref (n,); may be None where the thresholds don't need it.
-        """
-        adapts = self.adapts and motion is not None
-        v, a = motion if adapts and motion is not None else (self._still, self._still)
-        number = compare(self._row, x, weight, v, a, adapts, self._n)
-        if number < 0:
-            return None
-        joint, memory = number % self._n, self._memory
+    def excess(self, number: int) -> Excess:
+        """What is over its threshold, by the number that :func:`compare` gave."""
+        joint = number % self._n
+        memory = self._memory
         if number < self._n:
             return Excess(joint, False, float(abs(memory["deviation"][joint])), float(memory["limit"][joint]))
-        return Excess(joint, True, float(abs(x[joint])), float(memory["clamping"][joint]))
+        return Excess(joint, True, float(abs(memory["value"][joint])), float(memory["clamping"][joint]))
 
     @property
     def deviation(self) -> Array:
@@ -135,30 +137,39 @@ class Watch:
 
 
 @compiled
-def compare(row: Array, x: Array, weight: float, v: Array, a: Array, adapts: bool, n: int) -> int:
-    """Compare values (n,) with their thresholds.
+def compare(watch: Any, settles: bool, weight: float, v: Array, a: Array, n: int) -> int:
+    """Compare the values (n,) of a watch with their thresholds.
+
+    Args:
+        watch: views of its memory.
+        settles: whether what is now is normal, and nothing is too large.
+        weight: of the values in their low-pass.
+        v, a: (n,) velocities and accelerations of the reference.
+        n: number of the values.
 
     Returns:
         The number of the last one whose deviation is too large; else n and the number of the last one that is too
-        large itself; else -1.
+        large itself; else NOTHING.
     """
-    memory = _views(row, n)
-    collides = -1
-    clamps = -1
-    for joint in range(n):
-        if adapts:
-            of_motion = memory.of_velocity[joint] * abs(v[joint]) + memory.of_acceleration[joint] * abs(a[joint])
-            memory.limit[joint] = memory.base[joint] + of_motion
-        deviation = x[joint] - memory.slow[joint]
-        memory.deviation[joint] = deviation
-        memory.slow[joint] += weight * deviation
-        if abs(deviation) > memory.limit[joint]:
-            collides = joint
-        if abs(x[joint]) > memory.clamping[joint]:
-            clamps = joint
+    if settles:
+        watch.deviation[:] = 0.0
+        watch.slow[:] = watch.value
+        return NOTHING
+    collides = NOTHING
+    clamps = NOTHING
+    for i in range(n):
+        of_motion = watch.of_velocity[i] * abs(v[i]) + watch.of_acceleration[i] * abs(a[i])
+        watch.limit[i] = watch.base[i] + of_motion
+        deviation = watch.value[i] - watch.slow[i]
+        watch.deviation[i] = deviation
+        watch.slow[i] += weight * deviation
+        if abs(deviation) > watch.limit[i]:
+            collides = i
+        if abs(watch.value[i]) > watch.clamping[i]:
+            clamps = i
     if collides >= 0:
         return collides
-    return n + clamps if clamps >= 0 else -1
+    return n + clamps if clamps >= 0 else NOTHING
 
 
 class ContactDetector:
@@ -180,6 +191,7 @@ class ContactDetector:
 
     Attributes:
         torque, force, following: see :class:`Watch`.
+        rows: the memory, for :func:`detect`.
 
     Source:
         A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe reaction with the DLR-III
@@ -188,12 +200,18 @@ class ContactDetector:
     """
 
     def __init__(self, joints: tuple[str, ...], links: tuple[str, ...], tip: str) -> None:
-        self._joints, self._links, self._tip = joints, links, tip
         n = len(joints)
-        self.torque, self.force, self.following = Watch(n), Watch(1), Watch(n)
-        self._observer, self._until = MomentumObserver(), -math.inf
-        self._lag = np.zeros(n)
-        self._watched: list[tuple[str, Watch, Array]] = []
+        self._joints = joints
+        self._links = links
+        self._tip = tip
+        self.torque = Watch(n)
+        self.force = Watch(1)
+        self.following = Watch(n)
+        self._observer = MomentumObserver(n)
+        motion, self._motion = MOTION.single(n)
+        self.rows = motion, self._observer.row, self.force.row, self.torque.row, self.following.row
+        self._until = -math.inf
+        self._watched = 0
 
     def adopt(self, settings: ContactSettings) -> None:
         """Take settings over."""
@@ -216,68 +234,112 @@ class ContactDetector:
 
     def deviations(self) -> dict[str, Array]:
         """What was watched in the last sample, high-passed (n,), by detector; that of the wrist sensor isn't there."""
-        return {name: watch.deviation for name, watch, _ in self._watched if name != WRENCH}
+        watches = ((TORQUE, TORQUE_WATCHED, self.torque), (FOLLOWING, FOLLOWING_WATCHED, self.following))
+        return {name: watch.deviation for name, bit, watch in watches if self._watched & bit}
 
     @property
     def residual(self) -> Array:
         """(n,) external torques of the momentum observer [N·m]."""
         return self._observer.torque
 
-    def update(
+    def prepare(
         self,
         state: RobotState,
         kin: RobotDynamics,
         command: Command | None,
-        force: Array | None,
+        force: bool,
         motion: tuple[Array, Array] | None,
         dt: float,
         everything: bool = False,
-    ) -> DetectedContact | None:
-        """What touches the arm at a sample; None for nothing.
+    ) -> tuple[int, float, float]:
+        """What :func:`detect` has to do with a sample: its `watched`, `gain_times_dt` and `weight`.
 
         Args:
             state: of the sample; efforts that aren't finite numbers are not measured.
             kin: at that state.
             command: that acted since the last sample; None where that isn't known.
-            force: (3,) at the wrist sensor [N]; None without.
+            force: whether there is a wrist sensor.
             motion: q̇_ref and q̈_ref (n,), where a watch adapts.
             dt: since the last sample [s].
             everything: watch all quantities, also those without thresholds.
         """
-        torque, effort = self.torque, state.effort
-        self._watched = watched = []
-        if force is not None and self.force.watches:
-            watched.append((WRENCH, self.force, np.array([math.sqrt(force.dot(force))])))
-        if (torque.watches or everything) and effort.size == state.v.size:
-            external = self._observer.update(state, kin, self._gain)
-            if external is not None:
-                watched.append((TORQUE, torque, external))
+        watched = 0
+        gain_times_dt = 0.0
+        if force and self.force.watches:
+            watched += FORCE_WATCHED
+        if (self.torque.watches or everything) and state.effort.size == state.v.size and is_finite(state.effort):
+            watched += TORQUE_WATCHED
+            gain_times_dt = self._gain * self._observer.follow(state, kin)
         if (self.following.watches or everything) and command is not None and command.mode is not CommandMode.EFFORT:
-            watched.append((FOLLOWING, self.following, self._lagging(state, kin, command, dt)))
+            watched += FOLLOWING_WATCHED
+        self._watched = watched
+        if motion is not None:
+            self._motion["v"], self._motion["a"] = motion
         if state.time < self._until:
-            for _, watch, x in watched:
-                watch.settle(x)
-            return None
-        found, weight = None, -math.expm1(-self._rate * dt)
-        for detector, watch, x in watched:
-            excess = watch.update(x, weight, motion)
-            if excess is not None and found is None:
-                found = self._contact(detector, excess, state.time)
-        return found
-
-    def _lagging(self, state: RobotState, kin: RobotDynamics, command: Command, dt: float) -> Array:
-        """How far the joints lag a position or velocity command (n,) [rad]."""
-        if command.mode is CommandMode.POSITION:
-            return np.asarray(command.values - kin.q)
-        self._lag = self._lag + dt * (command.values - state.v)
-        return self._lag
+            watched += SETTLES
+        return watched, gain_times_dt, -math.expm1(-self._rate * dt)
 
     def restart(self) -> None:
         """Begin anew, as after a gap in the samples."""
         self._observer.reset()
-        self._lag = np.zeros(len(self._joints))
+        self._motion["lag"] = 0.0
 
-    def _contact(self, detector: str, excess: Excess, time: float) -> DetectedContact:
+    def contact(self, answer: int, time: float) -> DetectedContact | None:
+        """What touches the arm at a sample of a time [s], by the answer of :func:`detect`; None for nothing."""
+        if answer == NOTHING:
+            return None
+        n = len(self._joints)
+        place, number = divmod(answer, 2 * n)
+        detector = (WRENCH, TORQUE, FOLLOWING)[place]
+        excess = (self.force, self.torque, self.following)[place].excess(number)
         sensor = detector == WRENCH
-        joint, link = ("", self._tip) if sensor else (self._joints[excess.joint], self._links[excess.joint])
+        joint = "" if sensor else self._joints[excess.joint]
+        link = self._tip if sensor else self._links[excess.joint]
         return DetectedContact(detector, excess.clamping, joint, link, time, time, excess.size, excess.limit)
+
+
+@compiled
+def detect(
+    cycle: Any, rows: Any, watched: int, gain_times_dt: float, weight: float, commanded: int, dt: float, n: int
+) -> int:
+    """Look for contacts in a cycle; see :class:`ContactDetector`.
+
+    Args:
+        cycle: views of the record, complete up to the wrench; its `sent` is still that of the cycle before.
+        rows: of the detector.
+        watched: sum of what is watched, TORQUE_WATCHED and so on; with SETTLES what is now is normal.
+        gain_times_dt: the observer's gain times the time since its last sample; 0 where it begins.
+        weight: of the sample in the low-pass.
+        commanded: POSITIONS or VELOCITIES, which `sent` is; else OTHERS.
+        dt: since the last sample [s].
+        n: number of joints.
+
+    Returns:
+        NOTHING, or what :meth:`ContactDetector.contact` understands.
+    """
+    motion = _motion_at(rows[0], n)
+    settles = watched & SETTLES != 0
+    answer = NOTHING
+    if watched & FORCE_WATCHED:
+        force = _watch_at(rows[2], 1)
+        force.value[0] = length(cycle.wrench[:3])
+        answer = compare(force, settles, weight, motion.v, motion.a, 1)
+    if watched & TORQUE_WATCHED:
+        torque = _watch_at(rows[3], n)
+        relax_torque(rows[1], cycle.effort, gain_times_dt, n)
+        torque.value[:] = external_torque(rows[1], n)
+        number = compare(torque, settles, weight, motion.v, motion.a, n)
+        if answer == NOTHING and number != NOTHING:
+            answer = 2 * n + number
+    if watched & FOLLOWING_WATCHED:
+        following = _watch_at(rows[4], n)
+        for joint in range(n):
+            if commanded == VELOCITIES:
+                motion.lag[joint] += dt * (cycle.sent[joint] - cycle.v[joint])
+                following.value[joint] = motion.lag[joint]
+            else:
+                following.value[joint] = cycle.sent[joint] - cycle.q[joint]
+        number = compare(following, settles, weight, motion.v, motion.a, n)
+        if answer == NOTHING and number != NOTHING:
+            answer = 4 * n + number
+    return answer

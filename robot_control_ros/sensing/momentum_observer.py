@@ -10,7 +10,7 @@ from scipy.linalg import lapack
 
 from ..core.compiled import compiled
 from ..core.record import Field, Record
-from ..core.types import Array, RobotState, is_finite
+from ..core.types import Array, RobotState, as_row, is_finite
 from ..robot.differential_kinematics import ROTATION_LENGTH
 from ..robot.model import SMOOTHING, RobotDynamics
 
@@ -26,6 +26,9 @@ MEMORY = Record(
         Field("position", ("n",), "rad", "Joint angles in the middle of the last two samples."),
         Field("velocity", ("n",), "rad/s", "Joint velocities there."),
         Field("acceleration", ("n",), "rad/s²", "Joint accelerations there."),
+        Field("needed", ("n",), "N·m", "Torques that this motion needed, without friction."),
+        Field("viscous", ("n",), "N·m·s/rad", "Viscous friction of the joints."),
+        Field("dry", ("n",), "N·m", "Dry friction of the joints."),
     ),
 )
 _views = MEMORY.views
@@ -50,20 +53,32 @@ class MomentumObserver:
     Source: A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe reaction with the
     DLR-III lightweight manipulator arm, IROS 2006.
 
+    Args:
+        n: number of joints; the first sample may have another one.
+
     Attributes:
         time: of the last sample [s]; None before the first.
+        row: the memory, for compiled functions.
     """
 
-    def __init__(self) -> None:
-        self._n = 0
-        self._row = np.zeros(0)
-        self._memory: Any = None
+    def __init__(self, n: int = 1) -> None:
         self.time: float | None = None
+        self._remember(n)
+
+    def _remember(self, n: int) -> None:
+        self._n = n
+        self.row, memory = MEMORY.single(n)
+        self._memory: Any = memory
+        self._position = memory["position"]
+        self._velocity = memory["velocity"]
+        self._acceleration = memory["acceleration"]
+        self._needed = memory["needed"]
+        self._torque = memory["torque"]
 
     @property
     def torque(self) -> Array:
         """(n,) r [N·m], exerted by the environment on the robot."""
-        return np.zeros(0) if self._memory is None else np.array(self._memory["torque"])
+        return np.array(self._memory["torque"])
 
     def reset(self) -> None:
         """Start anew at the next sample."""
@@ -79,29 +94,43 @@ class MomentumObserver:
             kin: at that state; joints that turn without end are counted on.
             gain: K [1/s].
         """
-        v, effort, model = state.v, state.effort, kin.model
-        if not is_finite(effort):
+        if not is_finite(state.effort):
             return None
-        if self.time is None or self._n != v.size:
-            self._begin(kin.q, v)
-        elif state.time > self.time:
-            dt = state.time - self.time
-            take_motion(self._row, kin.q, v, dt, self._n)
-            needed = model.inverse_dynamics(self._position, self._velocity, self._acceleration)
-            relax_torque(self._row, needed, effort, model.viscous_friction, model.dry_friction, gain * dt, self._n)
-        self.time = state.time
+        dt = self.follow(state, kin)
+        relax_torque(self.row, as_row(state.effort), gain * dt, self._n)
         torque: Array = self._torque
         return torque
 
-    def _begin(self, q: Array, v: Array) -> None:
+    def follow(self, state: RobotState, kin: RobotDynamics) -> float:
+        """Find what the motion since the last sample needed; what is left is :func:`relax_torque`.
+
+        Args:
+            state, kin: see :meth:`update`.
+
+        Returns:
+            Time since the last sample [s]; 0 where this one is the first.
+        """
+        v = state.v
+        dt = 0.0
+        if self.time is None or self._n != v.size:
+            self._begin(kin)
+        elif state.time > self.time:
+            dt = state.time - self.time
+            take_motion(self.row, kin.q, v, dt, self._n)
+            self._needed[:] = kin.model.inverse_dynamics(self._position, self._velocity, self._acceleration)
+        self.time = state.time
+        return dt
+
+    def _begin(self, kin: RobotDynamics) -> None:
         """Take a sample as the beginning, with r = 0."""
-        self._n = v.size
-        self._row, self._memory = MEMORY.single(self._n)
+        if self._n != kin.model.n:
+            self._remember(kin.model.n)
         memory = self._memory
-        memory["q"] = q
-        memory["v"] = v
-        self._torque, self._position = memory["torque"], memory["position"]
-        self._velocity, self._acceleration = memory["velocity"], memory["acceleration"]
+        memory["torque"] = 0.0
+        memory["q"] = kin.q
+        memory["v"] = kin.v
+        memory["viscous"] = kin.model.viscous_friction
+        memory["dry"] = kin.model.dry_friction
 
 
 @compiled
@@ -117,17 +146,21 @@ def take_motion(row: Array, q: Array, v: Array, dt: float, n: int) -> None:
 
 
 @compiled
-def relax_torque(
-    row: Array, needed: Array, effort: Array, viscous: Array, dry: Array, gain_times_dt: float, n: int
-) -> None:
+def relax_torque(row: Array, effort: Array, gain_times_dt: float, n: int) -> None:
     """Lead r (n,) towards what the motion needed, with friction, less the measured effort: by 1 - exp(-K dt)."""
     memory = _views(row, n)
     share = -math.expm1(-gain_times_dt)
     for joint in range(n):
         speed = memory.velocity[joint]
-        friction = viscous[joint] * speed + dry[joint] * math.tanh(speed / SMOOTHING)
-        external = needed[joint] + friction - effort[joint]
+        friction = memory.viscous[joint] * speed + memory.dry[joint] * math.tanh(speed / SMOOTHING)
+        external = memory.needed[joint] + friction - effort[joint]
         memory.torque[joint] += (external - memory.torque[joint]) * share
+
+
+@compiled
+def external_torque(row: Array, n: int) -> Array:
+    """Torques r (n,) [N·m] of an observer's memory."""
+    return _views(row, n).torque  # type: ignore[no-any-return]
 
 
 def wrench_from_torque(jacobian: Array, torque: Array) -> Array:

@@ -67,6 +67,9 @@ class RingingDetector:
         inertia: (n,) diagonal of the joint-space inertia [kg·m²].
         floor: below which an extremum is none [√J]; 0.02 suits exact velocities, 0.05 noisy ones.
 
+    Attributes:
+        row: the memory, for :func:`find_ringing`.
+
     Source:
         Own method. For comparison, passivity observers: B. Hannaford, J.-H. Ryu, Time-domain passivity control of
         haptic interfaces, IEEE Trans. Robotics and Automation 18(1), 2002.
@@ -74,7 +77,7 @@ class RingingDetector:
 
     def __init__(self, inertia: Array, floor: float = FLOOR) -> None:
         self._n = inertia.size
-        self._row, self._memory = MEMORY.single(self._n)
+        self.row, self._memory = MEMORY.single(self._n)
         self._memory["weight"] = inertia**0.5
         self._memory["floor"] = floor
 
@@ -105,7 +108,10 @@ class RingingDetector:
             time: of the sample [s].
             v: (n,) velocities of the joints, or of a path that a law makes for them [rad/s].
         """
-        joint = find_ringing(self._row, time, v, self._n)
+        return self.ringing(find_ringing(self.row, time, v, self._n), time)
+
+    def ringing(self, joint: int, time: float) -> Ringing | None:
+        """What rings at a sample of a time [s], by the answer of :func:`find_ringing`; None where nothing does."""
         if joint < 0:
             return None
         began = float(self._memory["extremum_time"][joint, 0])

@@ -91,6 +91,8 @@ MEMORY = Record(
         Field("saturation", (2,), "N, N·m", "Largest lengths of force and torque."),
         Field("low_pass", (), "rad/s", "Rate of the low-pass; 0 is none."),
         Field("dead_band", (2,), "N, N·m", "By which the lengths of force and torque are shortened."),
+        Field("tare", (6,), "N, N·m", "What is taken off, in the sensor's frame."),
+        Field("residual", (6,), "N, N·m", "What is left before that, in the sensor's frame."),
         Field("time", (), "s", "Of the last wrench; NaN where the filter begins.", first=math.nan),
         Field("filtered", (6,), "N, N·m", "The low-passed wrench.", "base axes, about the tip's origin"),
         Field("result", (6,), "N, N·m", "The same after the dead-band.", "base axes, about the tip's origin"),
@@ -138,7 +140,6 @@ class WrenchPipeline:
     Attributes:
         settings: may be changed at any time, and act from the next sample on; the filter goes on. Another source begins
             anew, without a tare.
-        tare: (6,) taken off, in the sensor's frame as exerted on the robot (joint_effort: in base axes at the tip).
         reason: why there is no wrench, or why the last sample was refused; empty where all is well.
 
     Raises:
@@ -149,11 +150,12 @@ class WrenchPipeline:
         self._joint_torques = joint_torques
         self.settings = ParameterSet(WrenchSettings, 0, settings or {}, self._validate)  # no setting is per joint
         self.settings.check({})
-        self.tare = np.zeros(6)
         self.reason = "no wrench has arrived"
         self._observer = MomentumObserver()
         self._row, self._filter = MEMORY.single(0)
         self._result: Array = self._filter["result"]
+        self._residual: Array = self._filter["residual"]
+        self.set_tare(np.zeros(6))
         self._take(self.settings.current)
         self.reset()
 
@@ -166,7 +168,7 @@ class WrenchPipeline:
         """Forget all samples; settings and tare stay."""
         self._sample: Wrench | None = None
         self._stamp = math.nan
-        self._residual: Array | None = None
+        self._is_sensed = False  # whether the last sample had a wrench
         self._filter["time"] = math.nan
         self._observer.reset()
 
@@ -176,12 +178,10 @@ class WrenchPipeline:
         if settings is not self._adopted:
             self._adopt(settings)
         self.reason = ""
-        wrench = self._sensed(state, kin) if self._from_sensor else self._estimated(state, kin)
-        if wrench is None:
-            self._residual = None
+        self._is_sensed = self._sense(state, kin) if self._from_sensor else self._estimate(state, kin)
+        if not self._is_sensed:
             self._filter["time"] = math.nan
             return None
-        filter_wrench(self._row, wrench, float(state.time))
         return self._result.copy()
 
     def zero(self) -> Array:
@@ -190,23 +190,32 @@ class WrenchPipeline:
         Raises:
             ConfigError: there is no fresh wrench.
         """
-        if self._residual is None:
+        if not self._is_sensed:
             raise ConfigError(f"{self.reason}: nothing to zero", name="wrench")
-        self.tare = self._residual.copy()
+        self.set_tare(self._residual.copy())
         self._filter["time"] = math.nan
-        return self.tare
+        return self._tare
+
+    @property
+    def tare(self) -> Array:
+        """What is taken off (6,), in the sensor's frame as exerted on the robot (joint_effort: base axes, at the tip).
+
+        Another tare is another array.
+        """
+        return self._tare
 
     def set_tare(self, tare: Array) -> None:
         """Take off another tare (6,)."""
-        self.tare = as_row(tare)
+        self._tare = tare
+        self._filter["tare"] = tare
 
     def _adopt(self, settings: WrenchSettings) -> None:
         old = self._adopted
         if settings.source != old.source:
-            self.tare = np.zeros(6)
+            self.set_tare(np.zeros(6))
             self.reset()
         elif settings.convention != old.convention and self._from_sensor:
-            self.tare = -self.tare
+            self.set_tare(-self.tare)
         self._take(settings)
 
     def _take(self, settings: WrenchSettings) -> None:
@@ -222,35 +231,36 @@ class WrenchPipeline:
         memory["saturation"] = settings.saturation_force, settings.saturation_torque
         memory["dead_band"] = settings.dead_band_force, settings.dead_band_torque
 
-    def _sensed(self, state: RobotState, kin: RobotDynamics) -> Array | None:
-        sample = self._fresh_sample(state, kin.model)
-        if sample is None:
-            return None
-        model, measured, residual, wrench = kin.model, np.empty(6), np.empty(6), np.empty(6)
-        measured[:3] = sample.force
-        measured[3:] = sample.torque
-        sensor = model.frame_pose(sample.frame)
-        move_to_tip(self._row, measured, sensor, kin.pose, model.gravity, self.tare, residual, wrench)
-        self._residual = residual
-        return wrench
-
-    def _fresh_sample(self, state: RobotState, model: RobotModel) -> Wrench | None:
-        sample = state.wrench
-        if sample is None:
+    def _sense(self, state: RobotState, kin: RobotDynamics) -> bool:
+        """Take the sensor's sample up; returns whether there is a fresh one."""
+        if state.wrench is None:
             self.reason = "no wrench has arrived"
-            return None
+            return False
+        if state.wrench is self._sample or self._is_usable(state.wrench, kin.model):
+            self._sample = state.wrench
+            self._stamp = state.time if state.wrench.time is None else state.wrench.time
+        sample = self._sample
+        if sample is None or not self._is_fresh(state.time - self._stamp):
+            return False
+        sensor = kin.model.frame_pose(sample.frame)
+        force, torque = as_row(sample.force), as_row(sample.torque)
+        sense_wrench(self._row, force, torque, sensor, kin.pose, kin.model.gravity, float(state.time))
+        return True
+
+    def _is_usable(self, sample: Wrench, model: RobotModel) -> bool:
+        """Whether a sample can be used; if not, the reason says why."""
         try:
-            if sample is not self._sample:
-                check_wrench(sample, model)
-                self._check_range(sample)
-            self._sample = sample
-            self._stamp = state.time if sample.time is None else sample.time
+            check_wrench(sample, model)
+            self._check_range(sample)
         except RobotControlError as error:
             self.reason = str(error)
-        return self._sample if self._is_fresh(state.time - self._stamp) else None
+            return False
+        return True
 
     def _check_range(self, sample: Wrench) -> None:
         settings = self._adopted
+        if settings.range_force == settings.range_torque == 0.0:
+            return
         for name, values, bound, unit in (
             ("force", sample.force, settings.range_force, "N"),
             ("torque", sample.torque, settings.range_torque, "N·m"),
@@ -259,7 +269,8 @@ class WrenchPipeline:
                 rule = f"must be at most {bound:g} {unit}, the sensor's range (wrench.range_{name})"
                 raise refused(name, round(size, 3), rule, bound, where="wrench: ", unit=unit)
 
-    def _estimated(self, state: RobotState, kin: RobotDynamics) -> Array | None:
+    def _estimate(self, state: RobotState, kin: RobotDynamics) -> bool:
+        """Take the joint torques up; returns whether there are fresh ones."""
         observer, effort = self._observer, state.effort
         if effort.shape == state.v.shape and is_finite(effort):
             if observer.time is not None and not 0.0 <= state.time - observer.time <= self._adopted.max_age:
@@ -268,9 +279,10 @@ class WrenchPipeline:
         else:
             self.reason = f"joint effort {effort.tolist()}: must be {kin.model.n} finite numbers"
         if observer.time is None or not self._is_fresh(state.time - observer.time):
-            return None
-        self._residual = wrench_from_torque(kin.jacobian, observer.torque)
-        return self._residual - self.tare
+            return False
+        self._residual[:] = wrench_from_torque(kin.jacobian, observer.torque)
+        filter_wrench(self._row, self._residual - self.tare, float(state.time))
+        return True
 
     def _is_fresh(self, age: float) -> bool:
         bound = self._adopted.max_age
@@ -283,26 +295,17 @@ class WrenchPipeline:
 
 
 @compiled
-def move_to_tip(
-    row: Array,
-    measured: Array,
-    sensor: Array,
-    tip: Array,
-    gravity: Array,
-    tare: Array,
-    residual: Array,
-    wrench: Array,
+def sense_wrench(
+    row: Array, force: Array, torque: Array, sensor: Array, tip: Array, gravity: Array, time: float
 ) -> None:
-    """Steps 1 to 3 of :class:`WrenchPipeline`.
+    """All steps of :class:`WrenchPipeline` for a sensor's sample; what comes of it is in the memory.
 
     Args:
-        row: memory of the filter, with the convention and the payload.
-        measured: force and torque (6,) of the sensor, in its frame.
+        row: memory of the filter, with the convention, the payload and the tare.
+        force, torque: (3,) of the sensor, in its frame [N, N·m].
         sensor, tip: poses (4, 4) in the base.
         gravity: (3,) [m/s²] in base axes.
-        tare: (6,) in the sensor's frame.
-        residual: result (6,): what is left before the tare is taken off, in the sensor's frame.
-        wrench: result (6,) in base axes about the tip's origin.
+        time: of the sample [s].
     """
     memory = _memory_at(row, 0)
     weight = np.zeros(3)
@@ -312,12 +315,14 @@ def move_to_tip(
             weight[i] += memory.payload_mass[0] * sensor[j, i] * gravity[j]
     add_cross(memory.payload_center, weight, moment)
     for i in range(3):
-        residual[i] = memory.sign[0] * measured[i] - weight[i]
-        residual[3 + i] = memory.sign[0] * measured[3 + i] - moment[i]
+        memory.residual[i] = memory.sign[0] * force[i] - weight[i]
+        memory.residual[3 + i] = memory.sign[0] * torque[i] - moment[i]
     from_tip = sensor.copy()
     for i in range(3):
         from_tip[i, 3] -= tip[i, 3]
-    wrench_at_into(residual - tare, from_tip, wrench)
+    wrench = np.empty(6)
+    wrench_at_into(memory.residual - memory.tare, from_tip, wrench)
+    filter_wrench(row, wrench, time)
 
 
 @compiled

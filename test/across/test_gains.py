@@ -8,7 +8,7 @@ import pytest
 from laws_under_test import LAWS
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.core.gain_rows import interpolate
+from robot_control_ros.core.gain_rows import Fade
 from robot_control_ros.core.gains import (
     JOINT,
     MATRIX,
@@ -201,7 +201,7 @@ def schedule_of(gains, time_constant):
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_interpolation_is_linear_in_every_value(share):
     old, new = made(), made(stiffness=[10, 0, 3, 4, 5, 6], damping=9.0, ratio=1.5, gravity=False)
-    between = interpolate(old, new, share)
+    between = Fade(old, new).at(share)
     assert between.stiffness == pytest.approx([1 + 9 * share, 2 - 2 * share, 3, 4, 5, 6])
     assert between.damping == pytest.approx([7 + 2 * share] * N)
     assert between.ratio == pytest.approx(0.5 + share)
@@ -424,7 +424,7 @@ def test_a_matrix_as_plain_numbers_makes_the_same_matrix_again(given):
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.999, 1.0])
 def test_matrices_are_interpolated_and_words_taken_over_at_once(share):
     old, new = richer(matrix=2.0, offset=0.0), richer(matrix=FULL, offset=1.0, output="position")
-    between = interpolate(old, new, share)
+    between = Fade(old, new).at(share)
     assert between.matrix == pytest.approx(2.0 * (1.0 - share) * np.eye(6) + share * FULL)
     assert between.offset == pytest.approx([share] * 3)
     assert between.output == "position"

@@ -13,7 +13,7 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.motion_commands import JOINT_RAMP
 from robot_control_ros.control.safety import Safety
 from robot_control_ros.control.singular_damping import SingularDamping
-from robot_control_ros.control.soft_limits import DELAY, HASTE, MARGIN, SPEED, SoftLimits
+from robot_control_ros.control.soft_limits import DELAY, HASTE, MARGIN, SPEED, SoftLimits, is_clear
 from robot_control_ros.core.types import Command, CommandMode, Reference, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
@@ -25,6 +25,13 @@ STATES = 300  # random ones, of each robot
 ROBOTS = [name for name in robot_names() if name != "ur5e" and CommandMode.EFFORT in load_robot(name).profile.commands]
 SHOWN = (("ur5", "joint_pid_effort"), ("gen3", "impedance"))  # of the random trials: the others are long
 every_robot = pytest.mark.parametrize("name", ROBOTS)
+
+
+def add(soft_limits, law, state, kin):
+    """An effort law's torques with those of the soft limits, as :class:`Safety` asks for them."""
+    soft_limits.remember(state)
+    clear = is_clear(soft_limits.row, law, state.q, state.v, kin.gravity, state.age, len(law))
+    return law if clear and not soft_limits.acts else soft_limits.add(law, state, kin)
 
 
 @dataclass
@@ -54,7 +61,7 @@ class Arm:
     def added(self, law, state):
         kin = self.model.at(state.q, state.v)
         self.soft.reset()
-        return self.soft.add(law, state, kin) - law
+        return add(self.soft, law, state, kin) - law
 
     def springs(self, q):
         """-dV/dq of V = Σ k x²/2, by central differences of V."""
@@ -123,7 +130,7 @@ def test_far_from_all_limits_the_torque_is_the_laws_to_the_last_bit(name):
         kin = arm.model.at(home, v)
         law = kin.gravity + 0.05 * arm.limits.effort * arm.rng.uniform(-1.0, 1.0, arm.robot.n)
         for age in (0.0, 0.003):  # an old sample takes the long way
-            sent = arm.soft.add(law, RobotState(0.0, home, v, 0.0 * v, age=age), kin)
+            sent = add(arm.soft, law, RobotState(0.0, home, v, 0.0 * v, age=age), kin)
             seen += sent is law and not arm.soft.active.any()
     assert seen == 2 * STATES
 
@@ -144,7 +151,7 @@ def test_the_order_of_the_joints_does_not_matter(name):
         law = arm.law(arm.model.at(state.q, state.v))
         moved = RobotState(0.0, state.q[order], state.v[order], state.effort[order])
         other.reset()
-        theirs = other.add(law[order], moved, model.at(moved.q, moved.v)) - law[order]
+        theirs = add(other, law[order], moved, model.at(moved.q, moved.v)) - law[order]
         np.testing.assert_allclose(theirs, arm.added(law, state)[order], rtol=1e-6, atol=1e-6)
 
 
@@ -155,7 +162,7 @@ def test_a_joint_that_the_law_drives_too_fast_stops_gaining_speed_and_is_named()
     state = RobotState(7.0, np.array(arm.robot.home), v, np.zeros(6))
     kin = arm.model.at(state.q, v)
     law = kin.gravity + np.array([0.0, 0.0, 20.0, 0.0, 0.0, 0.0])
-    sent = arm.soft.add(law, state, kin)
+    sent = add(arm.soft, law, state, kin)
     assert arm.model.forward_dynamics(state.q, v, law)[2] > 0.0
     assert arm.model.forward_dynamics(state.q, v, sent)[2] < 0.0
     assert arm.soft.active.tolist() == [False, False, True, False, False, False]
@@ -169,7 +176,7 @@ def test_a_joint_in_its_wall_is_named_with_the_limit():
     q[3] = arm.limits.lower[3] + 0.01
     state = RobotState(7.0, q, np.zeros(7), np.zeros(7))
     kin = arm.model.at(q)
-    arm.soft.add(kin.gravity, state, kin)
+    add(arm.soft, kin.gravity, state, kin)
     assert arm.robot.joints[3] in arm.soft.warning(7.0)
     assert f"{arm.limits.lower[3]:.3g}" in arm.soft.warning(7.0)
 
@@ -199,7 +206,7 @@ def test_a_single_wrong_sample_changes_nothing():
     wild = RobotState(0.0, np.array([9.0, -9.0, 9.0, 9.0, -9.0, 9.0]), np.full(6, 50.0), np.zeros(6))
     law = arm.model.at(still.q).gravity
     for state in (still, still, wild, still, still):
-        assert arm.soft.add(law, state, arm.model.at(state.q, state.v)) is law
+        assert add(arm.soft, law, state, arm.model.at(state.q, state.v)) is law
 
 
 # --- near singular postures ---

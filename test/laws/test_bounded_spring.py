@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.core.gain_rows import interpolate
+from robot_control_ros.core.gain_rows import Fade
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error, pose_error_and_map, rotation_exp
 from robot_control_ros.core.types import Reference, RobotState
@@ -175,7 +175,7 @@ def test_without_bounds_the_spring_is_the_plain_one(rng, law, robot):
 @pytest.mark.parametrize(("old", "new"), [(30.0, 0.0), (0.0, 30.0), (30.0, 60.0), (0.0, 0.0)])
 def test_a_bound_fades_by_its_inverse(old, new):
     start, end = (make_gains(Impedance.Gains, {"max_force": each}, 6) for each in (old, new))
-    bounds = [interpolate(start, end, fraction).max_force for fraction in np.linspace(0.0, 1.0, 11)]
+    bounds = [Fade(start, end).at(fraction).max_force for fraction in np.linspace(0.0, 1.0, 11)]
     inverses = [1.0 / each if each else 0.0 for each in bounds]
     ends = [1.0 / each if each else 0.0 for each in (old, new)]
     np.testing.assert_allclose(inverses, np.linspace(*ends, 11), rtol=0, atol=1e-12)

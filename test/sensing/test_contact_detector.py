@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 from arms import random_arm
 
+from robot_control_ros.core.compiled import compiled
+from robot_control_ros.core.cycle import Cycles, cycle_at
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.types import Command, CommandMode, RobotState
-from robot_control_ros.sensing.contact_detector import FOLLOWING, FROZEN, TORQUE, WRENCH, ContactDetector, Watch
+from robot_control_ros.laws.compiled_law import write_state
+from robot_control_ros.sensing.contact_detector import (
+    FOLLOWING,
+    FROZEN,
+    OTHERS,
+    POSITIONS,
+    TORQUE,
+    VELOCITIES,
+    WRENCH,
+    ContactDetector,
+    detect,
+)
 from robot_control_ros.sensing.contact_settings import ContactSettings
 from robot_control_ros.sensing.contact_thresholds import LONGEST, SHORTEST, ThresholdLearning
 
@@ -24,6 +37,26 @@ def detector(**settings):
     return made
 
 
+def look(made, state, kin, command=None, force=None, motion=None):
+    """What a detector finds at a sample, as the loop asks it; the command acted since the sample before."""
+    cycles = Cycles(N)
+    write_state(cycles, 0, state, kin)
+    commanded = OTHERS
+    if command is not None:
+        cycles.sent[0] = command.values
+        commanded = {CommandMode.POSITION: POSITIONS, CommandMode.VELOCITY: VELOCITIES}.get(command.mode, OTHERS)
+    if force is not None:
+        cycles.wrench[0, :3] = force
+    watched = made.prepare(state, kin, command, force is not None, motion, PERIOD)
+    answer = detect_in(cycles.rows, made.rows, *watched, commanded, PERIOD, N)
+    return made.contact(answer, state.time)
+
+
+@compiled
+def detect_in(cycles, rows, watched, gain_times_dt, weight, commanded, dt, n):
+    return detect(cycle_at(cycles[0], n), rows, watched, gain_times_dt, weight, commanded, dt, n)
+
+
 def run(made, external=None, duration=1.0, force=None, command=None, v=None, motion=None):
     """What is found first, on an arm at rest that functions of time push; starts frozen at time 0."""
     made.freeze(0.0)
@@ -34,7 +67,7 @@ def run(made, external=None, duration=1.0, force=None, command=None, v=None, mot
         tau = zero if external is None else external(t)
         state = RobotState(t, q, zero if v is None else v(t), kin.gravity - tau)
         given = None if command is None else command(t, kin)
-        found = made.update(state, kin, given, None if force is None else force(t), motion, PERIOD)
+        found = look(made, state, kin, given, None if force is None else force(t), motion)
         if found is not None:
             return found
     return None
@@ -96,12 +129,10 @@ def test_after_a_freeze_what_acts_is_normal():
     assert run(detector(collision_torque=4.0), step(FROZEN + 0.01, 50.0, 3), 0.5) is not None
 
 
-def test_load_is_the_deviation_over_its_threshold(rng):
-    watch = Watch(N)
-    watch.adopt(np.array([1.0, 2.0, 4.0, 0.0, 1.0, 1.0]), np.zeros(N), np.zeros(N), np.zeros(N))
-    watch.settle(np.zeros(N))
-    assert watch.update(np.full(N, 0.8), 0.1, None) is None
-    np.testing.assert_allclose(watch.load, 0.8 / np.array([1.0, 2.0, 4.0, np.inf, 1.0, 1.0]))
+def test_load_is_the_deviation_over_its_threshold():
+    made = detector(following_error=[0.1, 0.2, 0.4, 0.0, 0.1, 0.1])
+    run(made, command=lambda t, kin: Command(CommandMode.POSITION, kin.q + 0.08 * (t > 0.5)), duration=0.5 + 2 * PERIOD)
+    np.testing.assert_allclose(made.following.load, 0.08 / np.array([0.1, 0.2, 0.4, np.inf, 0.1, 0.1]))
 
 
 # --- the other quantities ---
@@ -147,7 +178,7 @@ def test_efforts_that_are_not_numbers_are_not_watched():
     made, q = detector(collision_torque=1.0), np.zeros(N)
     for k in range(100):
         kin = MODEL.update(q, q)
-        assert made.update(RobotState(k * PERIOD, q, q, np.full(N, math.nan)), kin, None, None, None, PERIOD) is None
+        assert look(made, RobotState(k * PERIOD, q, q, np.full(N, math.nan)), kin) is None
 
 
 # --- learning ---

@@ -90,6 +90,8 @@ class ContactMonitor:
         self.reaction = ""
         self._learning: ThresholdLearning | None = None
         self._v = np.zeros(robot.n)  # of the reference
+        self._motion: tuple[Array, Array] | None = None  # of the reference, where a threshold depends on it
+        self._has_force = False  # whether the last sample had that of a wrist sensor
         self._normal: tuple[object, ...] = _NOTHING  # law, its choices, settings of the wrench, tare, settings
         self._detector.adopt(self.settings.current)
 
@@ -111,10 +113,15 @@ class ContactMonitor:
         self._detector.restart()
         self._detector.freeze(time)
 
-    def observe(
+    @property
+    def rows(self) -> Any:
+        """Memory of the detector, for :func:`~...sensing.contact_detector.detect`."""
+        return self._detector.rows
+
+    def prepare(
         self, running: RunningLaw, state: RobotState, kin: RobotDynamics, last: Command | None, dt: float
-    ) -> str:
-        """Look at a sample; says what has happened where a reaction begins, else empty.
+    ) -> tuple[int, float, float]:
+        """How a sample is looked at; see :meth:`ContactDetector.prepare`.
 
         Args:
             running: the law that runs; another one, or another variant of it, freezes the detection.
@@ -134,23 +141,31 @@ class ContactMonitor:
             self._normal = running, running.gains.choices, wrench.settings.current, wrench.tare, settings
             detector.adopt(settings)
             detector.freeze(state.time)
-        learning = self._learning
-        motion = self._motion(kin, dt) if learning is not None or detector.adapts(last) else None
-        force = None
-        if state.wrench_on_tip is not None and wrench.settings.current.source == "sensor":
-            force = state.wrench_on_tip[:3]
-        found = detector.update(state, kin, last, force, motion, dt, learning is not None)
-        if learning is not None and motion is not None:
-            learning.add(detector.deviations(), motion, dt)
-        if found is None:
+        learns = self._learning is not None
+        self._motion = self._reference_motion(kin, dt) if learns or detector.adapts(last) else None
+        self._has_force = state.wrench_on_tip is not None and wrench.settings.current.source == "sensor"
+        return detector.prepare(state, kin, last, self._has_force, self._motion, dt, learns)
+
+    def observe(self, answer: int, state: RobotState, kin: RobotDynamics, dt: float) -> str:
+        """Take up what was found at a sample; says what has happened where a reaction begins, else empty.
+
+        Args:
+            answer: of :func:`~...sensing.contact_detector.detect`.
+            state, kin, dt: as before, see :meth:`prepare`.
+        """
+        if self._learning is not None and self._motion is not None:
+            self._learning.add(self._detector.deviations(), self._motion, dt)
+        contact = self._detector.contact(answer, state.time)
+        if contact is None:
             if not self.reaction:
                 self._react.remember(kin.q)
             return ""
-        self._take(found)
-        if self.reaction or settings.reaction == "none":
+        self._take(contact)
+        reaction = self.settings.current.reaction
+        if self.reaction or reaction == "none":
             return ""
-        self.reaction = settings.reaction
-        self._react.begin(self.reaction, self._torque(found, force, kin))
+        self.reaction = reaction
+        self._react.begin(self.reaction, self._torque(contact, state, kin))
         return self.message
 
     def command(
@@ -167,13 +182,15 @@ class ContactMonitor:
             larger = max(before, found, key=lambda each: each.size / each.limit)
             self.found = replace(larger, start=before.start, last=found.last)
 
-    def _torque(self, found: DetectedContact, force: Array | None, kin: RobotDynamics) -> Array:
+    def _torque(self, found: DetectedContact, state: RobotState, kin: RobotDynamics) -> Array:
         """What the contact exerts on the joints (n,) [N·m], as far as it is known."""
         if found.detector == TORQUE:
             return self._detector.residual if found.clamping else self._detector.torque.deviation
-        return np.zeros(kin.v.size) if force is None else np.asarray(kin.jacobian[:3].T.dot(force))
+        if not self._has_force or state.wrench_on_tip is None:
+            return np.zeros(kin.v.size)
+        return np.asarray(kin.jacobian[:3].T.dot(state.wrench_on_tip[:3]))
 
-    def _motion(self, kin: RobotDynamics, dt: float) -> tuple[Array, Array]:
+    def _reference_motion(self, kin: RobotDynamics, dt: float) -> tuple[Array, Array]:
         """q̇ and q̈ (n,) of the last reference; those of a tip's reference by inverse kinematics and differences."""
         reference, before = self._references.reference, self._v
         if reference.v is not None:

@@ -101,11 +101,19 @@ class RingingReaction:
         margin = self._detector.margin(time)
         return max(margin, self._path_detector.margin(time)) if self._path_is_quiet(time) else margin
 
-    def observe(self, running: RunningLaw, state: RobotState, sent: Command | None, safety: Safety, dt: float) -> float:
+    @property
+    def row(self) -> Array:
+        """Memory of the detector, for :func:`~...sensing.ringing.find_ringing`."""
+        return self._detector.row
+
+    def observe(
+        self, running: RunningLaw, joint: int, state: RobotState, sent: Command | None, safety: Safety, dt: float
+    ) -> float:
         """The fraction of the stiffness that the law may have at a sample: :attr:`scale`.
 
         Args:
             running: the law.
+            joint: what :func:`~...sensing.ringing.find_ringing` has found at the sample.
             state: of the sample.
             sent: the command of the last sample, `dt` [s] before; None where the law starts anew.
             safety: knows the limits that the last command met.
@@ -117,12 +125,12 @@ class RingingReaction:
         if self.settings.current is not self._adopted:
             self._adopted = self.settings.current
             self._detector.floor = self._path_detector.floor = self._adopted.floor
-        found = self._detector.update(state.time, state.v)
         path = self._path.velocity(sent, dt) if running.path_velocity is None else running.path_velocity
         if path is not None:
             self._path_detector.update(state.time, path)
-        if found is not None and not self._path_is_quiet(state.time):
-            self._react(found, running, safety)
+        ringing = self._detector.ringing(joint, state.time)
+        if ringing is not None and not self._path_is_quiet(state.time):
+            self._react(ringing, running, safety)
         if self._returns and self.scale != 1.0:
             self._restore(dt)
         return self.scale

@@ -1,0 +1,47 @@
+"""The first stage of a cycle: what a sample tells, written into the record, and looked at by the detectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.compiled import compiled
+from ..core.cycle import cycle_at
+from ..core.types import Array
+from ..laws.compiled_law import state_into
+from ..sensing.contact_detector import NOTHING, detect
+from ..sensing.ringing import find_ringing
+
+
+@compiled
+def sense(
+    cycles: Array,
+    state: Any,
+    kinematics: Any,
+    contact_rows: Any,
+    watched: int,
+    gain_times_dt: float,
+    weight: float,
+    commanded: int,
+    dt: float,
+    ringing_row: Array,
+    n: int,
+) -> tuple[int, int]:
+    """Write a sample into the first record, and look for contacts and for ringing.
+
+    Args:
+        cycles: records; the first one still has the command of the cycle before.
+        state, kinematics: see :func:`~..laws.compiled_law.state_into`.
+        contact_rows, watched, gain_times_dt, weight, commanded: see :func:`~..sensing.contact_detector.detect`.
+        dt: since the last sample [s].
+        ringing_row: memory of the detector of ringing.
+        n: number of joints.
+
+    Returns:
+        What `detect` and :func:`~..sensing.ringing.find_ringing` have found.
+    """
+    state_into(cycles[0], state, kinematics, n)
+    cycle = cycle_at(cycles[0], n)
+    contact = NOTHING
+    if watched != 0:
+        contact = detect(cycle, contact_rows, watched, gain_times_dt, weight, commanded, dt, n)
+    return contact, find_ringing(ringing_row, cycle.time[0], cycle.v, n)
