@@ -23,6 +23,7 @@ from .markup import AMBER, note
 from .numbers.goal_panel import GoalPanel
 from .numbers.numbers_panel import NumbersPanel
 from .plots.plots_panel import PlotsPanel
+from .records_panel import RecordsPanel
 from .response.response_panel import ResponsePanel
 from .state_panel import SILENT, StatePanel, summarize
 from .view.arrows import ArrowScale, ForceArrow
@@ -173,6 +174,7 @@ class Page(WebPage):
         self._gains = GainsPanel(gui, link, thread)
         self.response = ResponsePanel(gui, link, thread, self._model)
         self.plots = PlotsPanel(gui, link, thread, self._model.limits)
+        self._records = RecordsPanel(gui, link, thread)
         self._identification = IdentificationPanel(gui, link, thread)
         self._simulation = gui.add_folder("Simulation", visible=False)
         with self._simulation:
@@ -256,6 +258,7 @@ class Page(WebPage):
             self._box.draw(self._link.parameters())
             self.response.draw()
             self.plots.draw()
+            self._records.draw(requests)
             self._identification.draw(requests)
             self._actions.visible = "controller/hold" in requests
             self._simulation.visible = "simulator/push" in requests

@@ -36,6 +36,7 @@ class FakeLink:
     def __init__(self):
         self.robot, self.urdf, self.gripper = ROBOT, ROBOT.urdf(), None
         self.refusal, self.arm, self.neighbours = "", "", ()
+        self.result = ""  # message of a request that is done
         self.step = {}  # of an identification
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
@@ -72,7 +73,7 @@ class FakeLink:
 
     def answer(self, what, reply):
         self.asked.append(what)
-        reply(RequestResult(not self.refusal, self.refusal))
+        reply(RequestResult(not self.refusal, self.refusal or self.result))
         return not self.refusal
 
     def set_law(self, name, reply):
@@ -97,6 +98,7 @@ class FakeLink:
             "plan_identification",
             "identify",
             "stop_identification",
+            "save_record",
         )
         controller = (f"controller/{name}" for name in names)
         return frozenset((*controller, "simulator/reset", "simulator/push"))

@@ -28,6 +28,7 @@ from .robot_topics import RobotTopics
 SERVICES = (
     *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench", "clear_contact", "reset_ringing")),
     *(f"controller/{name}" for name in ("plan_identification", "identify", "stop_identification")),
+    "controller/save_record",
     *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
     "simulator/reset",
 )
