@@ -55,6 +55,25 @@ def arm() -> None:
         save(browser, "page_plots")
 
 
+def scope() -> None:
+    """Each cycle around the moment at which a push is felt."""
+    with dashboard(CAMERA, *WINDOW) as (system, browser):
+        browser.click("Push mode", CHECKBOX)
+        browser.click("Scope", CHECKBOX)
+        browser.rest(2.0)
+        for label, option in (("Field 2", "wrench"), ("Trigger", "a field falls to"), ("Of trigger field", "z")):
+            browser.click(label, "input")
+            browser.rest(0.5)
+            browser.click(option)
+            browser.rest(0.5)
+        browser.click("Level", "input")
+        browser.type("-5")
+        browser.rest(2.0)
+        push(system, CAMERA, browser)
+        browser.rest(4.0)
+        save(browser, "page_scope")
+
+
 def demo() -> None:
     """What one does on it, as it was: move the target, make the arm soft, push it."""
     with dashboard(NEAR, *SMALL) as (system, browser):
@@ -228,7 +247,7 @@ def write(picture: Image.Image, name: str, **options: object) -> None:
     print(f"{FOLDER / name}: {(FOLDER / name).stat().st_size / 1e3:.0f} kB", flush=True)
 
 
-PICTURES = {make.__name__: make for make in (arm, demo, ball, gripper, planar, joint)}
+PICTURES = {make.__name__: make for make in (arm, scope, demo, ball, gripper, planar, joint)}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,204 @@
+"""The scope without its panel: which cycles it reads next, and what it shows of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.types import Array
+from ..link import CycleAnswer
+from .trigger import Trigger, crossings, last_number
+
+TIME = "time"  # the field
+
+
+@dataclass(frozen=True)
+class ScopeSettings:
+    """What a scope shows.
+
+    Attributes:
+        fields: names of fields of the cycle's record.
+        trigger: that starts a trace; None shows the newest cycles all the time.
+        before: cycles before the trigger.
+        after: cycles from the trigger on, 1 or more.
+        holds: whether each trace stays until :meth:`Scope.go_on`, else the newest one is shown.
+    """
+
+    fields: tuple[str, ...]
+    trigger: Trigger | None
+    before: int
+    after: int
+    holds: bool = False
+
+
+class CycleQuery(NamedTuple):
+    """Cycles to read.
+
+    Attributes:
+        first: number of the first one; a negative one counts from the newest on back.
+        fields: names of their fields.
+    """
+
+    first: int
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Cycles one after the other.
+
+    Attributes:
+        first: number of the first one.
+        t: (N,) their times [s].
+        values: (N, width) of each field.
+        zero: time [s] of the trigger, or of the newest cycle where there is none.
+    """
+
+    first: int
+    t: Array = field(default_factory=lambda: np.zeros(0))
+    values: Mapping[str, Array] = field(default_factory=dict)
+    zero: float = 0.0
+
+    @property
+    def next(self) -> int:
+        """Number of the cycle after the last one."""
+        return self.first + len(self.t)
+
+    def extended(self, answer: CycleAnswer) -> Trace:
+        """With the cycles of an answer behind it; they alone, where cycles between them are missing."""
+        t = answer.values[TIME][:, 0]
+        if not len(t):
+            return self
+        if not len(self.t) or answer.first != self.next:
+            return Trace(answer.first, t, answer.values, self.zero)
+        values = {name: np.concatenate((each, answer.values[name])) for name, each in self.values.items()}
+        return Trace(self.first, np.concatenate((self.t, t)), values, self.zero)
+
+    def part(self, first: int, end: int) -> Trace:
+        """Those of the cycles from a number to before another one."""
+        chosen = slice(max(first - self.first, 0), max(end - self.first, 0))
+        values = {name: each[chosen] for name, each in self.values.items()}
+        return Trace(max(first, self.first), self.t[chosen], values, self.zero)
+
+
+class Scope:
+    """Finds a trigger in the controller's last minute and in what comes, and gathers the cycles around it.
+
+    It asks, cycle by cycle, for the quantity of its trigger alone: from a minute ago to now, and then as they come.
+    Where the quantity has come to the level it asks for the fields of the cycles around. So little is read, and a
+    trigger is found that was there before the scope was opened. Without a trigger it asks for the newest cycles.
+
+    Args:
+        settings: what it shows.
+
+    Attributes:
+        settings: as given.
+        trace: what it shows; None as long as there is nothing.
+        complete: whether the trace has all its cycles.
+        behind: cycles that are not looked through yet.
+    """
+
+    def __init__(self, settings: ScopeSettings) -> None:
+        self.settings = settings
+        self.trace: Trace | None = None
+        self.complete = False
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew, a minute ago; what is shown stays."""
+        self.behind = 0
+        self._end = 0  # number of the controller's next cycle, as it was told last
+        self._searched = 0  # number of the cycle from which on is to be searched
+        self._previous = math.nan  # value of the trigger before that
+        self._trigger: tuple[int, float] | None = None  # number and time [s] of the last cycle that triggered
+        self._gathered: Trace | None = None  # of the cycles around it
+
+    @property
+    def holds(self) -> bool:
+        """Whether a whole trace stays, so that nothing is read."""
+        return self.settings.holds and self.complete and self.settings.trigger is not None
+
+    def go_on(self) -> None:
+        """Look for the next trigger, where a trace was held."""
+        self.complete = False
+
+    def query(self) -> CycleQuery | None:
+        """What is to be read next; None where nothing is."""
+        settings = self.settings
+        if self.holds:
+            return None
+        if settings.trigger is None:
+            first = -(settings.before + settings.after) if self._gathered is None else self._gathered.next
+            return CycleQuery(first, self._shown())
+        if self._gathered is not None:
+            return CycleQuery(self._gathered.next, self._shown())
+        searched = (TIME, settings.trigger.field)
+        return CycleQuery(self._searched, tuple(dict.fromkeys(searched)))
+
+    def take(self, query: CycleQuery, answer: CycleAnswer) -> None:
+        """Take the answer to the last query; cycles that are no longer there were passed over in it."""
+        if answer.end < self._end or answer.first < query.first:  # another controller
+            self.restart()
+            return
+        self._end = answer.end
+        trigger = self.settings.trigger
+        if trigger is None:
+            self._follow(answer)
+        elif self._gathered is None:
+            self._search(trigger, answer)
+        else:
+            self._gather(self._gathered, answer)
+
+    def _shown(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((TIME, *self.settings.fields)))
+
+    def _follow(self, answer: CycleAnswer) -> None:
+        """Show the newest cycles; where too many have come meanwhile, begin anew with the newest."""
+        length = self.settings.before + self.settings.after
+        trace = (self._gathered or Trace(answer.first)).extended(answer)
+        trace = trace.part(trace.next - length, trace.next)
+        self.behind = answer.end - trace.next
+        self._gathered = trace if self.behind <= length else None
+        if len(trace.t):
+            self.trace = replace(trace, zero=float(trace.t[-1]))
+
+    def _search(self, trigger: Trigger, answer: CycleAnswer) -> None:
+        """Look for the trigger: for the first one where traces are held, else for the newest.
+
+        So a trace that shows a trigger again and again is never late, however often there is one.
+        """
+        t = answer.values[TIME][:, 0]
+        values = answer.values[trigger.field][:, trigger.component]
+        if answer.first != self._searched:
+            self._previous = math.nan
+        found = crossings(values, trigger.level, trigger.rising, self._previous)
+        if found:
+            place = found[0] if self.settings.holds else found[-1]
+            self._trigger = answer.first + place, float(t[place])
+        self._previous = last_number(values, self._previous)
+        self._searched = answer.first + len(t)
+        self.behind = answer.end - self._searched
+        if self._trigger is not None and (self.settings.holds or self.behind <= 0):
+            number, zero = self._trigger
+            self._gathered = Trace(max(number - self.settings.before, 0), zero=zero)
+
+    def _gather(self, gathered: Trace, answer: CycleAnswer) -> None:
+        """Show what has come of the cycles around the trigger."""
+        assert self._trigger is not None
+        end = self._trigger[0] + self.settings.after
+        self._gathered = gathered.extended(answer).part(gathered.first, end)
+        self.behind = answer.end - self._gathered.next
+        is_there = len(self._gathered.t) > 0
+        if is_there:
+            self.trace = self._gathered
+        is_over = self._gathered.next >= end
+        self.complete = is_over and is_there
+        if is_over:
+            self._gathered = None
+            self._trigger = None
+            self._searched = end
+            self._previous = math.nan
