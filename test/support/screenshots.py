@@ -34,6 +34,12 @@ CHECKBOX = "input[type=checkbox]"
 BALL = (0.9, 0.0, 0.1)  # m, where the scene has it
 PUSH_ARROW, BALL_ARROW = 0.115, 0.135  # m, from a handle's origin to the head of its arrow
 PLANE = 4.7  # m, that the planar page shows from top to bottom
+SCOPE = (  # what is chosen, in this order
+    ("Field 1", "v"),
+    ("Field 2", "wrench"),
+    ("Trigger", "a field falls to"),
+    ("Of trigger field", "z"),
+)
 POINTER = """(() => {
   const pointer = document.createElement("div");
   pointer.style = "position:fixed;z-index:99999;pointer-events:none;left:-50px;top:0";
@@ -61,14 +67,15 @@ def scope() -> None:
         browser.click("Push mode", CHECKBOX)
         browser.click("Scope", CHECKBOX)
         browser.rest(2.0)
-        for label, option in (("Field 2", "wrench"), ("Trigger", "a field falls to"), ("Of trigger field", "z")):
+        for label, option in SCOPE:
             browser.click(label, "input")
             browser.rest(0.5)
             browser.click(option)
             browser.rest(0.5)
         browser.click("Level", "input")
-        browser.type("-5")
-        browser.rest(2.0)
+        browser.evaluate("document.activeElement.select()")
+        browser.do("Input.insertText", text="-5")
+        browser.click("Hold each trace", CHECKBOX)  # the field is left
         push(system, CAMERA, browser)
         browser.rest(4.0)
         save(browser, "page_scope")

@@ -26,7 +26,7 @@ RETRY = 1.0  # s after a refusal
 SETTLING = 1.0  # s in which new plots are drawn again and again
 NUDGE = 1e-6  # s: as in the plots, uPlot may have no axes until its range changes
 WIDTH = 400  # px
-HEIGHT = 360  # px, of all charts together, without legends
+HEIGHT = 300  # px, of all charts together, without legends
 LONGEST = 5.0  # s before the trigger, and after it
 NO_FIELD = "–"
 FREE, FAULT, RISES, FALLS = TRIGGERS = ("none: the newest", "a fault", "a field rises to", "a field falls to")
@@ -59,10 +59,12 @@ class FieldChoice:
         label: of the field's dropdown; that of its components has it as well.
         initial: name of the field; empty for none, which can be chosen then.
         joints: their names.
+        single: whether one number is chosen, never several.
     """
 
-    def __init__(self, gui: Any, label: str, initial: str, joints: tuple[str, ...]) -> None:
+    def __init__(self, gui: Any, label: str, initial: str, joints: tuple[str, ...], single: bool = False) -> None:
         self._joints = joints
+        self._single = single
         self._command_unit = COMMAND
         names = tuple(FIELDS) if initial else (NO_FIELD, *FIELDS)
         self.field = gui.add_dropdown(label, names, initial_value=initial or NO_FIELD)
@@ -93,7 +95,8 @@ class FieldChoice:
         self.field.hint = "No field." if field is None else " ".join(filter(None, (field.meaning, field.frame)))
 
     def _components(self) -> dict[str, tuple[Component, ...]]:
-        return components(FIELDS[self.field.value], self._joints, self._command_unit)
+        offered = components(FIELDS[self.field.value], self._joints, self._command_unit)
+        return {name: shown for name, shown in offered.items() if len(shown) == 1 or not self._single}
 
 
 class ScopePanel:
@@ -125,9 +128,14 @@ class ScopePanel:
         self.panel = gui.add_panel(visible=False)
         self._tab = self.panel.add_tab("Scope")
         with self._tab:
+            self._picture = gui.add_folder("Trace")
             self._make_fields(gui)
             self._make_trigger(gui)
-            self._make_buttons(gui)
+            self._make_export(gui)
+        with self._picture:
+            self._text = gui.add_html("")
+            self._next = gui.add_button("Next trace", hint="Look for the next trigger.", visible=False)
+        self._thread.connect(self._next, lambda clicked: self.scope.go_on())
         self.panel.dock_left()
         self.panel.set_width(WIDTH)
         self.scope = Scope(self._settings())
@@ -145,7 +153,7 @@ class ScopePanel:
     def _make_trigger(self, gui: Any) -> None:
         hint = "What a trace is shown around. The last minute is searched as well."
         self._trigger = gui.add_dropdown("Trigger", TRIGGERS, hint=hint)
-        self._trigger_field = FieldChoice(gui, "Trigger field", "wrench", self._joints)
+        self._trigger_field = FieldChoice(gui, "Trigger field", "wrench", self._joints, single=True)
         self._level = gui.add_number("Level", 0.0, step=0.001, hint="In the unit of the field.")
         hint = "Time that is shown before the trigger."
         self._before = gui.add_slider("Before [s]", 0.0, LONGEST, 0.01, 0.5, hint=hint)
@@ -165,12 +173,9 @@ class ScopePanel:
         ):
             self._thread.connect(handle, lambda value: self._choose())
 
-    def _make_buttons(self, gui: Any) -> None:
-        self._next = gui.add_button("Next trace", hint="Look for the next trigger.", visible=False)
-        self._thread.connect(self._next, lambda clicked: self.scope.go_on())
+    def _make_export(self, gui: Any) -> None:
         export = gui.add_button_group("Export trace", (PNG, CSV), hint="Each cycle that is shown.")
         self._thread.offer_file(export, lambda kind, camera: self._make_file(kind))
-        self._text = gui.add_html("")
 
     # --- what is chosen ---
 
@@ -198,7 +203,6 @@ class ScopePanel:
             is_wanted = choice.chosen is not None
         has_level = self._trigger.value in (RISES, FALLS)
         self._trigger_field.show(has_level)
-        self._trigger_field.component.visible &= has_level
         self._level.visible = has_level
         self._hold.visible = self._trigger.value != FREE
 
@@ -328,7 +332,7 @@ class ScopePanel:
         for plot in self.plots:
             plot.remove()
         scales = {"x": {"time": False}, "y": {}}
-        with self._tab:
+        with self._picture:
             self.plots = [
                 add_plot(self._gui, x_label, chart, scales=scales, height=HEIGHT // len(charts)) for chart in charts
             ]
@@ -338,7 +342,7 @@ class ScopePanel:
         scope, rate = self.scope, self._link.robot.profile.rate
         if self._refusal:
             return note(self._refusal, RED)
-        shown = "" if scope.trace is None else f" Shown is {scope.trace.zero:.3f} s."
+        shown = "" if scope.trace is None else f" This trace is from {scope.trace.zero:.3f} s."
         if scope.settings.trigger is None:
             return note("The newest cycles." if scope.trace is not None else "No cycle yet.")
         if scope.holds:
