@@ -15,6 +15,7 @@ from robot_control_ros.dashboard.scope.trigger import AT_FAULT, Trigger, crossin
 
 NAN = np.nan
 RISES = Trigger("spring_load", 0, 0.5, rising=True)
+PERIOD = 0.001  # s
 KEPT = 1000  # cycles that the test's controller keeps
 
 
@@ -84,6 +85,7 @@ class Ring:
 
     def __init__(self, most=50):
         self.loads, self.most = [], most
+        self.times = lambda numbers: PERIOD * numbers
         self.asked = []
 
     def come(self, *loads):
@@ -96,7 +98,7 @@ class Ring:
         first = min(max(first, end - KEPT, 0), end)
         numbers = np.arange(first, min(first + self.most, end))
         values = {"spring_load": np.array(self.loads)[numbers].reshape(-1, 1) if len(numbers) else np.zeros((0, 1))}
-        values[TIME] = 0.001 * numbers[:, None]
+        values[TIME] = self.times(numbers[:, None])
         values["q"] = numbers[:, None] + 0.1 * np.arange(6)
         values["fault"] = 1.0 * (values["spring_load"] > 0.9)
         return CycleAnswer("", first, end, {name: values[name] for name in query.fields})
@@ -110,8 +112,9 @@ class Ring:
             scope.take(query, self.answer(query))
 
 
-def scope_of(trigger=RISES, before=10, after=20, holds=False, fields=("q",)):
-    return Scope(ScopeSettings(fields, trigger, before, after, holds))
+def scope_of(trigger=RISES, before=10, after=20, holds=False, fields=("q",), period=PERIOD):
+    """A scope that shows so many cycles of PERIOD before and after the trigger."""
+    return Scope(ScopeSettings(fields, trigger, before * PERIOD, after * PERIOD, period, holds))
 
 
 def numbers_of(trace):
@@ -144,10 +147,11 @@ def test_a_trace_is_shown_as_it_comes_and_waits_for_its_last_cycles():
     ring.feed(scope, 20)
     assert numbers_of(scope.trace) == list(range(90, 105))
     assert not scope.complete
-    ring.come(*[1.0] * 14)
+    ring.come(*[1.0] * 15)
     ring.feed(scope, 20)
+    assert numbers_of(scope.trace) == list(range(90, 120))
     assert not scope.complete
-    ring.come(1.0)
+    ring.come(1.0)  # a later one
     ring.feed(scope, 20)
     assert numbers_of(scope.trace) == list(range(90, 120))
     assert scope.complete
@@ -194,7 +198,7 @@ def test_the_newest_trigger_is_shown_again_and_again():
     ring, scope = Ring(), scope_of(after=5)
     for begin in (0, 100, 200):
         ring.come(*[0.0] * 50, *[1.0] * 50)
-        ring.feed(scope, 20)
+        ring.feed(scope, 30)
         assert scope.trace.zero == pytest.approx(0.001 * (begin + 50))
     ring.come(*([0.0] * 50 + [1.0] * 50) * 4)  # while nobody looked
     ring.feed(scope, 40)
@@ -233,7 +237,7 @@ def test_without_a_trigger_the_newest_cycles_are_shown_and_each_is_read_once():
     assert numbers_of(scope.trace) == list(range(470, 500))
     ring.come(*[0.0] * 7)
     ring.feed(scope, 2)
-    assert numbers_of(scope.trace) == list(range(477, 507))
+    assert numbers_of(scope.trace) == list(range(476, 507))
     assert scope.trace.zero == pytest.approx(0.506)
     assert [query.first for query in ring.asked] == [-30, 500, 500, 500, 507]
 
@@ -245,6 +249,28 @@ def test_a_scope_that_was_late_goes_on_with_the_newest_cycles():
     ring.come(*[0.0] * 600)
     ring.feed(scope, 10)
     assert numbers_of(scope.trace) == list(range(670, 700))
+
+
+@pytest.mark.parametrize("nominal", [PERIOD / 4.0, 4.0 * PERIOD])
+@pytest.mark.parametrize("trigger", [None, RISES])
+def test_times_are_kept_where_the_cycles_come_at_another_rate_than_the_usual_one(nominal, trigger):
+    ring, scope = Ring(), scope_of(trigger, period=nominal)
+    ring.come(*[0.0] * 400, *[1.0] * 300)
+    ring.feed(scope, 100)
+    ring.come(*[1.0] * 30)
+    ring.feed(scope, 100)
+    assert numbers_of(scope.trace) == list(range(390, 420) if trigger else range(699, 730))
+
+
+@pytest.mark.parametrize("trigger", [None, RISES])
+def test_a_clock_that_is_set_back_begins_another_trace(trigger):
+    ring, scope = Ring(), scope_of(trigger, after=20)
+    ring.times = lambda numbers: PERIOD * (numbers % 110)
+    ring.come(*[0.0] * 100, *[1.0] * 20)
+    ring.feed(scope, 20)
+    assert scope.trace.t.tolist() == sorted(scope.trace.t)
+    found = scope.trace.values["q"][:, 0].astype(int).tolist()
+    assert found == (list(range(90, 110)) if trigger else list(range(110, 120)))
 
 
 def test_another_controller_is_searched_from_its_beginning():
@@ -364,7 +390,7 @@ def test_a_fault_of_the_last_minute_is_shown_with_the_cycles_around_it(browser, 
     browser.set(TRIGGER, "a fault")
     browser.set("Before [s]", 0.1)
     browser.set("After [s]", 0.2)
-    until(lambda: page.scope.scope.settings.after == round(0.2 * RATE), "the choices")
+    until(lambda: page.scope.scope.settings.after == 0.2, "the choices")
     until(lambda: page.scope.scope.complete, "the trace")
     until(lambda: page.scope.drawn and page.scope.drawn.trace is page.scope.scope.trace, "the picture")
     np.testing.assert_allclose((times(page)[0], times(page)[-1]), (-0.1, 0.2 - ROBOT.period), atol=2e-6)

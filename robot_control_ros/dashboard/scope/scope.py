@@ -14,6 +14,7 @@ from ..link import CycleAnswer
 from .trigger import Trigger, crossings, last_number
 
 TIME = "time"  # the field
+TOLERANCE = 1e-6  # s: times are rounded
 
 
 @dataclass(frozen=True)
@@ -23,15 +24,16 @@ class ScopeSettings:
     Attributes:
         fields: names of fields of the cycle's record.
         trigger: that starts a trace; None shows the newest cycles all the time.
-        before: cycles before the trigger.
-        after: cycles from the trigger on, 1 or more.
+        before, after: time that is shown before the trigger and from it on [s].
+        period: usual time between two cycles [s].
         holds: whether each trace stays until :meth:`Scope.go_on`, else the newest one is shown.
     """
 
     fields: tuple[str, ...]
     trigger: Trigger | None
-    before: int
-    after: int
+    before: float
+    after: float
+    period: float
     holds: bool = False
 
 
@@ -78,11 +80,23 @@ class Trace:
         values = {name: np.concatenate((each, answer.values[name])) for name, each in self.values.items()}
         return Trace(self.first, np.concatenate((self.t, t)), values, self.zero)
 
-    def part(self, first: int, end: int) -> Trace:
-        """Those of the cycles from a number to before another one."""
-        chosen = slice(max(first - self.first, 0), max(end - self.first, 0))
-        values = {name: each[chosen] for name, each in self.values.items()}
-        return Trace(max(first, self.first), self.t[chosen], values, self.zero)
+    def within(self, number: int, before: float, after: float) -> Trace:
+        """Those of the cycles whose times are near that of a cycle.
+
+        A clock that is set back, or runs ahead, ends what belongs together.
+
+        Args:
+            number: of the cycle, whose time is `zero`.
+            before, after: how much earlier and later they may be [s].
+        """
+        place = min(max(number - self.first, 0), len(self.t))
+        since = self.t - self.zero
+        is_early = (since[:place] < -before - TOLERANCE) | (since[:place] > 0.0)
+        is_late = (since[place:] > after - TOLERANCE) | (since[place:] < 0.0)
+        begin = max(np.flatnonzero(is_early), default=-1) + 1
+        end = place + min(np.flatnonzero(is_late), default=len(is_late))
+        values = {name: each[begin:end] for name, each in self.values.items()}
+        return Trace(self.first + int(begin), self.t[begin:end], values, self.zero)
 
 
 class Scope:
@@ -115,6 +129,7 @@ class Scope:
         self._searched = 0  # number of the cycle from which on is to be searched
         self._previous = math.nan  # value of the trigger before that
         self._trigger: tuple[int, float] | None = None  # number and time [s] of the last cycle that triggered
+        self._period = self.settings.period  # between the cycles around it [s]
         self._gathered: Trace | None = None  # of the cycles around it
 
     @property
@@ -132,7 +147,7 @@ class Scope:
         if self.holds:
             return None
         if settings.trigger is None:
-            first = -(settings.before + settings.after) if self._gathered is None else self._gathered.next
+            first = -self._length if self._gathered is None else self._gathered.next
             return CycleQuery(first, self._shown())
         if self._gathered is not None:
             return CycleQuery(self._gathered.next, self._shown())
@@ -156,15 +171,21 @@ class Scope:
     def _shown(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((TIME, *self.settings.fields)))
 
+    @property
+    def _length(self) -> int:
+        """Cycles that a trace usually has."""
+        span = self.settings.before + self.settings.after
+        return max(1, math.ceil(span / self.settings.period))
+
     def _follow(self, answer: CycleAnswer) -> None:
         """Show the newest cycles; where too many have come meanwhile, begin anew with the newest."""
-        length = self.settings.before + self.settings.after
         trace = (self._gathered or Trace(answer.first)).extended(answer)
-        trace = trace.part(trace.next - length, trace.next)
         self.behind = answer.end - trace.next
-        self._gathered = trace if self.behind <= length else None
         if len(trace.t):
-            self.trace = replace(trace, zero=float(trace.t[-1]))
+            span = self.settings.before + self.settings.after
+            newest = replace(trace, zero=float(trace.t[-1]))
+            trace = self.trace = newest.within(newest.next - 1, span, math.inf)
+        self._gathered = trace if self.behind <= self._length else None
 
     def _search(self, trigger: Trigger, answer: CycleAnswer) -> None:
         """Look for the trigger: for the first one where traces are held, else for the newest.
@@ -179,26 +200,33 @@ class Scope:
         if found:
             place = found[0] if self.settings.holds else found[-1]
             self._trigger = answer.first + place, float(t[place])
+            self._period = self._usual_period(t)
         self._previous = last_number(values, self._previous)
         self._searched = answer.first + len(t)
         self.behind = answer.end - self._searched
         if self._trigger is not None and (self.settings.holds or self.behind <= 0):
             number, zero = self._trigger
-            self._gathered = Trace(max(number - self.settings.before, 0), zero=zero)
+            self._gathered = Trace(max(number - math.ceil(self.settings.before / self._period), 0), zero=zero)
+
+    def _usual_period(self, t: Array) -> float:
+        """Time between two of these cycles [s]."""
+        steps = np.diff(t)
+        return float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else self.settings.period
 
     def _gather(self, gathered: Trace, answer: CycleAnswer) -> None:
         """Show what has come of the cycles around the trigger."""
         assert self._trigger is not None
-        end = self._trigger[0] + self.settings.after
-        self._gathered = gathered.extended(answer).part(gathered.first, end)
-        self.behind = answer.end - self._gathered.next
+        number, _ = self._trigger
+        extended = gathered.extended(answer)
+        self._gathered = extended.within(number, self.settings.before, self.settings.after)
+        self.behind = answer.end - extended.next
         is_there = len(self._gathered.t) > 0
         if is_there:
             self.trace = self._gathered
-        is_over = self._gathered.next >= end
+        is_over = self._gathered.next < extended.next  # a later cycle has come
         self.complete = is_over and is_there
         if is_over:
+            self._searched = self._gathered.next
+            self._previous = math.nan
             self._gathered = None
             self._trigger = None
-            self._searched = end
-            self._previous = math.nan

@@ -158,7 +158,7 @@ class ScopePanel:
         hint = "Time that is shown before the trigger."
         self._before = gui.add_slider("Before [s]", 0.0, LONGEST, 0.01, 0.5, hint=hint)
         hint = "Time that is shown from the trigger on."
-        self._after = gui.add_slider("After [s]", 0.0, LONGEST, 0.01, 0.5, hint=hint)
+        self._after = gui.add_slider("After [s]", 0.01, LONGEST, 0.01, 0.5, hint=hint)
         hint = "Each trace stays until you go on, the oldest first. Else the newest is shown."
         self._hold = gui.add_checkbox("Hold each trace", False, hint=hint)
         choice = self._trigger_field
@@ -212,11 +212,10 @@ class ScopePanel:
         return tuple(each for each in chosen if each is not None)
 
     def _settings(self) -> ScopeSettings:
-        rate = self._link.robot.profile.rate
-        before, after = (round(handle.value * rate) for handle in (self._before, self._after))
         names = tuple(dict.fromkeys(each.name for each in self._chosen()))
         holds = self._hold.value and self._hold.visible
-        return ScopeSettings(names, self._chosen_trigger(), before, max(after, 1), holds)
+        before, after = self._before.value, self._after.value
+        return ScopeSettings(names, self._chosen_trigger(), before, after, self._link.robot.period, holds)
 
     def _chosen_trigger(self) -> Trigger | None:
         kind = self._trigger.value
