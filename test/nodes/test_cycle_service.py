@@ -31,8 +31,7 @@ N = UR5.n
 @pytest.fixture(scope="module")
 def recorder():
     """Of an arm that moves for 0.5 s; it keeps the last 100 cycles."""
-    loop = ControlLoop(UR5, "gravity_compensation")
-    loop.recorder = CycleRecorder(N, UR5.period, 100 * UR5.period)
+    loop = ControlLoop(UR5, "gravity_compensation", recorded=100 * UR5.period)
     for k in range(250):
         t = k * UR5.period
         q = np.array(UR5.home) + 0.1 * np.sin(t)

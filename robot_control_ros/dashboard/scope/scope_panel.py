@@ -28,6 +28,7 @@ NUDGE = 1e-6  # s: as in the plots, uPlot may have no axes until its range chang
 WIDTH = 400  # px
 HEIGHT = 300  # px, of all charts together, without legends
 LONGEST = 5.0  # s before the trigger, and after it
+HIGHEST = 1e6  # level, in any unit
 NO_FIELD = "–"
 FREE, FAULT, RISES, FALLS = TRIGGERS = ("none: the newest", "a fault", "a field rises to", "a field falls to")
 SINCE = "time from the trigger [s]"
@@ -154,7 +155,8 @@ class ScopePanel:
         hint = "What a trace is shown around. The last minute is searched as well."
         self._trigger = gui.add_dropdown("Trigger", TRIGGERS, hint=hint)
         self._trigger_field = FieldChoice(gui, "Trigger field", "wrench", self._joints, single=True)
-        self._level = gui.add_number("Level", 0.0, step=0.001, hint="In the unit of the field.")
+        hint = "In the unit of the field."
+        self._level = gui.add_number("Level", 0.0, min=-HIGHEST, max=HIGHEST, step=0.001, hint=hint)
         hint = "Time that is shown before the trigger."
         self._before = gui.add_slider("Before [s]", 0.0, LONGEST, 0.01, 0.5, hint=hint)
         hint = "Time that is shown from the trigger on."
