@@ -11,7 +11,7 @@ from robot_control_ros.core.record import Field
 from robot_control_ros.dashboard.link import CycleAnswer
 from robot_control_ros.dashboard.scope.cycle_fields import ALL_JOINTS, FIELDS, LINEAR, components
 from robot_control_ros.dashboard.scope.scope import TIME, Scope, ScopeSettings
-from robot_control_ros.dashboard.scope.trigger import AT_FAULT, Trigger, crossings, last_number
+from robot_control_ros.dashboard.scope.trigger import AT_FAULT, Trigger, crossings, newest_number
 
 NAN = np.nan
 RISES = Trigger("spring_load", 0, 0.5, rising=True)
@@ -72,7 +72,7 @@ def test_parts_have_the_crossings_of_the_whole(rng, rising, size):
     for begin in range(0, 200, size):
         part = values[begin : begin + size]
         found += [begin + place for place in crossings(part, 0.2, rising, previous)]
-        previous = last_number(part, previous)
+        previous = newest_number(part, previous)
     assert found == crossings(values, 0.2, rising)
     assert found
 
@@ -124,7 +124,8 @@ def numbers_of(trace):
 
 
 def test_a_trace_has_each_cycle_around_its_trigger():
-    ring, scope = Ring(), scope_of()
+    ring = Ring()
+    scope = scope_of()
     ring.come(*[0.0] * 100, *[1.0] * 100)
     ring.feed(scope, 20)
     assert numbers_of(scope.trace) == list(range(90, 120))
@@ -133,7 +134,8 @@ def test_a_trace_has_each_cycle_around_its_trigger():
 
 
 def test_a_trigger_that_was_there_before_the_scope_is_found_and_only_it_is_read_of_the_past():
-    ring, scope = Ring(), scope_of(AT_FAULT, fields=("q", "spring_load"))
+    ring = Ring()
+    scope = scope_of(AT_FAULT, fields=("q", "spring_load"))
     ring.come(*[0.0] * 300, *[1.0] * 5, *[0.0] * 695)
     ring.feed(scope, 40)
     assert numbers_of(scope.trace) == list(range(290, 320))
@@ -142,7 +144,8 @@ def test_a_trigger_that_was_there_before_the_scope_is_found_and_only_it_is_read_
 
 
 def test_a_trace_is_shown_as_it_comes_and_waits_for_its_last_cycles():
-    ring, scope = Ring(), scope_of()
+    ring = Ring()
+    scope = scope_of()
     ring.come(*[0.0] * 100, *[1.0] * 5)
     ring.feed(scope, 20)
     assert numbers_of(scope.trace) == list(range(90, 105))
@@ -158,14 +161,16 @@ def test_a_trace_is_shown_as_it_comes_and_waits_for_its_last_cycles():
 
 
 def test_a_trace_at_the_oldest_cycles_begins_with_them():
-    ring, scope = Ring(), scope_of()
+    ring = Ring()
+    scope = scope_of()
     ring.come(*[0.0] * 4, *[1.0] * 100)
     ring.feed(scope, 20)
     assert numbers_of(scope.trace) == list(range(0, 24))
 
 
 def test_a_trace_whose_beginning_is_no_longer_kept_begins_later():
-    ring, scope = Ring(), scope_of(before=100)
+    ring = Ring()
+    scope = scope_of(before=100)
     ring.come(*[0.0] * 530, *[1.0] * 970)
     ring.feed(scope, 60)
     assert numbers_of(scope.trace) == list(range(500, 550))
@@ -173,7 +178,8 @@ def test_a_trace_whose_beginning_is_no_longer_kept_begins_later():
 
 @pytest.mark.parametrize("holds", [False, True])
 def test_what_was_overwritten_before_it_could_be_read_leaves_no_trace_and_the_search_goes_on(holds):
-    ring, scope = Ring(), scope_of(holds=holds)
+    ring = Ring()
+    scope = scope_of(holds=holds)
     ring.come(*[0.0] * 100, *[1.0] * 5)
     ring.feed(scope, 3)  # the trigger is found
     ring.come(*[0.0] * 5000)
@@ -186,7 +192,8 @@ def test_what_was_overwritten_before_it_could_be_read_leaves_no_trace_and_the_se
 
 
 def test_a_value_that_was_overwritten_is_no_neighbour_of_the_next():
-    ring, scope = Ring(), scope_of()
+    ring = Ring()
+    scope = scope_of()
     ring.come(*[0.0] * 100)
     ring.feed(scope, 10)
     ring.come(*[1.0] * 5000)  # the step to 1 is no longer kept
@@ -195,7 +202,8 @@ def test_a_value_that_was_overwritten_is_no_neighbour_of_the_next():
 
 
 def test_the_newest_trigger_is_shown_again_and_again():
-    ring, scope = Ring(), scope_of(after=5)
+    ring = Ring()
+    scope = scope_of(after=5)
     for begin in (0, 100, 200):
         ring.come(*[0.0] * 50, *[1.0] * 50)
         ring.feed(scope, 30)
@@ -206,7 +214,8 @@ def test_the_newest_trigger_is_shown_again_and_again():
 
 
 def test_a_trigger_within_a_trace_starts_no_other():
-    ring, scope = Ring(), scope_of(after=20, holds=True)
+    ring = Ring()
+    scope = scope_of(after=20, holds=True)
     ring.come(*[0.0] * 100, *[1.0, 0.0] * 50, *[0.0] * 100)
     zeros = []
     for _ in range(5):
@@ -217,7 +226,8 @@ def test_a_trigger_within_a_trace_starts_no_other():
 
 
 def test_a_held_trace_stays_and_nothing_is_read():
-    ring, scope = Ring(), scope_of(holds=True)
+    ring = Ring()
+    scope = scope_of(holds=True)
     ring.come(*[0.0] * 100, *[1.0] * 100, *[0.0] * 100, *[1.0] * 100)
     ring.feed(scope, 50)
     assert scope.holds
@@ -231,7 +241,8 @@ def test_a_held_trace_stays_and_nothing_is_read():
 
 
 def test_without_a_trigger_the_newest_cycles_are_shown_and_each_is_read_once():
-    ring, scope = Ring(), scope_of(trigger=None)
+    ring = Ring()
+    scope = scope_of(trigger=None)
     ring.come(*[0.0] * 500)
     ring.feed(scope, 3)
     assert numbers_of(scope.trace) == list(range(470, 500))
@@ -243,7 +254,8 @@ def test_without_a_trigger_the_newest_cycles_are_shown_and_each_is_read_once():
 
 
 def test_a_scope_that_was_late_goes_on_with_the_newest_cycles():
-    ring, scope = Ring(most=10), scope_of(trigger=None)
+    ring = Ring(most=10)
+    scope = scope_of(trigger=None)
     ring.come(*[0.0] * 100)
     ring.feed(scope, 10)
     ring.come(*[0.0] * 600)
@@ -254,7 +266,8 @@ def test_a_scope_that_was_late_goes_on_with_the_newest_cycles():
 @pytest.mark.parametrize("nominal", [PERIOD / 4.0, 4.0 * PERIOD])
 @pytest.mark.parametrize("trigger", [None, RISES])
 def test_times_are_kept_where_the_cycles_come_at_another_rate_than_the_usual_one(nominal, trigger):
-    ring, scope = Ring(), scope_of(trigger, period=nominal)
+    ring = Ring()
+    scope = scope_of(trigger, period=nominal)
     ring.come(*[0.0] * 400, *[1.0] * 300)
     ring.feed(scope, 100)
     ring.come(*[1.0] * 30)
@@ -264,7 +277,8 @@ def test_times_are_kept_where_the_cycles_come_at_another_rate_than_the_usual_one
 
 @pytest.mark.parametrize("trigger", [None, RISES])
 def test_a_clock_that_is_set_back_begins_another_trace(trigger):
-    ring, scope = Ring(), scope_of(trigger, after=20)
+    ring = Ring()
+    scope = scope_of(trigger, after=20)
     ring.times = lambda numbers: PERIOD * (numbers % 110)
     ring.come(*[0.0] * 100, *[1.0] * 20)
     ring.feed(scope, 20)
@@ -274,7 +288,8 @@ def test_a_clock_that_is_set_back_begins_another_trace(trigger):
 
 
 def test_another_controller_is_searched_from_its_beginning():
-    ring, scope = Ring(), scope_of()
+    ring = Ring()
+    scope = scope_of()
     ring.come(*[0.0] * 900)
     ring.feed(scope, 50)
     ring.loads = [0.0] * 40 + [1.0] * 40
@@ -284,7 +299,8 @@ def test_another_controller_is_searched_from_its_beginning():
 
 @pytest.mark.parametrize("trigger", [None, RISES])
 def test_a_controller_without_cycles_has_no_trace(trigger):
-    ring, scope = Ring(), scope_of(trigger)
+    ring = Ring()
+    scope = scope_of(trigger)
     ring.feed(scope, 5)
     assert scope.trace is None
     assert not scope.complete

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.types import Array
 from ..link import CycleAnswer
-from .trigger import Trigger, crossings, last_number
+from .trigger import Trigger, crossings, newest_number
 
 TIME = "time"  # the field
 TOLERANCE = 1e-6  # s: times are rounded
@@ -47,6 +47,18 @@ class CycleQuery(NamedTuple):
 
     first: int
     fields: tuple[str, ...]
+
+
+class Crossing(NamedTuple):
+    """A cycle in which the quantity of the trigger came to the level.
+
+    Attributes:
+        number: of the cycle.
+        time: of the cycle [s].
+    """
+
+    number: int
+    time: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +140,7 @@ class Scope:
         self._end = 0  # number of the controller's next cycle, as it was told last
         self._searched = 0  # number of the cycle from which on is to be searched
         self._previous = math.nan  # value of the trigger before that
-        self._trigger: tuple[int, float] | None = None  # number and time [s] of the last cycle that triggered
+        self._crossing: Crossing | None = None  # that a trace is shown around next
         self._period = self.settings.period  # between the cycles around it [s]
         self._gathered: Trace | None = None  # of the cycles around it
 
@@ -196,17 +208,18 @@ class Scope:
         values = answer.values[trigger.field][:, trigger.component]
         if answer.first != self._searched:
             self._previous = math.nan
-        found = crossings(values, trigger.level, trigger.rising, self._previous)
-        if found:
-            place = found[0] if self.settings.holds else found[-1]
-            self._trigger = answer.first + place, float(t[place])
+        places = crossings(values, trigger.level, trigger.rising, self._previous)
+        if places:
+            place = places[0] if self.settings.holds else places[-1]
+            self._crossing = Crossing(answer.first + place, float(t[place]))
             self._period = self._usual_period(t)
-        self._previous = last_number(values, self._previous)
+        self._previous = newest_number(values, self._previous)
         self._searched = answer.first + len(t)
         self.behind = answer.end - self._searched
-        if self._trigger is not None and (self.settings.holds or self.behind <= 0):
-            number, zero = self._trigger
-            self._gathered = Trace(max(number - math.ceil(self.settings.before / self._period), 0), zero=zero)
+        crossing = self._crossing
+        if crossing is not None and (self.settings.holds or self.behind <= 0):
+            cycles_before = math.ceil(self.settings.before / self._period)
+            self._gathered = Trace(max(crossing.number - cycles_before, 0), zero=crossing.time)
 
     def _usual_period(self, t: Array) -> float:
         """Time between two of these cycles [s]."""
@@ -215,10 +228,9 @@ class Scope:
 
     def _gather(self, gathered: Trace, answer: CycleAnswer) -> None:
         """Show what has come of the cycles around the trigger."""
-        assert self._trigger is not None
-        number, _ = self._trigger
+        assert self._crossing is not None
         extended = gathered.extended(answer)
-        self._gathered = extended.within(number, self.settings.before, self.settings.after)
+        self._gathered = extended.within(self._crossing.number, self.settings.before, self.settings.after)
         self.behind = answer.end - extended.next
         is_there = len(self._gathered.t) > 0
         if is_there:
@@ -229,4 +241,4 @@ class Scope:
             self._searched = self._gathered.next
             self._previous = math.nan
             self._gathered = None
-            self._trigger = None
+            self._crossing = None

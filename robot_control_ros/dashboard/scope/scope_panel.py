@@ -16,7 +16,8 @@ from ..markup import AMBER, GREY, RED, note
 from ..page_thread import PageThread
 from ..plots.charts import COLOURS, UNITS
 from ..plots.plots_panel import mode_of
-from .cycle_fields import FIELDS, Component, components
+from .cycle_fields import FIELDS
+from .field_choice import ChosenField, FieldChoice
 from .scope import CycleQuery, Scope, ScopeSettings, Trace
 from .trigger import AT_FAULT, Trigger
 
@@ -29,18 +30,9 @@ WIDTH = 400  # px
 HEIGHT = 300  # px, of all charts together, without legends
 LONGEST = 5.0  # s before the trigger, and after it
 HIGHEST = 1e6  # level, in any unit
-NO_FIELD = "–"
 FREE, FAULT, RISES, FALLS = TRIGGERS = ("none: the newest", "a fault", "a field rises to", "a field falls to")
 SINCE = "time from the trigger [s]"
 PNG, CSV = "PNG", "CSV"
-
-
-@dataclass(frozen=True)
-class ChosenField:
-    """A field, and what is shown of it."""
-
-    name: str
-    shown: tuple[Component, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,54 +42,6 @@ class DrawnTrace:
     trace: Trace
     fields: tuple[ChosenField, ...]
     charts: tuple[Chart, ...]
-
-
-class FieldChoice:
-    """Two dropdowns: a field of the cycle's record, and what of it.
-
-    Args:
-        gui: of viser.
-        label: of the field's dropdown; that of its components has it as well.
-        initial: name of the field; empty for none, which can be chosen then.
-        joints: their names.
-        single: whether one number is chosen, never several.
-    """
-
-    def __init__(self, gui: Any, label: str, initial: str, joints: tuple[str, ...], single: bool = False) -> None:
-        self._joints = joints
-        self._single = single
-        self._command_unit = COMMAND
-        names = tuple(FIELDS) if initial else (NO_FIELD, *FIELDS)
-        self.field = gui.add_dropdown(label, names, initial_value=initial or NO_FIELD)
-        self.component = gui.add_dropdown(f"Of {label[0].lower()}{label[1:]}", (NO_FIELD,))
-        self.update()
-
-    @property
-    def chosen(self) -> ChosenField | None:
-        """What is chosen; None for nothing."""
-        field = FIELDS.get(self.field.value)
-        if field is None:
-            return None
-        return ChosenField(field.name, self._components()[self.component.value])
-
-    def show(self, shown: bool) -> None:
-        """Show the dropdowns, or hide them; there is nothing to choose of one number."""
-        self.field.visible = shown
-        self.component.visible = shown and len(self.component.options) > 1
-
-    def update(self, command_unit: str = "") -> None:
-        """Offer what the field has; another unit may be that of commands from now on."""
-        self._command_unit = command_unit or self._command_unit
-        field = FIELDS.get(self.field.value)
-        options = (NO_FIELD,) if field is None else tuple(self._components())
-        if tuple(self.component.options) != options:
-            self.component.options = options
-            self.component.value = options[0]
-        self.field.hint = "No field." if field is None else " ".join(filter(None, (field.meaning, field.frame)))
-
-    def _components(self) -> dict[str, tuple[Component, ...]]:
-        offered = components(FIELDS[self.field.value], self._joints, self._command_unit)
-        return {name: shown for name, shown in offered.items() if len(shown) == 1 or not self._single}
 
 
 class ScopePanel:
@@ -111,7 +55,9 @@ class ScopePanel:
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread) -> None:
-        self._gui, self._link, self._thread = gui, link, thread
+        self._gui = gui
+        self._link = link
+        self._thread = thread
         self._joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in link.robot.joints)
         self._parameters: object = None  # that the unit of commands was found with
         self._waits = False  # for an answer
@@ -216,8 +162,8 @@ class ScopePanel:
     def _settings(self) -> ScopeSettings:
         names = tuple(dict.fromkeys(each.name for each in self._chosen()))
         holds = self._hold.value and self._hold.visible
-        before, after = self._before.value, self._after.value
-        return ScopeSettings(names, self._chosen_trigger(), before, after, self._link.robot.period, holds)
+        period = self._link.robot.period
+        return ScopeSettings(names, self._chosen_trigger(), self._before.value, self._after.value, period, holds)
 
     def _chosen_trigger(self) -> Trigger | None:
         kind = self._trigger.value
@@ -231,7 +177,8 @@ class ScopePanel:
 
     def _take_unit(self) -> None:
         """The law decides what a command is."""
-        law, parameters = self._link.law(), self._link.parameters()
+        law = self._link.law()
+        parameters = self._link.parameters()
         if not law or parameters is self._parameters:
             return
         self._parameters = parameters
@@ -340,7 +287,8 @@ class ScopePanel:
 
     def _status(self) -> str:
         """What the scope does, in words."""
-        scope, rate = self.scope, self._link.robot.profile.rate
+        scope = self.scope
+        rate = self._link.robot.profile.rate
         if self._refusal:
             return note(self._refusal, RED)
         shown = "" if scope.trace is None else f" This trace is from {scope.trace.zero:.3f} s."
@@ -358,7 +306,8 @@ class ScopePanel:
 
     def _make_file(self, kind: str) -> tuple[str, bytes]:
         """Name and content."""
-        drawn, robot = self.drawn, self._link.robot
+        drawn = self.drawn
+        robot = self._link.robot
         if drawn is None:
             raise ConfigError("there is no trace to export yet")
         law = self._link.law().rpartition(":")[2]

@@ -50,7 +50,7 @@ def crossings(values: Array, level: float, rising: bool, previous: float = math.
     return places
 
 
-def last_number(values: Array, previous: float = math.nan) -> float:
-    """The last of values (N,) that isn't NaN; `previous` where all are."""
+def newest_number(values: Array, previous: float = math.nan) -> float:
+    """The newest of values (N,) that isn't NaN; `previous` where all are."""
     known = values[~np.isnan(values)]
     return float(known[-1]) if len(known) else previous
