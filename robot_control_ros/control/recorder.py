@@ -250,6 +250,22 @@ class CycleRecorder:
         first = max(cycle, end - self._kept)
         return self._record(first, min(first + most, end))
 
+    def numbers(self, first: int, most: int, columns: Sequence[int]) -> tuple[int, Array]:
+        """Some numbers of the cycles from one on, at most so many; those that are no longer kept are left out.
+
+        Args:
+            first: number of a cycle.
+            most: cycles.
+            columns: k places in their rows.
+
+        Returns:
+            The number of the first of them, or of the next cycle where there is none, and (N, k).
+        """
+        end = self.count
+        first = min(max(first, end - self._kept, 0), end)
+        places = np.arange(first, min(first + most, end)) % len(self._rows)
+        return first, self._rows[np.ix_(places, np.array(columns, dtype=int))]
+
     def _record(self, first: int, end: int) -> CycleRecord:
         """The cycles from `first` to before `end`, with the settings that they had."""
         rows = self._rows[np.arange(first, end) % len(self._rows)]

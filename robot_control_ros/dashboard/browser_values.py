@@ -26,6 +26,8 @@ def is_value_of(control: Any, value: Any) -> bool:
             return value in control.options
         case viser.GuiSliderHandle():
             return is_number(value) and _within(value, control.min, control.max)
+        case viser.GuiNumberHandle():
+            return is_number(value) and number_bounds(control)[0] <= value <= number_bounds(control)[1]
         case viser.GuiTextHandle():
             return isinstance(value, str) and len(value) <= MAX_TEXT
         case viser.GuiVector2Handle() | viser.GuiVector3Handle():
@@ -42,6 +44,13 @@ def is_rotation(quaternion: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether it is an int or a float; True is none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def number_bounds(control: viser.GuiNumberHandle) -> tuple[float, float]:
+    """The lowest and the highest value of a number field."""
+    low = -math.inf if control.min is None else control.min
+    high = math.inf if control.max is None else control.max
+    return low, high
 
 
 def _within(value: float, low: float, high: float) -> bool:

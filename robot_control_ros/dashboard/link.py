@@ -34,6 +34,19 @@ class RequestResult:
 Reply = Callable[[RequestResult], None]
 
 
+@dataclass(frozen=True, eq=False)
+class CycleAnswer:
+    """Some cycles of the controller, at its full rate; see :meth:`RobotLink.read_cycles`."""
+
+    refusal: str = ""  # why there are none; empty where there are
+    first: int = 0  # number of the first cycle, or of the next one where there is none yet
+    end: int = 0  # number of the cycle that comes next to the controller
+    values: Mapping[str, Array] = field(default_factory=dict)  # (N, width) of each field
+
+
+CycleReply = Callable[[CycleAnswer], None]
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A gain of the running law, or a setting of the wrench, the workspace, or ringing."""
@@ -139,6 +152,16 @@ class RobotLink(Protocol):
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
         """Blocks of the controller's ~/state since sample number `after`, oldest first, the newest 3000 at most."""
+
+    def read_cycles(self, first: int, fields: Sequence[str], reply: CycleReply) -> None:
+        """Read cycles from the controller's memory of its last minute, a part at a time.
+
+        Args:
+            first: number of the first cycle; a negative one counts from the newest on back. Cycles that are no longer
+                kept are left out.
+            fields: names of fields of :data:`~..core.cycle.CYCLE` that recorders keep.
+            reply: gets as many cycles as fit in one answer.
+        """
 
     def health(self) -> Health:
         """The state of the controller."""

@@ -23,7 +23,9 @@ from .markup import AMBER, note
 from .numbers.goal_panel import GoalPanel
 from .numbers.numbers_panel import NumbersPanel
 from .plots.plots_panel import PlotsPanel
+from .records_panel import RecordsPanel
 from .response.response_panel import ResponsePanel
+from .scope.scope_panel import ScopePanel
 from .state_panel import SILENT, StatePanel, summarize
 from .view.arrows import ArrowScale, ForceArrow
 from .view.handle_choice import TIP, HandleChoice
@@ -68,7 +70,7 @@ class Page(WebPage):
         reach: distance [m] that the tip gets from the first joint.
         robot: the robot as it is drawn.
         target: of the tip, to drag.
-        response, plots: the panels at the left.
+        response, plots, scope: the panels at the left.
     """
 
     def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
@@ -173,6 +175,8 @@ class Page(WebPage):
         self._gains = GainsPanel(gui, link, thread)
         self.response = ResponsePanel(gui, link, thread, self._model)
         self.plots = PlotsPanel(gui, link, thread, self._model.limits)
+        self.scope = ScopePanel(gui, link, thread)
+        self._records = RecordsPanel(gui, link, thread)
         self._identification = IdentificationPanel(gui, link, thread)
         self._simulation = gui.add_folder("Simulation", visible=False)
         with self._simulation:
@@ -256,6 +260,8 @@ class Page(WebPage):
             self._box.draw(self._link.parameters())
             self.response.draw()
             self.plots.draw()
+            self.scope.draw()
+            self._records.draw(requests)
             self._identification.draw(requests)
             self._actions.visible = "controller/hold" in requests
             self._simulation.visible = "simulator/push" in requests

@@ -16,7 +16,7 @@ from typing import Any
 import viser
 
 from ..core.errors import ConfigError, refused
-from .browser_values import MAX_TEXT
+from .browser_values import MAX_TEXT, number_bounds
 from .page_thread import PageThread
 
 
@@ -67,6 +67,8 @@ class TypedNumbers:
         try:
             if isinstance(handle, viser.GuiSliderHandle):
                 value = checked_number(handle.label, typed.text, handle.min, handle.max, handle.precision)
+            elif isinstance(handle, viser.GuiNumberHandle):
+                value = checked_number(handle.label, typed.text, *number_bounds(handle), handle.precision)
             elif isinstance(handle, (viser.GuiVector2Handle, viser.GuiVector3Handle)):
                 value = _with_number(handle, typed)
             else:

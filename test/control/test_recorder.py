@@ -61,6 +61,23 @@ def test_a_twist_is_the_jacobian_times_the_velocities():
     np.testing.assert_allclose(loop.recorder.last()["twist"][0], loop.kin.jacobian @ v, atol=1e-14)
 
 
+def test_chosen_numbers_of_the_kept_cycles_are_read_across_the_end_of_the_ring():
+    loop = ControlLoop(UR5, "impedance", recorded=100 * PERIOD)
+    run(loop, 1000)
+    recorder = loop.recorder
+    columns = [CYCLE.place("number", 6), CYCLE.place("sent", 6) + 2]
+    record = recorder.since(950, 30)
+    first, numbers = recorder.numbers(950, 30, columns)
+    assert first == 950
+    np.testing.assert_array_equal(numbers, np.column_stack((record["number"], record["sent"][:, 2])))
+    first, numbers = recorder.numbers(0, 10_000, columns)
+    np.testing.assert_array_equal(numbers[:, 0], np.arange(900, 1000))
+    assert first == 900
+    for begin in (1000, 2000):
+        first, numbers = recorder.numbers(begin, 10, columns)
+        assert (first, numbers.shape) == (1000, (0, 2))
+
+
 def test_the_oldest_cycles_make_room_for_new_ones():
     loop = ControlLoop(UR5, "impedance", recorded=100 * PERIOD)
     run(loop, 1000)

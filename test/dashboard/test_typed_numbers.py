@@ -89,6 +89,24 @@ def test_who_only_looks_on_types_nothing(page, link):
         each.close()
 
 
+def test_a_field_without_a_slider_takes_numbers_within_its_bounds_and_no_other_text(page, web):
+    level = Field(page, "Level")
+    level.type("-1e3")
+    until(lambda: level.handle.value == -1000.0, "the number")
+    for typed in ("nan", "inf", "x", "0.00001", "1e7", "-1e7"):
+        level.type(typed)
+        web.wait(0.5)
+        assert "refused: Level" in text(page)
+        assert level.handle.value == -1000.0
+    level.browser.set("Level", 0.5)  # its buttons send numbers
+    until(lambda: level.handle.value == 0.5, "a step")
+    for value in (float("nan"), "7", True, None, 1e7):
+        level.browser.set("Level", value)
+    web.wait(0.5)
+    assert level.handle.value == 0.5
+    level.close()
+
+
 def test_each_number_of_a_vector_has_its_field_and_its_bounds(web):
     page = PlanarPage()
     try:

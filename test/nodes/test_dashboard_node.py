@@ -3,6 +3,7 @@
 import signal
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from robot_control_ros.dashboard.link import SETTINGS
 from robot_control_ros.nodes.common.messages import read_pose
 from robot_control_ros.nodes.common.ros_params import gain_descriptor
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
+from robot_control_ros.recording.cycle_file import whole_file
 from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
@@ -197,6 +199,21 @@ def test_a_push_in_the_links_axes_moves_the_arm_and_is_measured(active):
     target = make_pose(start, pose[:, :3])  # again, as a machine that stalled has the arm hold where it was then
     came_back = lambda: abs(active.position()[2] - start[2]) < 0.005  # noqa: E731
     active.ros.until(came_back, "the arm to come back", lambda: link.set_target_pose(target))
+
+
+@pytest.mark.starts("the thread that writes a record, whose end is waited for")
+def test_the_last_minute_is_kept_in_a_file_whose_path_is_the_answer(active, tmp_path, monkeypatch):
+    pytest.importorskip("mcap")
+    link = active.link
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    assert "controller/save_record" in link.requests()
+    answer = active.answer(link.request, "controller/save_record")
+    assert answer.accepted
+    (cycles,) = whole_file(Path(answer.message)).blocks(100_000)
+    assert len(cycles) > 0
+    assert Path(answer.message).is_relative_to(tmp_path / "mine")
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
+    active.until(lambda: "/dev/null" in active.answer(link.request, "controller/save_record").message, "a refusal")
 
 
 def test_stop_deactivates_and_activation_is_refused_in_the_logs_words_where_it_is(active):

@@ -16,12 +16,14 @@ from viser import _messages as messages
 from viser.infra import _messages as wire
 from web import LIMIT, WebSocket, current
 
-from robot_control_ros.dashboard.link import Health, Parameter, RequestResult, RobotTelemetry
+from robot_control_ros.core.cycle import CYCLE
+from robot_control_ros.dashboard.link import CycleAnswer, Health, Parameter, RequestResult, RobotTelemetry
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
 ROBOT = load_robot("ur5")
 HOME = RobotModel.of(ROBOT).update(np.array(ROBOT.home), np.zeros(ROBOT.n)).pose
+MOST_CYCLES = 100  # that are read at once
 STIFFNESS = (500.0, 500.0, 500.0, 50.0, 50.0, 50.0)
 
 
@@ -36,10 +38,13 @@ class FakeLink:
     def __init__(self):
         self.robot, self.urdf, self.gripper = ROBOT, ROBOT.urdf(), None
         self.refusal, self.arm, self.neighbours = "", "", ()
+        self.result = ""  # message of a request that is done
         self.step = {}  # of an identification
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
         self.joint_targets, self.twists = [], []
+        self.cycles, self.cycle_queries = [], []  # rows that recorders keep, by name; `come_cycle` adds to them
+        self.cycle_refusal = ""
         self.now = RobotTelemetry(q=np.array(ROBOT.home), reference=HOME)
         self.state = Health(answers=True, lifecycle="active")
         self.running = "impedance"
@@ -54,6 +59,26 @@ class FakeLink:
         """A state of the controller arrives."""
         self.states.append({name: np.asarray(value, dtype=float) for name, value in blocks.items()})
         self.now = replace(self.now, blocks=self.states[-1], samples=self.now.samples + 1)
+
+    def come_cycle(self, **values):
+        """A cycle of the controller; what isn't given is 0, the time follows from its number."""
+        row = np.zeros(1, CYCLE.kept_dtype(ROBOT.n))
+        row["number"] = len(self.cycles)
+        row["time"] = len(self.cycles) * ROBOT.period
+        for name, value in values.items():
+            row[name] = value
+        self.cycles.append(row[0])
+
+    def read_cycles(self, first, fields, reply):
+        self.cycle_queries.append((first, tuple(fields)))
+        if self.cycle_refusal:
+            reply(CycleAnswer(self.cycle_refusal))
+            return
+        end = len(self.cycles)
+        first = max(end + first, 0) if first < 0 else min(first, end)
+        rows = np.array(self.cycles[first : first + MOST_CYCLES], CYCLE.kept_dtype(ROBOT.n))
+        widths = {name: rows.dtype[name].itemsize // 8 for name in fields}
+        reply(CycleAnswer("", first, end, {name: rows[name].reshape(-1, width) for name, width in widths.items()}))
 
     def telemetry(self):
         return self.now
@@ -72,7 +97,7 @@ class FakeLink:
 
     def answer(self, what, reply):
         self.asked.append(what)
-        reply(RequestResult(not self.refusal, self.refusal))
+        reply(RequestResult(not self.refusal, self.refusal or self.result))
         return not self.refusal
 
     def set_law(self, name, reply):
@@ -97,6 +122,7 @@ class FakeLink:
             "plan_identification",
             "identify",
             "stop_identification",
+            "save_record",
         )
         controller = (f"controller/{name}" for name in names)
         return frozenset((*controller, "simulator/reset", "simulator/push"))

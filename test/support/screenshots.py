@@ -34,6 +34,12 @@ CHECKBOX = "input[type=checkbox]"
 BALL = (0.9, 0.0, 0.1)  # m, where the scene has it
 PUSH_ARROW, BALL_ARROW = 0.115, 0.135  # m, from a handle's origin to the head of its arrow
 PLANE = 4.7  # m, that the planar page shows from top to bottom
+SCOPE = (  # what is chosen, in this order
+    ("Field 1", "v"),
+    ("Field 2", "wrench"),
+    ("Trigger", "a field falls to"),
+    ("Of trigger field", "z"),
+)
 POINTER = """(() => {
   const pointer = document.createElement("div");
   pointer.style = "position:fixed;z-index:99999;pointer-events:none;left:-50px;top:0";
@@ -53,6 +59,26 @@ def arm() -> None:
         push(system, CAMERA, browser)
         browser.rest(2.0)
         save(browser, "page_plots")
+
+
+def scope() -> None:
+    """Each cycle around the moment at which a push is felt."""
+    with dashboard(CAMERA, *WINDOW) as (system, browser):
+        browser.click("Push mode", CHECKBOX)
+        browser.click("Scope", CHECKBOX)
+        browser.rest(2.0)
+        for label, option in SCOPE:
+            browser.click(label, "input")
+            browser.rest(0.5)
+            browser.click(option)
+            browser.rest(0.5)
+        browser.click("Level", "input")
+        browser.evaluate("document.activeElement.select()")
+        browser.do("Input.insertText", text="-5")
+        browser.click("Hold each trace", CHECKBOX)  # the field is left
+        push(system, CAMERA, browser)
+        browser.rest(4.0)
+        save(browser, "page_scope")
 
 
 def demo() -> None:
@@ -228,7 +254,7 @@ def write(picture: Image.Image, name: str, **options: object) -> None:
     print(f"{FOLDER / name}: {(FOLDER / name).stat().st_size / 1e3:.0f} kB", flush=True)
 
 
-PICTURES = {make.__name__: make for make in (arm, demo, ball, gripper, planar, joint)}
+PICTURES = {make.__name__: make for make in (arm, scope, demo, ball, gripper, planar, joint)}
 
 
 if __name__ == "__main__":

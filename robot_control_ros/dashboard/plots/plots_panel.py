@@ -122,7 +122,7 @@ class PlotsPanel:
         law, parameters, before = self._link.law(), self._link.parameters(), self._mode
         if not law or (law == self._law and parameters is self._parameters):
             return
-        self._mode = _mode(law, parameters)
+        self._mode = mode_of(law, parameters)
         if self._law and self._mode != before:
             self._begin = self._link.telemetry().samples
         self._law, self._parameters = law, parameters
@@ -189,7 +189,7 @@ def _numbers(diagnosis: Mapping[str, str]) -> dict[str, Array]:
     return found
 
 
-def _mode(law: str, parameters: Mapping[str, Parameter]) -> CommandMode | None:
+def mode_of(law: str, parameters: Mapping[str, Parameter]) -> CommandMode | None:
     """The mode of the law's commands; None if only the controller knows the law."""
     try:
         return command_mode(law_class(law), SimpleNamespace(**{name: each.value for name, each in parameters.items()}))

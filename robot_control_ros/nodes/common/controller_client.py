@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,8 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from ...dashboard.link import SETTINGS, Parameter, Reply, RequestResult, Value
+from ...dashboard.link import SETTINGS, CycleAnswer, CycleReply, Parameter, Reply, RequestResult, Value
+from .cycle_values import read_answer
 from .entities import Entities, in_namespace
 from .gain_parameters import plain, read_parameters, ros_value
 from .qos import LATCHED_QOS
@@ -121,6 +122,7 @@ class ControllerClient:
                 ("set_parameters_atomically", SetParametersAtomically),
                 ("stop", Trigger),
                 ("release_stop", Trigger),
+                ("get_cycles", GetParameters),
             )
         }
         entities.subscription(ParameterEvent, "/parameter_events", self._on_event, QoSProfile(depth=100))
@@ -245,6 +247,15 @@ class ControllerClient:
         if not result.successful:
             reply(RequestResult(False, result.reason))
         return bool(result.successful)
+
+    def read_cycles(self, first: int, fields: Sequence[str], joints: int, reply: CycleReply) -> None:
+        """Read some cycles of its last minute, of a robot with so many joints; see RobotLink of dashboard/link.py."""
+
+        def script() -> Script:
+            response = yield self._clients["get_cycles"], GetParameters.Request(names=[str(first), *fields])
+            reply(read_answer(response.values, fields, joints))
+
+        self._calls.run(script(), lambda result: reply(CycleAnswer(result.message)))
 
     # --- what it is ---
 

@@ -51,7 +51,7 @@ class CycleRecords:
         Raises:
             ConfigError: it can't be written, or the last one is still being written.
         """
-        recorder = self._recorder()
+        recorder = recorder_of(self._loop)
         if self._saving is not None:
             raise ConfigError(f"{self._saving.path} is still being written: try again in a few seconds")
         if recorder.count == 0:
@@ -106,7 +106,7 @@ class CycleRecords:
     def _start(self) -> str:
         if self._continuous is not None:
             raise ConfigError(f"{self._continuous.path} is being written: end it first")
-        self._continuous = self._begin("cycles", self._recorder().count, None)
+        self._continuous = self._begin("cycles", recorder_of(self._loop).count, None)
         return str(self._continuous.path)
 
     def _stop(self) -> str:
@@ -120,13 +120,7 @@ class CycleRecords:
 
     def _begin(self, reason: str, first: int, end: int | None) -> LoopRecording:
         loop = self._loop
-        return LoopRecording(self._new_file(reason), self._recorder(), loop.robot, loop.model, first, end)
-
-    def _recorder(self) -> CycleRecorder:
-        recorder = self._loop.recorder
-        if recorder is None:
-            raise refused("bus", self._loop.robot.name, "its law runs in the process of the bus, which keeps no cycles")
-        return recorder
+        return LoopRecording(self._new_file(reason), recorder_of(self._loop), loop.robot, loop.model, first, end)
 
     def _new_file(self, reason: str) -> Path:
         folder = self._path()
@@ -157,3 +151,14 @@ class CycleRecords:
         files = sorted(self._path().glob("fault_*.mcap"), key=lambda each: each.stat().st_mtime)
         for path in files[:-KEPT_FAULTS]:
             path.unlink(missing_ok=True)
+
+
+def recorder_of(loop: Controller) -> CycleRecorder:
+    """The recorder of a loop.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    if loop.recorder is None:
+        raise refused("bus", loop.robot.name, "its law runs in the process of the bus, which keeps no cycles")
+    return loop.recorder

@@ -48,6 +48,7 @@ from .intake import Intake
 from .other_commands import OtherCommands
 from .rivals import Precedence, PublisherCounts, Rivals
 from .services.contact_services import ContactServices
+from .services.cycle_service import CycleService
 from .services.payload_services import PayloadServices
 from .state_input import StateInput
 from .targets.follow_joint_trajectory import FollowJointTrajectory
@@ -128,6 +129,7 @@ class ControllerRuntime:
             simulated = loop.robot.profile.simulated_time
             self._watchdog = WatchdogPresence(self._entities, without_watchdog, simulated)
             self._records = CycleRecords(self._entities, loop, *records)
+            CycleService(self._entities, loop)
             self._make_entities(parameters, telemetry_rate)
             self.check_law(loop.running)
         except (RobotControlError, ParameterException):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from geometry_msgs.msg import PointStamped, PoseStamped, TwistStamped, WrenchStamped
@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool, Trigger
 from ...core.errors import ConfigError
 from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
-from ...dashboard.link import Health, Parameter, Reply, RobotTelemetry
+from ...dashboard.link import CycleReply, Health, Parameter, Reply, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.controller_client import ControllerClient
 from ..common.entities import Entities
@@ -28,6 +28,7 @@ from .robot_topics import RobotTopics
 SERVICES = (
     *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench", "clear_contact", "reset_ringing")),
     *(f"controller/{name}" for name in ("plan_identification", "identify", "stop_identification")),
+    "controller/save_record",
     *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
     "simulator/reset",
 )
@@ -98,6 +99,9 @@ class RosLink:
 
     def request(self, name: str, reply: Reply) -> None:
         self._controller.call(self._triggers[name], Trigger.Request(), reply)
+
+    def read_cycles(self, first: int, fields: Sequence[str], reply: CycleReply) -> None:
+        self._controller.read_cycles(first, fields, self.robot.n, reply)
 
     def pause(self, paused: bool, reply: Reply) -> None:
         self._controller.call(self._pause, SetBool.Request(data=paused), reply)

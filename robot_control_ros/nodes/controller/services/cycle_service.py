@@ -1,0 +1,31 @@
+"""The controller's last minute at its full rate, read by others part by part: for the scope of the page."""
+
+from __future__ import annotations
+
+from rcl_interfaces.srv import GetParameters
+
+from ....control.controller import Controller
+from ....core.errors import RobotControlError
+from ...common.cycle_values import answer_request, refusal
+from ...common.entities import Entities
+from ..cycle_records import recorder_of
+
+
+class CycleService:
+    """The service ``~/get_cycles``; see :mod:`~...common.cycle_values`.
+
+    Args:
+        entities: of the node.
+        loop: whose recorder is read. Its cycle knows nothing of it.
+    """
+
+    def __init__(self, entities: Entities, loop: Controller) -> None:
+        self._loop = loop
+        entities.service(GetParameters, "~/get_cycles", self._answer)
+
+    def _answer(self, request: GetParameters.Request, response: GetParameters.Response) -> GetParameters.Response:
+        try:
+            response.values = answer_request(recorder_of(self._loop), list(request.names))
+        except RobotControlError as error:
+            response.values = refusal(str(error))
+        return response
