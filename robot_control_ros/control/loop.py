@@ -105,6 +105,7 @@ class ControlLoop:
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
         self.cycles = Cycles(robot.n)
+        self._shape = (robot.n,)
         self.recorder = CycleRecorder(robot.n, robot.period, recorded)
         self._written: Reference | None = None  # into the record
         self._begins = 0.0  # 1 where the law begins anew in this cycle
@@ -308,26 +309,54 @@ class ControlLoop:
         """
         begin = time.perf_counter()
         state = _with_rows(state)
-        arrival = self._arrive(state)
+        arrival = self._admit(state)
         if not arrival.new and self._sent is not None:
             self._jumps.pass_over()
             return self._repeat(self._sent, state)
-        q = state.q
-        if self._turns and self.state is not None:
-            q = self.state.q + wrap(q - self.state.q, self.model.cyclic)
-        kin = self.model.update(q, state.v)
-        state = _sensed(self.wrench, state, kin)
-        contact, rings = self._sense(state, kin, arrival)
-        trajectory, dt = self._step(arrival, contact, state, kin)
-        self._sent = self._respond(state, kin, trajectory, rings, dt)
+        self._sent = self._respond(state, arrival)
         self.times.add(time.perf_counter() - begin, arrival.gap)
         return self._sent
 
-    def _arrive(self, state: RobotState) -> Arrival:
+    def _respond(self, sample: RobotState, arrival: Arrival) -> Command:
+        """The command for a sample that brings new time, in the four stages of a cycle."""
+        running = self.running
+        # sense: what the sample tells
+        kin = self.model.update(self._counted_on(sample.q), sample.v)
+        state = _sensed(self.wrench, sample, kin)
+        contact, rings = self._sense(state, kin, arrival)
+        # decide: go on or begin anew, soften, or send something else in place of the law's command
+        trajectory, dt = self._go_on(arrival, contact, state, kin)
+        reference = self._reference_at(trajectory, state.time, dt)
+        gains = running.gains.advance(dt)
+        ringing = self.ringing.observe(running, rings, state, self._sent, self.safety, dt)
+        softening = min(ringing, self._late_samples.observe(running, gains, state, kin, dt))
+        gains = self._softening.of(gains, softening)
+        sent = self._in_place_of_law(state, kin, reference, dt)
+        asked = None
+        load = 0.0
+        if sent is None:
+            # compute: what the law asks for
+            asked = running.command(self.cycles, state, kin, reference, gains, dt)
+            load = running.spring_load
+            if load > 0.0 or self.motion.governor.rate < 1.0:
+                self.motion.governor.observe(load and load * gains.governor, reference, kin.pose, dt)
+            # protect: what may be sent of it
+            command = self._transition.blend(asked, running.variant, self.safety, state, kin, dt)
+            command = self._singular_damping.add(command, running, reference, state, kin, dt)
+            sent = self.safety.apply(command, state, kin, dt)
+            if self.safety.fault:
+                self.motion.trajectory = None
+        self.state = state
+        self.kin = kin
+        self.motion.reference = reference
+        self._record(asked, sent, gains, self.safety.fault, dt, softening, load)
+        return sent
+
+    def _admit(self, state: RobotState) -> Arrival:
         """What a sample brings; one that brings new time is accepted. Raises ConfigError, see :meth:`tick`."""
-        if state.q.shape == state.v.shape == (self.robot.n,):
-            if self._jumps.take_usual(state.time, state.q, state.v, MAX_GAP):
-                return self._order.judge(state.time)
+        sized = state.q.shape == state.v.shape == self._shape
+        if sized and self._jumps.take_usual(state.time, state.q, state.v, MAX_GAP):
+            return self._order.judge(state.time)
         _check_state(state, self.robot.n, self.model.limits)
         if jumped := self._jumps.check(state.time, state.q, state.v):
             self._order.interrupt(jumped)
@@ -349,8 +378,15 @@ class ControlLoop:
         wrench = NO_WRENCH if state.wrench_on_tip is None else state.wrench_on_tip
         return sense(
             self.cycles.rows,
-            (state.time, state.age, state.q, state.v, state.effort, wrench),
-            (kin.pose, kin.jacobian, kin.gravity),
+            state.time,
+            state.age,
+            state.q,
+            state.v,
+            state.effort,
+            wrench,
+            kin.pose,
+            kin.jacobian,
+            kin.gravity,
             self.contact.rows,
             *watched,
             commanded,
@@ -358,6 +394,12 @@ class ControlLoop:
             self.ringing.row,
             self.robot.n,
         )
+
+    def _counted_on(self, q: Array) -> Array:
+        """Joint angles (n,) [rad]; those that turn without end are counted on from the last state."""
+        if not self._turns or self.state is None:
+            return q
+        return np.asarray(self.state.q + wrap(q - self.state.q, self.model.cyclic))
 
     def _repeat(self, sent: Command, sample: RobotState) -> Command:
         """The answer to a sample without new time."""
@@ -371,17 +413,16 @@ class ControlLoop:
         self._sent = self.safety.stop(self.running.mode, newest, kin, reason, self.robot.period)
         return self._record_without_law(newest, kin, self._sent, reason)
 
-    def _step(self, arrival: Arrival, contact: int, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
+    def _go_on(self, arrival: Arrival, contact: int, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
         """What is followed, and the time that the law has to reckon with [s]; starts anew where there is none."""
         trajectory = self.motion.trajectory
         if trajectory is not None and not arrival.restart:
             if reason := self.contact.observe(contact, state, kin, arrival.gap):
-                self.restarts, self.restart_reason = self.restarts + 1, reason
+                self.restarts += 1
+                self.restart_reason = reason
                 trajectory = self.motion.stop_here(state, kin)
             if self._transition.requested:
-                self._begins = 1.0
-                self.running.law.reset(state, kin)
-                self._joint_reference.reset(state.q)
+                self._begin_anew(state, kin)
             return trajectory, arrival.gap
         if trajectory is not None:
             self._tell_restart(arrival.restart)
@@ -395,57 +436,47 @@ class ControlLoop:
         self.restart_reason = reason + "; the arm holds where it is"
 
     def _start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
+        """Hold the robot where it is."""
         self.running.gains.finish()
-        self._begins = 1.0
-        self.running.law.reset(state, kin)
-        self._joint_reference.reset(state.q)
+        self._begin_anew(state, kin)
         self._transition.reset(self.running.variant)
         self.contact.restart(state.time)
         if not self.safety.fault:
             self.safety.restart(state)
         return self.motion.start(state, kin)
 
-    def _respond(self, state: RobotState, kin: RobotDynamics, trajectory: Trajectory, rings: int, dt: float) -> Command:
-        """The command for a sample that brings `dt` seconds of new time; `rings` is what :meth:`_sense` has found."""
-        running, motion, safety = self.running, self.motion, self.safety
-        reference = motion.sample(trajectory, state.time)
-        if running.joint_space:
-            reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
-        cycles = self.cycles
+    def _begin_anew(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Let the law begin anew."""
+        self._begins = 1.0
+        self.running.law.reset(state, kin)
+        self._joint_reference.reset(state.q)
+
+    def _reference_at(self, trajectory: Trajectory, time: float, dt: float) -> Reference:
+        """The reference of a time [s], which is written into the record."""
+        reference = self.motion.sample(trajectory, time)
+        if self.running.joint_space:
+            reference = self._joint_reference.complete(reference, trajectory, time, dt)
         if reference is not self._written:
-            write_reference(cycles, 0, reference, self._written)
+            write_reference(self.cycles, 0, reference, self._written)
             self._written = reference
-        gains = running.gains.advance(dt)
-        scale = self.ringing.observe(running, rings, state, self._sent, safety, dt)
-        borne = self._late_samples.observe(running, gains, state, kin, dt)
-        softening = min(scale, borne)
-        gains = self._softening.of(gains, softening)
-        asked: Command | None = None
-        load = 0.0
+        return reference
+
+    def _in_place_of_law(
+        self, state: RobotState, kin: RobotDynamics, reference: Reference, dt: float
+    ) -> Command | None:
+        """What is sent in place of the law's command: the safe output, or a reaction to a contact; None for nothing."""
+        running = self.running
         if fault := self._order.fault or self.ringing.fault or self._late_samples.fault:
-            sent = safety.stop(running.mode, state, kin, fault, dt)
-            motion.trajectory = None
-        elif running.needs_wrench and state.wrench_on_tip is None:
-            sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason), dt)
-            motion.rest(state, kin, reference)
-        elif (command := self.contact.command(running.mode, state, kin, safety, dt)) is not None:
-            sent = safety.apply(command, state, kin, dt)
-            motion.stop_here(state, kin)
-        else:
-            asked = running.command(cycles, state, kin, reference, gains, dt)
-            load = running.spring_load
-            if load > 0.0 or motion.governor.rate < 1.0:
-                motion.governor.observe(load and load * gains.governor, reference, kin.pose, dt)
-            command = self._transition.blend(asked, running.variant, safety, state, kin, dt)
-            command = self._singular_damping.add(command, running, reference, state, kin, dt)
-            sent = safety.apply(command, state, kin, dt)
-            if safety.fault:
-                motion.trajectory = None
-        self.state = state
-        self.kin = kin
-        motion.reference = reference
-        self._record(asked, sent, gains, safety.fault, dt, softening, load)
-        return sent
+            self.motion.trajectory = None
+            return self.safety.stop(running.mode, state, kin, fault, dt)
+        if running.needs_wrench and state.wrench_on_tip is None:
+            self.motion.rest(state, kin, reference)
+            return self.safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason), dt)
+        reaction = self.contact.command(running.mode, state, kin, self.safety, dt)
+        if reaction is None:
+            return None
+        self.motion.stop_here(state, kin)
+        return self.safety.apply(reaction, state, kin, dt)
 
     def _record(
         self,

@@ -88,7 +88,8 @@ class Safety:
         self._none = np.zeros(robot.n)
         self._following = FollowingMonitor(robot, limits)
         self._soft_limits = soft_limits
-        self._no_walls = np.zeros(0)
+        self._no_row = np.zeros(0)
+        self._soft_row = self._no_row if soft_limits is None else soft_limits.row
         self._last: Array | None = None  # before the soft limits
         self.mode: CommandMode | None = None
         self._position_rate = self._none  # of position commands [rad/s]
@@ -232,26 +233,26 @@ class Safety:
         sent = np.empty(self._shape)
         asked = as_row(command.values)
         wanted = asked if wanted is command.values else as_row(wanted)
-        watched = self._soft_limits if soft_limits and mode is CommandMode.EFFORT else None
-        row = self._no_walls if watched is None else watched.row
+        watches = soft_limits and mode is CommandMode.EFFORT
+        row = self._soft_row if watches else self._no_row
         sample = state.q, state.v, kin.gravity, state.age
         clear = limit_command(
             _KINDS[mode], asked, wanted, last, *sample, self._bounds, row, counted, self.limited, sent
         )
         self._interval = min(dt, LONGEST_INTERVAL)
+        self._taken_over = False
+        if mode is not self.mode:
+            self._begin(mode)
+        self._last = self._executed = sent
+        if watches and self._soft_limits is not None:
+            self._soft_limits.remember(state)
+            if not clear or self._soft_limits.acts:
+                self._executed = self._with_soft_limits(self._soft_limits, sent, state, kin)
         if mode is CommandMode.POSITION:
             self._position_rate = (sent - last) / counted
         torque = None
         if command.feedforward is not None or self._last_extra is not None:
-            torque = self._limited_feedforward(mode, command.feedforward, counted)
-        if mode is not self.mode:
-            self._begin(mode)
-        self._taken_over = False
-        self._last = self._executed = sent
-        if watched is not None:
-            watched.remember(state)
-            if not clear or watched.acts:
-                self._executed = self._with_soft_limits(watched, sent, state, kin)
+            torque = self._limited_feedforward(command.feedforward, counted)
         velocity = command.velocity
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
@@ -267,7 +268,8 @@ class Safety:
         return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
     def _begin(self, mode: CommandMode) -> None:
-        """Commands in another mode follow: the soft limits forget the samples of before."""
+        """Commands in another mode follow: what was fed forward, and the soft limits' samples, are those of before."""
+        self._last_extra = None
         if self._soft_limits is not None:
             self._soft_limits.reset()
         self.mode = mode
@@ -279,14 +281,10 @@ class Safety:
         added = soft_limits.add(efforts, state, kin)
         return efforts if added is efforts else np.clip(added, *self._effort_bounds)
 
-    def _limited_feedforward(self, mode: CommandMode, wanted: Array | None, dt: float) -> Array | None:
+    def _limited_feedforward(self, wanted: Array | None, dt: float) -> Array | None:
         """The torque (n,) fed forward; None where there is none. One that is no longer wanted is led back to 0."""
-        last = self._last_extra if mode is self.mode else None
-        if wanted is None and last is None:
-            self._last_extra = None
-            return None
-        last = np.zeros(self._robot.n) if last is None else last
-        bounded = np.zeros(self._robot.n) if wanted is None else np.clip(wanted, *self._effort_bounds)
+        last = self._none if self._last_extra is None else self._last_extra
+        bounded = self._none if wanted is None else np.clip(wanted, *self._effort_bounds)
         step = self._effort_rate * dt
         sent: Array = np.minimum(np.maximum(bounded, last - step), last + step)
         self._last_extra = sent if wanted is not None or sent.any() else None
@@ -305,6 +303,8 @@ class Safety:
     def usable(self, command: Command) -> bool:
         """Whether all parts of a command are (n,) finite numbers; :meth:`apply` replaces one that isn't."""
         torque, velocity = command.feedforward, command.velocity
+        if torque is None is velocity:
+            return self._finite(command.values)
         usable = self._finite(command.values) and (torque is None or self._finite(torque))
         return usable and (velocity is None or self._finite(velocity))
 

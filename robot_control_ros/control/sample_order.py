@@ -51,6 +51,7 @@ class SampleOrder:
         self._late_in_a_row = 0
         self._restarts_in_a_row = 0
         self._calm = 0.0  # s since the last restart
+        self._is_steady = False  # whether neither a restart nor a late sample was lately
         self.unchanged = 0
         self.late = 0
         self.fault = ""
@@ -67,11 +68,15 @@ class SampleOrder:
             return self._accept(time, self._period, self._interrupted)
         gap = time - self._newest
         if 0.0 < gap <= MAX_GAP:
+            if self._is_steady:  # the usual case
+                self._newest = time
+                return Arrival(True, gap, "")
             return self._accept(time, gap, "")
         if gap > MAX_GAP:
             return self._accept(
                 time, gap, f"no joint state for {gap:.3f} s, by their stamps: must be at most {MAX_GAP:g} s"
             )
+        self._is_steady = False
         if gap < 0.0 and self._is_set_back(time):
             return self._accept(time, gap, f"the stamps of joint states went back by {-gap:.3f} s")
         self.unchanged += 1
@@ -113,6 +118,7 @@ class SampleOrder:
         if self._calm >= CALM:
             self._restarts_in_a_row = 0
             self.fault = ""
+        self._is_steady = self._calm >= CALM and not restart
         if not restart:
             return
         self._calm = 0.0

@@ -15,8 +15,15 @@ from ..sensing.ringing import find_ringing
 @compiled
 def sense(
     cycles: Array,
-    state: Any,
-    kinematics: Any,
+    time: float,
+    age: float,
+    q: Array,
+    v: Array,
+    effort: Array,
+    wrench: Array,
+    pose: Array,
+    jacobian: Array,
+    gravity: Array,
     contact_rows: Any,
     watched: int,
     gain_times_dt: float,
@@ -30,7 +37,8 @@ def sense(
 
     Args:
         cycles: records; the first one still has the command of the cycle before.
-        state, kinematics: see :func:`~..laws.compiled_law.state_into`.
+        time, age, q, v, effort, wrench: see :func:`~..laws.compiled_law.state_into`.
+        pose, jacobian, gravity: see there.
         contact_rows, watched, gain_times_dt, weight, commanded: see :func:`~..sensing.contact_detector.detect`.
         dt: since the last sample [s].
         ringing_row: memory of the detector of ringing.
@@ -39,7 +47,7 @@ def sense(
     Returns:
         What `detect` and :func:`~..sensing.ringing.find_ringing` have found.
     """
-    state_into(cycles[0], state, kinematics, n)
+    state_into(cycles[0], time, age, q, v, effort, wrench, pose, jacobian, gravity, n)
     cycle = cycle_at(cycles[0], n)
     contact = NOTHING
     if watched != 0:

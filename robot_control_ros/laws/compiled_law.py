@@ -13,7 +13,6 @@ from ..core.record import Record
 from ..core.types import Array, Command, CommandMode, JointPathFunction, Reference, RobotState, as_row
 from ..robot.model import RobotDynamics
 
-StateRows = tuple[float, float, Array, Array, Array, Array]  # time, age, q, v, effort, wrench
 NO_WRENCH = np.full(6, NONE)
 _ANY = np.zeros(0)
 _EVERYTHING = Reference(_ANY, _ANY, _ANY, _ANY, _ANY, _ANY, _ANY)
@@ -139,23 +138,35 @@ def write_state(cycles: Cycles, k: int, state: RobotState, kin: RobotDynamics) -
     """Write a state and its kinematics into the record of cycle k."""
     wrench = NO_WRENCH if state.wrench_on_tip is None else as_row(state.wrench_on_tip)
     sample = float(state.time), float(state.age), as_row(kin.q), as_row(kin.v), as_row(state.effort), wrench
-    state_into(cycles.rows[k], sample, (as_row(kin.pose), as_row(kin.jacobian), as_row(kin.gravity)), kin.model.n)
+    state_into(cycles.rows[k], *sample, as_row(kin.pose), as_row(kin.jacobian), as_row(kin.gravity), kin.model.n)
 
 
 @compiled
-def state_into(row: Array, state: StateRows, kinematics: tuple[Array, Array, Array], n: int) -> None:
+def state_into(
+    row: Array,
+    time: float,
+    age: float,
+    q: Array,
+    v: Array,
+    effort: Array,
+    wrench: Array,
+    pose: Array,
+    jacobian: Array,
+    gravity: Array,
+    n: int,
+) -> None:
     """Write a state and its kinematics into a record.
 
     Args:
         row: the record (width,).
-        state: its time and age [s], q, v, effort (n,) [rad, rad/s, N·m] and wrench (6,) [N, N·m] in base axes about the
-            tip's origin. NaN for no wrench; efforts of another size are none.
-        kinematics: pose (4, 4) and Jacobian (6, n) of the tip in the base, and gravity torques (n,) [N·m].
+        time, age: of the state [s].
+        q, v, effort: of the state, (n,) each [rad, rad/s, N·m]; efforts of another size are none.
+        wrench: (6,) base axes, about the tip's origin [N, N·m]; NaN for none.
+        pose, jacobian: (4, 4) and (6, n), of the tip in the base.
+        gravity: (n,) torques [N·m].
         n: number of joints.
     """
     cycle = cycle_at(row, n)
-    time, age, q, v, effort, wrench = state
-    pose, jacobian, gravity = kinematics
     cycle.time[0] = time
     cycle.age[0] = age
     cycle.pose[:] = pose
@@ -175,7 +186,7 @@ def write_reference(cycles: Cycles, k: int, reference: Reference, before: Refere
 
     Args:
         cycles, k, reference: as said.
-        before: that the record has been written with, by which NaN needn't be written again; None where that isn't known.
+        before: that the record has been written with, so that NaN needn't be written again; None: it isn't known.
     """
     before = _EVERYTHING if before is None else before
     if reference.pose is not None:

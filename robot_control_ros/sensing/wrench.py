@@ -178,11 +178,13 @@ class WrenchPipeline:
         if settings is not self._adopted:
             self._adopt(settings)
         self.reason = ""
+        was_sensed = self._is_sensed
         self._is_sensed = self._sense(state, kin) if self._from_sensor else self._estimate(state, kin)
-        if not self._is_sensed:
+        if self._is_sensed:
+            return self._result.copy()
+        if was_sensed:
             self._filter["time"] = math.nan
-            return None
-        return self._result.copy()
+        return None
 
     def zero(self) -> Array:
         """Make the present wrench the tare; returns it (6,).

@@ -129,21 +129,20 @@ class ContactMonitor:
             last: the command since the last sample.
             dt: since the last sample [s].
         """
-        detector, settings, wrench = self._detector, self.settings.current, self._wrench
-        law, choices, of_wrench, tare, known = self._normal
-        if (
-            running is not law
-            or running.gains.choices != choices
-            or wrench.settings.current is not of_wrench
-            or wrench.tare is not tare
-            or settings is not known
-        ):
-            self._normal = running, running.gains.choices, wrench.settings.current, wrench.tare, settings
+        detector = self._detector
+        settings = self.settings.current
+        of_wrench = self._wrench.settings.current
+        tare = self._wrench.tare
+        choices = running.gains.choices
+        law, law_choices, normal_wrench, normal_tare, known = self._normal
+        is_normal = running is law and choices == law_choices and of_wrench is normal_wrench and tare is normal_tare
+        if not is_normal or settings is not known:
+            self._normal = running, choices, of_wrench, tare, settings
             detector.adopt(settings)
             detector.freeze(state.time)
         learns = self._learning is not None
         self._motion = self._reference_motion(kin, dt) if learns or detector.adapts(last) else None
-        self._has_force = state.wrench_on_tip is not None and wrench.settings.current.source == "sensor"
+        self._has_force = state.wrench_on_tip is not None and of_wrench.source == "sensor"
         return detector.prepare(state, kin, last, self._has_force, self._motion, dt, learns)
 
     def observe(self, answer: int, state: RobotState, kin: RobotDynamics, dt: float) -> str:
