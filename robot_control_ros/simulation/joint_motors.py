@@ -81,7 +81,9 @@ class JointMotors:
         joint_law: JointLaw | None,
         carried: RobotModel | None,
     ) -> None:
-        self._robot, self._limit, self._bandwidth, self._timeout = robot, limit, bandwidth, timeout
+        self._robot, self._bandwidth, self._timeout = robot, bandwidth, timeout
+        self._upper = limit
+        self._lower = -limit
         self.joint_law, self._carried, self._still = joint_law, carried, np.zeros(len(limit))
         self._velocity_bandwidth = 1.0 / robot.model.opt.timestep  # of a motor under a law: within one step
         self._is_plain = joint_law is None and carried is None and timeout <= 0.0
@@ -110,7 +112,7 @@ class JointMotors:
         It follows from the state in a servo, a law within the drives, a carried weight, or a push, whose lever arm
         moves with the link. A time-out may come within the period.
         """
-        if self._steady_torque is None or self._robot.is_pushed:
+        if self._steady_torque is None or self._robot.pushes:
             return False
         self._robot.torque = self.effort = self._steady_torque
         return True
@@ -125,7 +127,7 @@ class JointMotors:
     def end_period(self, steps: int) -> None:
         """After so many steps: the effort is their mean."""
         self.effort = self._sum / steps
-        self._sum = np.zeros(len(self._limit))
+        self._sum = np.zeros(len(self._upper))
 
     def hold(self) -> None:
         """Hold the joints where they are."""
@@ -139,8 +141,9 @@ class JointMotors:
     def take(self, command: Command) -> None:
         """Follow a command from the next physics step on."""
         self._command = command
-        self._commanded_at = self._robot.data.time
         self._holding = False
+        if self._timeout > 0.0:
+            self._commanded_at = self._robot.data.time
         steady = command.mode is CommandMode.EFFORT and self._is_plain
         self._steady_torque = self._limited(self._motor(command, self._bandwidth)) if steady else None
 
@@ -162,7 +165,7 @@ class JointMotors:
         return self._limited(torque)
 
     def _limited(self, torque: Array) -> Array:
-        return np.minimum(np.maximum(torque, -self._limit), self._limit)
+        return np.minimum(np.maximum(torque, self._lower), self._upper)
 
     def _motor(self, command: Command, velocity_bandwidth: float) -> Array:
         torque = command.values
