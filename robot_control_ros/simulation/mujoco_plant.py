@@ -121,6 +121,11 @@ class MujocoPlant:
         """Joint torques (n,), mean of the last period [N·m]: what changed the momentum from one sample to the next."""
         return self._motors.effort.copy()
 
+    @property
+    def velocity(self) -> Array:
+        """Joint velocities (n,) [rad/s]."""
+        return self._arm.v
+
     def reset(self, q: Array | None = None) -> None:
         """Back to time 0: at rest at q (n,) [rad] (default `start`), held, without a push, objects in place."""
         self._motors.start = self.start if q is None else q
