@@ -127,7 +127,7 @@ class JointMotors:
     def end_period(self, steps: int) -> None:
         """After so many steps: the effort is their mean."""
         self.effort = self._sum / steps
-        self._sum = np.zeros(len(self._upper))
+        self._sum[:] = 0.0
 
     def hold(self) -> None:
         """Hold the joints where they are."""
@@ -149,15 +149,16 @@ class JointMotors:
 
     def torque(self) -> Array:
         """Joint torques (n,) for this physics step [N·m]."""
-        data = self._robot.data
-        if self._timeout > 0.0 and data.time - self._commanded_at > self._timeout:
+        if self._steady_torque is not None:
+            return self._steady_torque
+        if self._timeout > 0.0 and self._robot.data.time - self._commanded_at > self._timeout:
             self.hold()
         if self.joint_law is None or self._holding:
             torque = self._motor(self._command, self._bandwidth)
             if self._carried is not None and self._command.mode is CommandMode.EFFORT:
                 torque = torque + self._carried.bias(self._robot.q, self._still)
         else:
-            state = RobotState(data.time, self._robot.q, self._robot.v, self._robot.torque)
+            state = RobotState(self._robot.data.time, self._robot.q, self._robot.v, self._robot.torque)
             driven = self.joint_law.command(state, self._command)
             torque = self._motor(driven, self._velocity_bandwidth)
             if self._command.feedforward is not None:

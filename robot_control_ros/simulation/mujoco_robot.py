@@ -45,6 +45,9 @@ class MujocoRobot:
         self._bias: Array = data.qfrc_bias
         self._applied: Array = data.qfrc_applied
         self._sensed: Array = data.sensordata
+        self._origins: Array = data.xpos
+        self._centres: Array = data.xipos
+        self._pushed: Array = data.xfrc_applied
         self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
         self.wrench_index = np.concatenate([model.sensor(name).adr[0] + np.arange(3) for name in wrench_sensors(robot)])
         names = [model.body(i).name for i in range(model.nbody)]
@@ -114,18 +117,18 @@ class MujocoRobot:
             raise refused("push", wrench, "must be 3 + 3 finite numbers", 6)
         body = self.body(link)
         if self.pushes.pop(body, None) is not None:
-            self.data.xfrc_applied[body] = 0.0
+            self._pushed[body] = 0.0
         if wrench.any():
             rotation = self.data.xmat[self.body(self._config.base)].reshape(3, 3)
             self.pushes[body] = np.concatenate((rotation @ wrench[:3], rotation @ wrench[3:]))
 
     def apply_pushes(self) -> None:
         """Pushes act at link origins; MuJoCo takes them at centres of mass, so the lever arm follows the link."""
-        data = self.data
         for body, wrench in self.pushes.items():
-            arm = data.xpos[body] - data.xipos[body]
-            data.xfrc_applied[body, :3] = wrench[:3]
-            data.xfrc_applied[body, 3:] = wrench[3:] + cross(arm, wrench[:3])
+            force = wrench[:3]
+            pushed = self._pushed[body]
+            pushed[:3] = force
+            pushed[3:] = wrench[3:] + cross(self._origins[body] - self._centres[body], force)
 
     def lock(self, locked: list[bool]) -> None:
         """Close the brakes (n,) of joints where they are, and open the others."""

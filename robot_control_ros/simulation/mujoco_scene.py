@@ -6,6 +6,7 @@ The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def compile_model(
             add_gripper(mujoco, spec, gripper)
         for robot in robots:
             _add_locks(mujoco, spec, robot)
-        own = {link: number for number, (_, text) in enumerate(arms) for link in link_names(text)}
+        own = {link: number for number, (_, text) in enumerate(arms) for link in _links(text)}
         for geom in spec.geoms:
             geom.contype, geom.conaffinity = _collision_bits(own.get(geom.parent.name), len(arms))
         _add_scene(mujoco, spec, scene, robots[0], _collision_bits(0, len(arms)))
@@ -73,6 +74,12 @@ def compile_model(
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"MuJoCo can't read the robot description: {error}") from error
+
+
+@lru_cache(maxsize=16)
+def _links(urdf: str) -> tuple[str, ...]:
+    """The links of a description; many arms have the same."""
+    return link_names(urdf)
 
 
 def _delete_unused(mujoco: Any, spec: Any, moving: set[str]) -> None:
