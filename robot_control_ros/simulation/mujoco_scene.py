@@ -69,6 +69,8 @@ def compile_model(
             add_imperfections(mujoco, spec, robots[0], imperfections)
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        if not any(geom.conaffinity for geom in spec.geoms):  # no two shapes may touch: don't look for contacts
+            spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         return spec.compile()
     except ValueError as error:
         if isinstance(error, ModelError):
