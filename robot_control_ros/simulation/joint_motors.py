@@ -144,8 +144,9 @@ class JointMotors:
         self._holding = False
         if self._timeout > 0.0:
             self._commanded_at = self._robot.data.time
-        steady = command.mode is CommandMode.EFFORT and self._is_plain
-        self._steady_torque = self._limited(self._motor(command, self._bandwidth)) if steady else None
+        self._steady_torque = None
+        if self._is_plain and command.mode is CommandMode.EFFORT:
+            self._steady_torque = self._limited(_with_feedforward(command.values, command))
 
     def torque(self) -> Array:
         """Joint torques (n,) for this physics step [N·m]."""
@@ -172,7 +173,7 @@ class JointMotors:
         torque = command.values
         if command.mode is not CommandMode.EFFORT:
             torque = self._servo(command, velocity_bandwidth)
-        return torque if command.feedforward is None else torque + command.feedforward
+        return _with_feedforward(torque, command)
 
     def _servo(self, command: Command, velocity_bandwidth: float) -> Array:
         """Computed torque: M [w² (q_c - q) + 2 w (v_c - v)], or M w (v_c - v), plus bias."""
@@ -184,3 +185,8 @@ class JointMotors:
         else:
             wanted = velocity_bandwidth * (command.values - v)
         return np.asarray(robot.mass_matrix() @ wanted + robot.bias)
+
+
+def _with_feedforward(torque: Array, command: Command) -> Array:
+    """A torque (n,) and what the command adds to it [N·m]."""
+    return torque if command.feedforward is None else torque + command.feedforward
