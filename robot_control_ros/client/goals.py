@@ -23,6 +23,7 @@ NEAR_TIP = 0.005, 0.02  # m and rad: a tip that rests further from its target ma
 FAR_TIP = 0.05, 0.2  # m and rad: a tip that rests further from its target isn't there, whatever holds it
 STANDS = 0.005, 0.02  # m/s and rad/s of a tip that doesn't follow a reference
 WAITS = 1.0  # s of that, while its spring is near the bound, after which its way counts as blocked
+_IDENTITY = np.eye(3)
 
 
 class MotionGoal:
@@ -125,20 +126,25 @@ class MotionGoal:
         return NotReached(text, name="the goal", value=distance, bound=FAR_TIP[0])
 
 
-def tip_goal(backend: RobotBackend, pose: Any) -> MotionGoal:
-    """Send a pose (4, 4), or a position (3,) with the rotation of the reference.
+def tip_target(backend: RobotBackend, pose: Any) -> Array:
+    """The target (4, 4) of a pose (4, 4), or of a position (3,) with the rotation of the reference.
 
     Raises:
-        ConfigError: it is refused.
+        ConfigError: it is no pose.
     """
     if np.shape(pose) == (3,):
         assert backend.feed.newest is not None
-        target = make_pose(finite("pose", pose, (3,)), backend.feed.newest.reference_pose[:3, :3])
-    else:
-        target = finite("pose", pose, (4, 4))
-        rotation = target[:3, :3]
-        if np.abs(rotation @ rotation.T - np.eye(3)).max() > 1e-6 or np.linalg.det(rotation) < 0.0:
-            raise refused("pose", pose, "its upper left (3, 3) must be a rotation")
+        return make_pose(finite("pose", pose, (3,)), backend.feed.newest.reference_pose[:3, :3])
+    target = finite("pose", pose, (4, 4))
+    rotation = target[:3, :3]
+    if np.abs(rotation @ rotation.T - _IDENTITY).max() > 1e-6 or np.linalg.det(rotation) < 0.0:
+        raise refused("pose", pose, "its upper left (3, 3) must be a rotation")
+    return target
+
+
+def tip_goal(backend: RobotBackend, pose: Any) -> MotionGoal:
+    """Send the target of a pose, see :func:`tip_target`; ConfigError where it is refused."""
+    target = tip_target(backend, pose)
     since = backend.move_to(target)
     return MotionGoal(since, lambda state: pose_error(target, state.reference_pose), backend, target)
 

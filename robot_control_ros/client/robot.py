@@ -21,7 +21,7 @@ from ..recording.file_recording import LARGEST, FileRecording
 from ..robot.configuration import equipped
 from ..simulation.log import Log
 from .backend import RobotBackend, Value
-from .goals import finite, joint_goal, tip_goal
+from .goals import finite, joint_goal, tip_goal, tip_target
 from .recording.state_channel import record_robot
 from .robot_readings import RobotReadings
 from .snapshot import Snapshot
@@ -165,9 +165,9 @@ class Robot(RobotReadings):
         with held_on_interrupt(self._backend):
             if stiffness is not None:
                 present = self._backend.parameters().get("stiffness")
-                if present is None or not np.array_equal(np.broadcast_to(stiffness, np.shape(present)), present):
+                if not _is_set(_value("stiffness", stiffness), present):
                     self.set_gains(stiffness=stiffness)
-            tip_goal(self._backend, pose)
+            self._backend.move_to(tip_target(self._backend, pose))
 
     def jog(self, twist: Any, duration: float = 0.0) -> None:
         """Move with a twist (6,), base axes [m/s, rad/s], for `duration`, or for 0.2 s without waiting."""
@@ -319,6 +319,11 @@ def _close(process: int, backend: RobotBackend, callbacks: Callbacks, files: lis
             each.close()
     finally:
         backend.close()
+
+
+def _is_set(value: Value, present: Value | None) -> bool:
+    """Whether a gain has a value, or has it for each of its numbers."""
+    return value == present or (isinstance(present, tuple) and present == (value,) * len(present))
 
 
 def _value(name: str, value: Any) -> Value:

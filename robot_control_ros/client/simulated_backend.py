@@ -59,7 +59,7 @@ class SimulatedBackend:
         self._law, self._gains, self._push = law, dict(gains or {}), push
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock, self._closed = threading.RLock(), threading.Event()
-        self._plain: dict[str, tuple[object, dict[str, Value]]] = {}  # by prefix: of which target, and its values
+        self._plain: dict[str, tuple[Any, dict[str, Value]]] = {}  # by prefix: of which target, and its values
         self._plant.open()
         warm_up(self.config, [law])
         self.restart()
@@ -77,7 +77,7 @@ class SimulatedBackend:
             for prefix, tuned in self._tuned().items():
                 target, plain = self._plain.get(prefix, (None, {}))
                 if target is not tuned.target:
-                    plain = _plain_values(prefix, tuned)
+                    plain = _plain_values(prefix, tuned, target, plain)
                     self._plain[prefix] = tuned.target, plain
                 values.update(plain)
             return values
@@ -213,12 +213,17 @@ class SimulatedBackend:
                 self._cycle()
 
 
-def _plain_values(prefix: str, tuned: ParameterSet) -> dict[str, Value]:
-    """The targets of a set by name, as a parameter has them."""
+def _plain_values(prefix: str, tuned: ParameterSet, before: Any, plain: Mapping[str, Value]) -> dict[str, Value]:
+    """The targets of a set by name, as a parameter has them; `before` are other targets, whose values are `plain`."""
     values: dict[str, Value] = {}
+    same_kind = type(before) is type(tuned.target)
     for spec in tuned.specs:
+        name = prefix + spec.name
+        if same_kind and getattr(before, spec.name) is getattr(tuned.target, spec.name):
+            values[name] = plain[name]
+            continue
         value = plain_value(spec, tuned.target)
-        values[prefix + spec.name] = tuple(value) if isinstance(value, list) else value
+        values[name] = tuple(value) if isinstance(value, list) else value
     return values
 
 

@@ -259,8 +259,9 @@ def _log(
 ) -> Log:
     """The log of the cycles that a loop has recorded; `count` is the number of them, at most."""
     contacts = np.full((count, 6), np.nan)
+    has_scene = plant.scene is not None
     for k, _ in enumerate(cycles):
-        if plant.scene is not None:
+        if has_scene:
             contacts[k] = plant.contact_wrench()
     record = loop.recorder.last(math.inf)
     limited = record["limited"].astype(int)

@@ -81,7 +81,9 @@ class JointMotors:
         joint_law: JointLaw | None,
         carried: RobotModel | None,
     ) -> None:
-        self._robot, self._limit, self._bandwidth, self._timeout = robot, limit, bandwidth, timeout
+        self._robot, self._bandwidth, self._timeout = robot, bandwidth, timeout
+        self._upper = limit
+        self._lower = -limit
         self.joint_law, self._carried, self._still = joint_law, carried, np.zeros(len(limit))
         self._velocity_bandwidth = 1.0 / robot.model.opt.timestep  # of a motor under a law: within one step
         self._is_plain = joint_law is None and carried is None and timeout <= 0.0
@@ -110,7 +112,7 @@ class JointMotors:
         It follows from the state in a servo, a law within the drives, a carried weight, or a push, whose lever arm
         moves with the link. A time-out may come within the period.
         """
-        if self._steady_torque is None or self._robot.is_pushed:
+        if self._steady_torque is None or self._robot.pushes:
             return False
         self._robot.torque = self.effort = self._steady_torque
         return True
@@ -125,7 +127,7 @@ class JointMotors:
     def end_period(self, steps: int) -> None:
         """After so many steps: the effort is their mean."""
         self.effort = self._sum / steps
-        self._sum = np.zeros(len(self._limit))
+        self._sum[:] = 0.0
 
     def hold(self) -> None:
         """Hold the joints where they are."""
@@ -139,22 +141,25 @@ class JointMotors:
     def take(self, command: Command) -> None:
         """Follow a command from the next physics step on."""
         self._command = command
-        self._commanded_at = self._robot.data.time
         self._holding = False
-        steady = command.mode is CommandMode.EFFORT and self._is_plain
-        self._steady_torque = self._limited(self._motor(command, self._bandwidth)) if steady else None
+        if self._timeout > 0.0:
+            self._commanded_at = self._robot.data.time
+        self._steady_torque = None
+        if self._is_plain and command.mode is CommandMode.EFFORT:
+            self._steady_torque = self._limited(_with_feedforward(command.values, command))
 
     def torque(self) -> Array:
         """Joint torques (n,) for this physics step [N·m]."""
-        data = self._robot.data
-        if self._timeout > 0.0 and data.time - self._commanded_at > self._timeout:
+        if self._steady_torque is not None:
+            return self._steady_torque
+        if self._timeout > 0.0 and self._robot.data.time - self._commanded_at > self._timeout:
             self.hold()
         if self.joint_law is None or self._holding:
             torque = self._motor(self._command, self._bandwidth)
             if self._carried is not None and self._command.mode is CommandMode.EFFORT:
                 torque = torque + self._carried.bias(self._robot.q, self._still)
         else:
-            state = RobotState(data.time, self._robot.q, self._robot.v, self._robot.torque)
+            state = RobotState(self._robot.data.time, self._robot.q, self._robot.v, self._robot.torque)
             driven = self.joint_law.command(state, self._command)
             torque = self._motor(driven, self._velocity_bandwidth)
             if self._command.feedforward is not None:
@@ -162,13 +167,13 @@ class JointMotors:
         return self._limited(torque)
 
     def _limited(self, torque: Array) -> Array:
-        return np.minimum(np.maximum(torque, -self._limit), self._limit)
+        return np.minimum(np.maximum(torque, self._lower), self._upper)
 
     def _motor(self, command: Command, velocity_bandwidth: float) -> Array:
         torque = command.values
         if command.mode is not CommandMode.EFFORT:
             torque = self._servo(command, velocity_bandwidth)
-        return torque if command.feedforward is None else torque + command.feedforward
+        return _with_feedforward(torque, command)
 
     def _servo(self, command: Command, velocity_bandwidth: float) -> Array:
         """Computed torque: M [w² (q_c - q) + 2 w (v_c - v)], or M w (v_c - v), plus bias."""
@@ -180,3 +185,8 @@ class JointMotors:
         else:
             wanted = velocity_bandwidth * (command.values - v)
         return np.asarray(robot.mass_matrix() @ wanted + robot.bias)
+
+
+def _with_feedforward(torque: Array, command: Command) -> Array:
+    """A torque (n,) and what the command adds to it [N·m]."""
+    return torque if command.feedforward is None else torque + command.feedforward

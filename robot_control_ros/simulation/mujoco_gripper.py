@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.types import Array
 from ..robot.gripper import Grip, GripMonitor, GripperConfig
 from .imperfect.imperfect_arm import STIFF
 
@@ -58,10 +59,16 @@ class MujocoGripper:
     ready, refusal = True, ""
 
     def __init__(self, model: Any, data: Any, gripper: GripperConfig) -> None:
-        self.config, self._model, self._data = gripper, model, data
+        self.config, self._data = gripper, data
         self._actuator = model.actuator(gripper.joint).id
-        self._places = [(model.joint(each.name).qposadr[0], each) for each in gripper.joints]
-        self._dof = model.joint(gripper.joint).dofadr[0]
+        self._places = [(int(model.joint(each.name).qposadr[0]), each) for each in gripper.joints]
+        self._place, _ = self._places[0]  # of the driven joint
+        self._dof = int(model.joint(gripper.joint).dofadr[0])
+        self._positions: Array = data.qpos  # MuJoCo's own memory, as the following
+        self._velocities: Array = data.qvel
+        self._forces: Array = data.actuator_force
+        self._targets: Array = data.ctrl
+        self._limits: Array = model.actuator_forcerange
         self._monitor = GripMonitor(gripper)
 
     @property
@@ -72,9 +79,9 @@ class MujocoGripper:
     @property
     def joint_state(self) -> tuple[float, float, float]:
         """Position [rad or m], velocity and effort of the driven joint."""
-        data = self._data
-        place = self._places[0][0]
-        return float(data.qpos[place]), float(data.qvel[self._dof]), float(data.actuator_force[self._actuator])
+        position = float(self._positions[self._place])
+        velocity = float(self._velocities[self._dof])
+        return position, velocity, float(self._forces[self._actuator])
 
     def command(self, position: float, force: float) -> None:
         """Send the driven joint to a position, with a force of each finger [N].
@@ -90,18 +97,18 @@ class MujocoGripper:
         """Open fingers, at rest."""
         opened = self.config.positions[0]
         for place, joint in self._places:
-            self._data.qpos[place] = joint.offset + joint.multiplier * opened
-        self._data.ctrl[self._actuator] = opened
+            self._positions[place] = joint.offset + joint.multiplier * opened
+        self._targets[self._actuator] = opened
         self.command(opened, self.config.default_force)
 
     def step(self, dt: float) -> None:
         """Before a physics step of `dt` [s]: lead the servo to the target, at the gripper's speed."""
-        position, _, _ = self.joint_state
-        lever = self.config.lever(position)
-        limit, most = self._force * lever, self.config.speed / lever * dt
-        self._model.actuator_forcerange[self._actuator] = -limit, limit
-        present = self._data.ctrl[self._actuator]
-        self._data.ctrl[self._actuator] = present + min(max(self.target - present, -most), most)
+        lever = self.config.lever(float(self._positions[self._place]))
+        limit = self._force * lever
+        most = self.config.speed / lever * dt
+        self._limits[self._actuator] = -limit, limit
+        present = float(self._targets[self._actuator])
+        self._targets[self._actuator] = present + min(max(self.target - present, -most), most)
 
     def update(self) -> Grip:
         """Take the present state in, once a period."""

@@ -83,6 +83,8 @@ class MujocoPlant:
     ) -> None:
         mujoco = _import_mujoco()
         self._robot, self.scene = robot, scene
+        self._wrench_frame = robot.wrench_frame
+        self._shape = (robot.n,)
         text = robot.urdf() if urdf is None else urdf
         model = RobotModel.of(robot, text)
         self.start = np.array(robot.home)
@@ -119,6 +121,11 @@ class MujocoPlant:
         """Joint torques (n,), mean of the last period [N·m]: what changed the momentum from one sample to the next."""
         return self._motors.effort.copy()
 
+    @property
+    def velocity(self) -> Array:
+        """Joint velocities (n,) [rad/s]."""
+        return self._arm.v
+
     def reset(self, q: Array | None = None) -> None:
         """Back to time 0: at rest at q (n,) [rad] (default `start`), held, without a push, objects in place."""
         self._motors.start = self.start if q is None else q
@@ -139,7 +146,7 @@ class MujocoPlant:
             HardwareFault: the physics diverged.
         """
         if self._advance_next:
-            self.advance()
+            self._world.advance(self.substeps)
         self._advance_next = True
         return self.sample()
 
@@ -169,8 +176,8 @@ class MujocoPlant:
         """The present state; time stands still."""
         arm = self._arm
         sensed = arm.wrench
-        wrench = Wrench(sensed[0:3], sensed[3:6], self._robot.wrench_frame)
-        return RobotState(self.data.time, arm.q, arm.v, self.effort, wrench)
+        wrench = Wrench(sensed[:3], sensed[3:], self._wrench_frame)
+        return RobotState(self.data.time, arm.q, arm.v, self._motors.effort.copy(), wrench)
 
     def write(self, command: Command) -> None:
         """Take a command; it acts from the next physics step on.
@@ -187,11 +194,12 @@ class MujocoPlant:
         Raises:
             ConfigError: wrong size or numbers that aren't finite, or no positions for a joint law.
         """
-        n, law = self._robot.n, self._motors.joint_law
+        law = self._motors.joint_law
         if law is not None and command.mode is not CommandMode.POSITION:
             raise ConfigError(f"{command.mode.value} command: joint_law {law.name} takes position only")
         for values in (command.values, command.feedforward, command.velocity):
-            if values is not None and (values.shape != (n,) or not is_finite(values)):
+            if values is not None and (values.shape != self._shape or not is_finite(values)):
+                n = self._robot.n
                 rule = f"must be {n} finite numbers, one per joint"
                 raise refused(f"{command.mode.value} command", values, rule, n)
 

@@ -30,48 +30,55 @@ class MujocoRobot:
 
     Attributes:
         model, data: MuJoCo's.
-        q_index, v_index: places of the joints in MuJoCo's positions and velocities.
-        wrench_index: places of the six numbers of the force-torque sensor in MuJoCo's sensor data.
+        q_index, v_index: (n,) places of the joints in MuJoCo's positions and velocities.
+        wrench_index: (6,) places of what the force-torque sensor measures in MuJoCo's sensor data.
+        pushes: (6,) force and torque by number of body, in world axes [N, N·m]; those that act.
     """
 
     def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, links: Sequence[str]) -> None:
         self._mujoco, self.model, self.data, self._config = mujoco, model, data, robot
         ids = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in robot.joints]
-        self._q_places = [model.jnt_qposadr[i] for i in ids]
-        v_places = [model.jnt_dofadr[i] for i in ids]
-        self.q_index, self.v_index = _index(self._q_places), _index(v_places)
-        self._qpos = data.qpos  # MuJoCo's own memory, as the following: what it computes is seen here
-        self._qvel = data.qvel
-        self._bias = data.qfrc_bias
-        self._applied = data.qfrc_applied
-        self._sensed = data.sensordata
+        self.q_index = np.array([int(model.jnt_qposadr[i]) for i in ids])
+        self.v_index = np.array([int(model.jnt_dofadr[i]) for i in ids])
+        self._qpos: Array = data.qpos  # MuJoCo's own memory, as the following: what it computes is seen here
+        self._qvel: Array = data.qvel
+        self._bias: Array = data.qfrc_bias
+        self._applied: Array = data.qfrc_applied
+        self._sensed: Array = data.sensordata
+        self._origins: Array = data.xpos
+        self._centres: Array = data.xipos
+        self._pushed: Array = data.xfrc_applied
         self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
-        self.wrench_index = _index([model.sensor(name).adr[0] + i for name in wrench_sensors(robot) for i in range(3)])
+        self.wrench_index = np.concatenate([model.sensor(name).adr[0] + np.arange(3) for name in wrench_sensors(robot)])
         names = [model.body(i).name for i in range(model.nbody)]
         self._bodies = {name: i for i, name in enumerate(names) if name in links}
         self._mass = np.zeros((model.nv, model.nv))
-        self._chosen = np.ix_(v_places, v_places)
+        self._chosen = np.ix_(self.v_index, self.v_index)
         self.release()
 
     @property
     def q(self) -> Array:
         """Joint positions (n,) [rad], a copy."""
-        return np.array(self._qpos[self.q_index])
+        positions: Array = self._qpos[self.q_index]
+        return positions
 
     @property
     def v(self) -> Array:
         """Joint velocities (n,) [rad/s], a copy."""
-        return np.array(self._qvel[self.v_index])
+        velocities: Array = self._qvel[self.v_index]
+        return velocities
 
     @property
     def bias(self) -> Array:
-        """Torques (n,) of gravity, Coriolis and centrifugal forces in the present state [N·m]; not to be written to."""
-        return np.asarray(self._bias[self.v_index])
+        """Torques (n,) of gravity, Coriolis and centrifugal forces in the present state [N·m], a copy."""
+        torques: Array = self._bias[self.v_index]
+        return torques
 
     @property
     def torque(self) -> Array:
         """Joint torques (n,) that act [N·m], a copy."""
-        return np.array(self._applied[self.v_index])
+        torques: Array = self._applied[self.v_index]
+        return torques
 
     @torque.setter
     def torque(self, torque: Array) -> None:
@@ -80,12 +87,8 @@ class MujocoRobot:
     @property
     def wrench(self) -> Array:
         """Force and torque (6,) by the environment at the sensor, in its axes [N, N·m]."""
-        return np.asarray(-self._sensed[self.wrench_index])  # MuJoCo gives what the parent exerts on the child
-
-    @property
-    def is_pushed(self) -> bool:
-        """Whether a push acts."""
-        return bool(self._pushes)
+        wrench: Array = -self._sensed[self.wrench_index]  # MuJoCo gives what the parent exerts on the child
+        return wrench
 
     def mass_matrix(self) -> Array:
         """Joint-space inertia (n, n) of the present state [kg·m²], rotors included."""
@@ -105,7 +108,7 @@ class MujocoRobot:
 
     def release(self) -> None:
         """End all pushes, and open all brakes."""
-        self._pushes: dict[int, Array] = {}
+        self.pushes: dict[int, Array] = {}
         self._locked = [False] * self._config.n
 
     def push(self, link: str, force: Array, torque: Array) -> None:
@@ -113,19 +116,19 @@ class MujocoRobot:
         if wrench.shape != (6,) or not is_finite(wrench):
             raise refused("push", wrench, "must be 3 + 3 finite numbers", 6)
         body = self.body(link)
-        if self._pushes.pop(body, None) is not None:
-            self.data.xfrc_applied[body] = 0.0
+        if self.pushes.pop(body, None) is not None:
+            self._pushed[body] = 0.0
         if wrench.any():
             rotation = self.data.xmat[self.body(self._config.base)].reshape(3, 3)
-            self._pushes[body] = np.concatenate((rotation @ wrench[:3], rotation @ wrench[3:]))
+            self.pushes[body] = np.concatenate((rotation @ wrench[:3], rotation @ wrench[3:]))
 
     def apply_pushes(self) -> None:
         """Pushes act at link origins; MuJoCo takes them at centres of mass, so the lever arm follows the link."""
-        data = self.data
-        for body, wrench in self._pushes.items():
-            arm = data.xpos[body] - data.xipos[body]
-            data.xfrc_applied[body, :3] = wrench[:3]
-            data.xfrc_applied[body, 3:] = wrench[3:] + cross(arm, wrench[:3])
+        for body, wrench in self.pushes.items():
+            force = wrench[:3]
+            pushed = self._pushed[body]
+            pushed[:3] = force
+            pushed[3:] = wrench[3:] + cross(self._origins[body] - self._centres[body], force)
 
     def lock(self, locked: list[bool]) -> None:
         """Close the brakes (n,) of joints where they are, and open the others."""
@@ -133,7 +136,7 @@ class MujocoRobot:
             return
         for n, (before, after) in enumerate(zip(self._locked, locked, strict=True)):
             if after and not before:
-                place = self._q_places[n]
+                place = self.q_index[n]
                 self.model.eq_data[self._locks[n], 0] = self.data.qpos[place] - self.model.qpos0[place]
         self.data.eq_active[self._locks] = locked
         self._locked = locked
@@ -218,7 +221,10 @@ class MujocoWorld:
         Raises:
             HardwareFault: the physics diverged.
         """
-        if not self._grippers and all(motors.hold_torque() for motors in self._motors):
+        steady = not self._grippers  # whether the torques are the same in all steps
+        for motors in self._motors:
+            steady = steady and motors.hold_torque()
+        if steady:
             self._mujoco.mj_step(self.model, self.data, steps)
         else:
             self._advance_stepwise(steps)
@@ -254,15 +260,7 @@ class MujocoWorld:
         self._check()
 
     def _check(self) -> None:
-        if np.count_nonzero(self._warnings):
+        if any(self._warnings.tolist()):
             kinds = self._mujoco.mjtWarning
             found = [kinds(i).name for i, number in enumerate(self._warnings) if number]
             raise HardwareFault(f"the physics diverged at t = {self.data.time:.3f} s: {', '.join(found)}")
-
-
-def _index(places: Sequence[int]) -> Any:
-    """What picks so many places out of an array: a slice where they follow each other, which is faster."""
-    first = int(places[0])
-    if list(places) == list(range(first, first + len(places))):
-        return slice(first, first + len(places))
-    return np.array(places)

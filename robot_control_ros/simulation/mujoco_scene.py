@@ -6,6 +6,7 @@ The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def compile_model(
             add_gripper(mujoco, spec, gripper)
         for robot in robots:
             _add_locks(mujoco, spec, robot)
-        own = {link: number for number, (_, text) in enumerate(arms) for link in link_names(text)}
+        own = {link: number for number, (_, text) in enumerate(arms) for link in _links(text)}
         for geom in spec.geoms:
             geom.contype, geom.conaffinity = _collision_bits(own.get(geom.parent.name), len(arms))
         _add_scene(mujoco, spec, scene, robots[0], _collision_bits(0, len(arms)))
@@ -68,11 +69,19 @@ def compile_model(
             add_imperfections(mujoco, spec, robots[0], imperfections)
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        if not any(geom.conaffinity for geom in spec.geoms):  # no two shapes may touch: don't look for contacts
+            spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         return spec.compile()
     except ValueError as error:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"MuJoCo can't read the robot description: {error}") from error
+
+
+@lru_cache(maxsize=16)
+def _links(urdf: str) -> tuple[str, ...]:
+    """The links of a description; many arms have the same."""
+    return link_names(urdf)
 
 
 def _delete_unused(mujoco: Any, spec: Any, moving: set[str]) -> None:
@@ -232,6 +241,7 @@ class SceneState:
         self._object_of = {body: name[len(_PREFIX) :] for body, name in enumerate(names) if name.startswith(_PREFIX)}
         self._body_of = {name: body for body, name in self._object_of.items()}
         self._link_of = {body: name for body, name in enumerate(names) if name in links}
+        self._body_of_geom = np.array(model.geom_bodyid)
         self._base, self._tip = names.index(robot.base), names.index(robot.tip)
         self._beyond_sensor = {robot.wrench_frame}
         for body, link in self._link_of.items():  # parents come first
@@ -257,35 +267,42 @@ class SceneState:
 
     def wrench(self) -> Array:
         """Sum (6,) of the contacts beyond the force-torque sensor, about the tip origin."""
-        total, data = np.zeros(6), self._data
+        total = np.zeros(6)
+        contacts = [contact for contact in self.contacts() if contact.link in self._beyond_sensor]
+        if not contacts:
+            return total
+        data = self._data
         tip = data.xmat[self._base].reshape(3, 3).T @ (data.xpos[self._tip] - data.xpos[self._base])
-        for contact in self.contacts():
-            if contact.link in self._beyond_sensor:
-                total += contact.wrench
-                total[3:] += cross(contact.point - tip, contact.wrench[:3])
+        for contact in contacts:
+            total += contact.wrench
+            total[3:] += cross(contact.point - tip, contact.wrench[:3])
         return total
 
     def contacts(self) -> list[Contact]:
         """Every contact between robot and objects."""
-        model, data = self._model, self._data
-        rotation_t, origin = data.xmat[self._base].reshape(3, 3).T, data.xpos[self._base]
-        found = []
-        for index in range(data.ncon):
-            raw = data.contact[index]
-            first, second = (int(body) for body in model.geom_bodyid[raw.geom])
-            if (first in self._object_of) == (second in self._object_of):
-                continue
-            on_second = np.zeros(6)  # MuJoCo: what the first geom exerts on the second, in the axes of the contact
-            self._mujoco.mj_contactForce(model, data, index, on_second)
+        data = self._data
+        if data.ncon == 0:
+            return []
+        contacts = []
+        for index, (first, second) in enumerate(self._body_of_geom[data.contact.geom].tolist()):
             robot_is_first = second in self._object_of
             link, item = (first, second) if robot_is_first else (second, first)
-            if link not in self._link_of:
-                continue
-            axes = rotation_t @ raw.frame.reshape(3, 3).T
-            wrench = np.concatenate((axes @ on_second[:3], axes @ on_second[3:]))
-            point, sign = rotation_t @ (raw.pos - origin), -1.0 if robot_is_first else 1.0
-            found.append(Contact(self._link_of[link], self._object_of[item], point, sign * wrench))
-        return found
+            if link in self._link_of and item in self._object_of:
+                contacts.append(self._contact(index, link, item, robot_is_first))
+        return contacts
+
+    def _contact(self, index: int, link: int, item: int, robot_is_first: bool) -> Contact:
+        """MuJoCo's contact with a number, between the bodies of a link and of an object."""
+        data = self._data
+        raw = data.contact[index]
+        on_second = np.zeros(6)  # MuJoCo: what the first geom exerts on the second, in the axes of the contact
+        self._mujoco.mj_contactForce(self._model, data, index, on_second)
+        rotation_t = data.xmat[self._base].reshape(3, 3).T
+        axes = rotation_t @ raw.frame.reshape(3, 3).T
+        wrench = np.concatenate((axes @ on_second[:3], axes @ on_second[3:]))
+        point = rotation_t @ (raw.pos - data.xpos[self._base])
+        sign = -1.0 if robot_is_first else 1.0
+        return Contact(self._link_of[link], self._object_of[item], point, sign * wrench)
 
     def _known(self, name: str) -> str:
         if name not in self._scene.objects:

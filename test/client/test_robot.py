@@ -139,6 +139,22 @@ def test_a_stream_follows_and_softens_with_its_targets(robot):
     assert robot.pose[1, 3] > center[1, 3] + 0.03
 
 
+def test_a_stiffness_that_goes_with_a_target_may_have_the_shape_of_a_matrix(robot):
+    robot.set_target(robot.pose, stiffness=np.diag(np.full(6, 400.0)))
+    np.testing.assert_array_equal(robot.gains["stiffness"], np.full(6, 400.0))
+
+
+def test_a_stiffness_of_a_wrong_size_is_refused_with_its_target(robot):
+    target = robot.pose
+    target[2, 3] += 0.01
+    before = robot.gains["stiffness"]
+    with pytest.raises(ConfigError) as refusal:
+        robot.set_target(target, stiffness=[300.0, 300.0])
+    assert refusal.value.name == "stiffness"
+    np.testing.assert_array_equal(robot.gains["stiffness"], before)
+    assert not robot.wait(0.1).moving
+
+
 def test_jog_moves_for_its_duration_then_rests(robot):
     start = robot.state.reference_pose
     robot.jog([0.0, 0.0, 0.05, 0.0, 0.0, 0.0], 0.4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,23 +42,24 @@ class PolicyObservation:
         }
         boxes = {name: Box(*(each.astype(np.float32) for each in bound)) for name, bound in bounds.items()}
         self.space: Dict = Dict({**boxes})
-        self._bounds: Mapping[str, tuple[Any, Any]] = {name: (box.low, box.high) for name, box in boxes.items()}
+        self._low = np.concatenate([box.low for box in boxes.values()])
+        self._high = np.concatenate([box.high for box in boxes.values()])
+        self._places: dict[str, slice] = {}  # of each name among all numbers
+        end = 0
+        for name, box in boxes.items():
+            begin, end = end, end + len(box.low)
+            self._places[name] = slice(begin, end)
 
     def read(self, state: Snapshot, target: Array, goal: Array) -> dict[str, Any]:
         """The observation of a state, with the target's displacement (6,) and the goal (k,)."""
-        values = {
-            "pose": np.concatenate((state.pose[:3, 3], state.pose[:3, 0], state.pose[:3, 1])),
-            "twist": state.twist,
-            "wrench": np.nan_to_num(state.wrench),
-            "q": self._model.wrap(state.q),
-            "v": state.v,
-            "target": target,
-            "goal": goal,
-        }
-        return {
-            name: np.clip(value.astype(np.float32), *self._bounds[name]).astype(np.float32)
-            for name, value in values.items()
-        }
+        pose = state.pose
+        wrench = np.where(np.isnan(state.wrench), 0.0, state.wrench)
+        q = self._model.wrap(state.q)
+        numbers = np.concatenate(
+            (pose[:3, 3], pose[:3, 0], pose[:3, 1], state.twist, wrench, q, state.v, target, goal), dtype=np.float32
+        )
+        seen = np.minimum(np.maximum(numbers, self._low), self._high)
+        return {name: seen[place] for name, place in self._places.items()}
 
 
 class PolicyAction:

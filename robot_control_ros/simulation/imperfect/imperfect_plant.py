@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 from ...core.errors import HardwareFault
 from ...core.types import Array, Command, CommandMode, RobotState, Wrench
 from ...robot.configuration import RobotConfig
-from ...robot.schema import entry_specs
+from ...robot.schema import SOME, entry_specs
 from ..mujoco_plant import MujocoPlant
 from .imperfect_arm import MOMENTUM, TIP_VELOCITY
 from .imperfections import Imperfections, StateLine, TripLimits, load_imperfections, per_joint
@@ -34,10 +36,14 @@ class ImperfectPlant:
         self._arm, self._n, self._given = arm, n, given
         self._step = arm.model.opt.timestep
         self._filter = given.velocity.delay / (given.velocity.delay + self._step)  # delays slow motion by `delay`
+        self._zero_below = given.velocity.zero_below
         noise, wrench = given.noise, given.wrench
         joints = (noise.position, noise.velocity, noise.effort)
         self._noise = np.concatenate([*(per_joint(each, n) for each in joints), [noise.force] * 3, [noise.torque] * 3])
-        self._steps = [per_joint(each, n) for each in (given.steps.position, given.steps.velocity, given.steps.effort)]
+        resolutions = (given.steps.position, given.steps.velocity, given.steps.effort)
+        steps = np.concatenate([per_joint(each, n) for each in resolutions])
+        self._rounded = np.flatnonzero(steps > 0.0)  # places among positions, velocities and torques
+        self._rounding = steps[self._rounded]  # to whole multiples of these
         self._offset = np.array(wrench.force_offset + wrench.torque_offset)
         self._drift = np.array(wrench.force_drift + wrench.torque_drift)
         self._effort_offset = per_joint(given.effort_offset, n)
@@ -136,13 +142,14 @@ class ImperfectPlant:
             self._arm.model.dof_frictionloss[self._dofs] = self._coulomb + self._load * np.abs(self._arm.effort)
         self._arm.advance(1)
         self._count += 1
-        true = self._arm.sample()
-        self._torque += true.effort
-        self._v = true.v + self._filter * (self._v - true.v)
+        self._torque += self._arm.effort
+        v = self._arm.velocity
+        self._v = v + self._filter * (self._v - v)
         if self._count % self._arm.substeps == 0:
-            self._end_period(true)
+            self._end_period()
 
-    def _end_period(self, true: RobotState) -> None:
+    def _end_period(self) -> None:
+        true = self._arm.sample()
         torque = self._torque / self._arm.substeps
         self._torque[:] = 0.0
         try:
@@ -158,14 +165,18 @@ class ImperfectPlant:
         """What the sensors say: of positions, filtered velocities and mean torques (n,)."""
         n = self._n
         noise = self._noise * self._random.standard_normal(3 * n + 6)
-        velocity = self._v + noise[n : 2 * n]
-        velocity = np.where(np.abs(velocity) < self._given.velocity.zero_below, 0.0, velocity)
-        values = (true.q + noise[:n], velocity, torque + self._effort_offset + noise[2 * n : 3 * n])
-        q, v, effort = (_rounded(*each) for each in zip(values, self._steps, strict=True))
+        joints = np.concatenate((true.q, self._v, torque + self._effort_offset))
+        joints += noise[: 3 * n]
+        if self._zero_below > 0.0:
+            velocity = joints[n : 2 * n]
+            velocity[np.abs(velocity) < self._zero_below] = 0.0
+        if len(self._rounded) > 0:
+            joints[self._rounded] = np.rint(joints[self._rounded] / self._rounding) * self._rounding
         assert true.wrench is not None
         wrench = np.concatenate((true.wrench.force, true.wrench.torque))
         wrench += self._offset + true.time * self._drift + noise[3 * n :]
-        return RobotState(true.time, q, v, effort, Wrench(wrench[:3], wrench[3:], true.wrench.frame))
+        sensed = Wrench(wrench[:3], wrench[3:], true.wrench.frame)
+        return RobotState(true.time, joints[:n], joints[n : 2 * n], joints[2 * n :], sensed)
 
 
 def arm_and_plant(
@@ -188,34 +199,31 @@ def arm_and_plant(
     return arm, arm if given is None else ImperfectPlant(arm, robot, given)
 
 
-def _rounded(values: Array, steps: Array) -> Array:
-    """Whole multiples of the steps; where a step is 0, the values as they are."""
-    safe = np.where(steps > 0.0, steps, 1.0)
-    return np.where(steps > 0.0, np.round(values / safe) * safe, values)
-
-
 class Trips:
     """The limits at which an arm stops by itself; those that are 0 cost nothing."""
 
     def __init__(self, arm: MujocoPlant, robot: RobotConfig, limits: TripLimits) -> None:
-        self._robot, self._data = robot, arm.data
+        self._robot = robot
+        self._sensed: Array = arm.data.sensordata  # MuJoCo's own memory
         sensors = [arm.model.sensor(name) for name in (TIP_VELOCITY, MOMENTUM)]
         self._tip, self._centre = (slice(int(each.adr[0]), int(each.adr[0]) + 3) for each in sensors)
         self._mass = float(arm.model.body_subtreemass[int(sensors[1].objid[0])])
-        measures: dict[str, Callable[[RobotState, Command | None], Array]] = {
-            "joint_velocity": lambda state, _: np.abs(state.v),
-            "tip_velocity": lambda _, __: self._length(self._tip),
-            "force": lambda state, _: np.array([0.0 if state.wrench is None else np.linalg.norm(state.wrench.force)]),
-            "power": lambda state, _: np.abs([state.effort @ state.v]),
-            "momentum": lambda _, __: self._mass * self._length(self._centre),
+        measures: dict[str, Callable[[RobotState, Command | None], list[float]]] = {
+            "joint_velocity": lambda state, _: np.abs(state.v).tolist(),
+            "tip_velocity": lambda _, __: [_length(self._sensed[self._tip])],
+            "force": lambda state, _: [0.0 if state.wrench is None else _length(state.wrench.force)],
+            "power": lambda state, _: [abs(float(state.effort @ state.v))],
+            "momentum": lambda _, __: [self._mass * _length(self._sensed[self._centre])],
             "following_error": self._following_error,
         }
         self._limits = []
         for spec in entry_specs(TripLimits):
             values = np.atleast_1d(getattr(limits, spec.name))
             if values.any():
-                bound = np.where(values > 0.0, values, np.inf)
-                self._limits.append((spec, measures[spec.name], bound))
+                bounds = np.where(values > 0.0, values, np.inf)
+                if spec.size == SOME:
+                    bounds = np.broadcast_to(bounds, robot.n)
+                self._limits.append((spec, measures[spec.name], bounds.tolist()))
 
     def check(self, state: RobotState, command: Command | None) -> None:
         """Stop where a limit is passed.
@@ -227,19 +235,22 @@ class Trips:
         Raises:
             HardwareFault: its name, value and bound are those of the limit.
         """
-        for spec, measure, bound in self._limits:
+        for spec, measure, bounds in self._limits:
             values = measure(state, command)
-            if (values > bound).any():
-                worst = int(np.argmax(values / bound))
-                value, limit = float(values[worst]), float(np.broadcast_to(bound, values.shape)[worst])
+            if any(map(operator.gt, values, bounds)):
+                worst = int(np.argmax(np.divide(values, bounds)))
+                value = values[worst]
+                limit = bounds[worst]
                 where = f" of {self._robot.joints[worst]}" if len(values) > 1 else ""
                 text = f"trip: {spec.name}{where} = {value:.4g} {spec.unit}, limit {limit:g} {spec.unit}"
                 raise HardwareFault(f"{text}, at t = {state.time:.3f} s", name=spec.name, value=value, bound=limit)
 
-    def _length(self, sensor: slice) -> Array:
-        return np.array([np.linalg.norm(self._data.sensordata[sensor])])
-
-    def _following_error(self, state: RobotState, command: Command | None) -> Array:
+    def _following_error(self, state: RobotState, command: Command | None) -> list[float]:
         if command is None or command.mode is not CommandMode.POSITION:
-            return np.zeros(1)
-        return np.asarray(np.abs(command.values - state.q))
+            return [0.0] * self._robot.n
+        errors: list[float] = np.abs(command.values - state.q).tolist()
+        return errors
+
+
+def _length(vector: Array) -> float:
+    return math.sqrt(float(vector.dot(vector)))
