@@ -44,7 +44,7 @@ class CommandMode(str, Enum):
     VELOCITY = "velocity"  # rad/s
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Wrench:
     """Force and torque exerted BY the environment ON the robot.
 
