@@ -36,7 +36,7 @@ class LoopReport:
         soft_limited: (n,) True where :class:`~.soft_limits.SoftLimits` added a torque.
         fault: why the safe output was sent; empty where it wasn't.
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
-        restarts, restart_reason, warning: see :class:`Controller`.
+        restarts, restart_reason: see :class:`Controller`.
         spring_load: how near the spring is to its bound, 0 to 1; 0 where there is none.
         contact: see :class:`~.reactions.contact_monitor.ContactReport`.
         ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
@@ -54,7 +54,6 @@ class LoopReport:
     wrench_reason: str
     restarts: int
     restart_reason: str
-    warning: str
     spring_load: float
     contact: ContactReport
     ringing_margin: float

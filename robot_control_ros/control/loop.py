@@ -552,7 +552,6 @@ def _report(loop: ControlLoop, singular_damping: Array) -> LoopReport:
         wrench_reason=loop.wrench.reason,
         restarts=loop.restarts,
         restart_reason=loop.restart_reason,
-        warning=loop.warning,
         spring_load=loop.running.spring_load,
         ringing_margin=loop.ringing.margin(loop.state.time),
         ringing_scale=loop.ringing.scale,

@@ -218,8 +218,15 @@ def _check_bounds(spec: GainSpec, values: Array) -> None:
 
 
 def _matrix(spec: GainSpec, values: Array) -> Array:
-    matrix = values.reshape(6, 6) if values.size == 36 else np.diag(np.broadcast_to(values, 6))
-    _check_bounds(spec, np.diag(matrix))
+    if values.size < 36:
+        _check_bounds(spec, values)
+        matrix = np.zeros((6, 6))
+        matrix.flat[::7] = values
+        if spec.lower >= 0.0:
+            return matrix  # its eigenvalues are the values
+    else:
+        matrix = values.reshape(6, 6)
+        _check_bounds(spec, np.diag(matrix))
     if not (np.abs(matrix) <= spec.upper).all():  # false for NaN as well
         row, column = np.argwhere(~(np.abs(matrix) <= spec.upper))[0]
         rule = f"must be within +-{spec.upper:g} {spec.unit}".rstrip()

@@ -42,6 +42,7 @@ class LoopTelemetry:
 
     Attributes:
         report: of the loop; its reference is without the path.
+        warning: of the loop.
         command: that was sent.
         refusal: an error of a cycle since the last telemetry; empty where there was none.
         trajectory: number of the trajectory that is followed; 0 for none.
@@ -50,6 +51,7 @@ class LoopTelemetry:
     """
 
     report: LoopReport
+    warning: str
     command: Command
     refusal: str
     trajectory: int
@@ -143,7 +145,9 @@ class InProcessLoop:
             report = loop.report()
             report = replace(report, reference=replace(report.reference, path=None))
             number = self._trajectory_number(loop)
-            telemetry = LoopTelemetry(report, self._command, self._refusal, number, self._running, self._times)
+            telemetry = LoopTelemetry(
+                report, loop.warning, self._command, self._refusal, number, self._running, self._times
+            )
             self._telemetry.put(encode(telemetry))
         except Exception:
             self.active = False

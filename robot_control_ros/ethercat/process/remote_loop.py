@@ -305,7 +305,7 @@ class RemoteLoop:
 
     @property
     def warning(self) -> str:
-        return self.running.warning if self._telemetry is None else self._telemetry.report.warning
+        return self.running.warning if self._telemetry is None else self._telemetry.warning
 
     def report(self) -> LoopReport:
         if self._telemetry is None:
