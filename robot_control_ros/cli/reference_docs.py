@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args, get_origin
 
 from ..core.cycle import CYCLE
-from ..core.gains import MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
+from ..core.gains import MATRIX, SCALAR, TASK, TENSOR, VECTOR, GainSpec, gain_specs
 from ..core.output_files import write_text
 from ..core.record import Field
 from ..ethercat.driver.drives import DriveConfig
@@ -27,7 +27,13 @@ from ..simulation.imperfect.imperfections import Imperfections
 from ..simulation.scene import Scene
 from .listing import command_modes
 
-_SIZES = {SCALAR: "1", TASK: "6 (x y z rx ry rz)", VECTOR: "3 (x y z)", MATRIX: "6x6 (or its diagonal)"}
+_SIZES = {
+    SCALAR: "1",
+    TASK: "6 (x y z rx ry rz)",
+    VECTOR: "3 (x y z)",
+    TENSOR: "6 (xx yy zz xy xz yz)",
+    MATRIX: "6x6 (or its diagonal)",
+}
 
 FILES = {
     "robot": RobotConfig,

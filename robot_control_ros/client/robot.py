@@ -14,11 +14,13 @@ import numpy as np
 
 from ..bringup import environment
 from ..control.motion_commands import JOG_LASTS
+from ..control.payload_input import figures_of, robot_note
 from ..core.errors import NotReached, RobotControlError, missing_extra, refused, unknown
 from ..core.types import CommandMode
 from ..laws import law_class
 from ..recording.file_recording import LARGEST, FileRecording
 from ..robot.configuration import equipped
+from ..robot.payload import Payload
 from ..simulation.log import Log
 from .backend import RobotBackend, Value
 from .goals import finite, joint_goal, tip_goal, tip_target
@@ -222,6 +224,24 @@ class Robot(RobotReadings):
         """Go on with another law, without a jump; ConfigError where it is refused."""
         with held_on_interrupt(self._backend):
             self._backend.set_law(name)
+
+    def set_payload(self, mass: float, center: Any = 0.0, inertia: Any = 0.0) -> str:
+        """Tell what the tip carries from now on, as after a grasp; the arm goes on without a jump.
+
+        Args:
+            mass: [kg]; 0 takes the payload away.
+            center: (3,) centre of gravity in the tip's frame [m].
+            inertia: (6,) about it along the tip's axes: xx, yy, zz, xy, xz, yz [kg·m²]; one number for the first three.
+
+        Returns:
+            What has to be done besides, where the robot compensates gravity itself; else an empty text.
+
+        Raises:
+            ConfigError: no body is like that, or the joints can't hold it at this posture.
+        """
+        payload = Payload(mass, center, inertia)
+        self.set_gains({f"payload.{name}": value for name, value in figures_of(payload).items()})
+        return robot_note(self.config)
 
     def zero_wrench(self) -> str:
         """Make the present wrench zero; returns what was done, with a warning where the arm moves."""

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..control.payload_input import figures_of
 from ..core.errors import ConfigError
 from ..core.types import Array
 from ..dashboard.link import SETTINGS
 from ..robot.configuration import RobotConfig
 from ..robot.files import config_names
 from ..robot.model import JointLimits, RobotModel
+from ..robot.payload import Payload
 from ..sensing.contact_detector import DetectedContact
 from .backend import RobotBackend
 from .robot_gripper import Gripper
@@ -91,6 +93,12 @@ class RobotReadings:
     def settings(self) -> dict[str, Any]:
         """The settings by name, such as ``wrench.…`` and ``workspace.…``."""
         return {name: value for name, value in self._plain().items() if name.startswith(SETTINGS)}
+
+    @property
+    def payload(self) -> Payload:
+        """What the tip carries, as it was told."""
+        values = self._plain()
+        return Payload(**{name: values[f"payload.{name}"] for name in figures_of(Payload())})
 
     @property
     def limits(self) -> JointLimits:

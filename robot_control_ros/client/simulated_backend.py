@@ -154,6 +154,7 @@ class SimulatedBackend:
             else:
                 self._plant.reset(q)
             self._disturb = Disturbance(self._arm, self.config, self._push)
+            self.model.payload = self.config.payload
             self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
             self._laws, self._count = {self._law: self._loop.running}, 0
             self._cycle()

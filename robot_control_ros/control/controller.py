@@ -19,7 +19,7 @@ from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.contact_detector import DetectedContact
-from ..sensing.payload import AT_REST
+from ..sensing.sensor_load import AT_REST
 from .reactions.contact_monitor import ContactReport
 from .recorder import CycleRecorder
 from .wrench_supply import estimate
@@ -93,6 +93,12 @@ class WrenchInput(Protocol):
     def set_tare(self, tare: Array) -> None: ...
 
 
+class PayloadSettings(Protocol):
+    """What the tip carries; see :class:`~.payload_input.PayloadInput`."""
+
+    settings: ParameterSet
+
+
 class ContactInput(Protocol):
     """Detection of contacts and what it does; see :class:`~.reactions.contact_monitor.ContactMonitor`."""
 
@@ -151,6 +157,8 @@ class Controller(Protocol):
     @property
     def wrench(self) -> WrenchInput: ...
     @property
+    def payload(self) -> PayloadSettings: ...
+    @property
     def contact(self) -> ContactInput: ...
     @property
     def ringing(self) -> RingingControl: ...
@@ -177,6 +185,7 @@ class Controller(Protocol):
 def settings_of(loop: Controller) -> dict[str, ParameterSet]:
     """What may be changed of a loop at any time beside its gains, by the prefix of its parameters."""
     return {
+        "payload": loop.payload.settings,
         "wrench": loop.wrench.settings,
         "workspace": loop.workspace.settings,
         "stream": loop.motion.stream,

@@ -16,6 +16,7 @@ from ..core.types import Array, Command, JointSpaceReference, Reference, RobotSt
 from ..laws.compiled_law import CompiledLaw
 from ..laws.law import law_class
 from ..robot.model import RobotDynamics, RobotModel
+from ..robot.payload import Payload
 from .recorder import CycleRecord, LawMemory, LawSetting
 
 PARTS = ("asked", "asked_feedforward", "asked_velocity")
@@ -173,6 +174,9 @@ class Replay:
         """The state and its dynamics in a cycle."""
         q, v, effort, wrench = (record[name][i].copy() for name in ("q", "v", "effort", "wrench"))
         time, age = float(record["time"][i]), float(record["age"][i])
+        payload = record["payload"][i]
+        if not (np.isnan(payload).any() or np.array_equal(payload, self._model.payload.row)):
+            self._model.payload = Payload.of_row(payload)
         kin = self._model.update(q, v)
         if np.isnan(wrench[0]):
             return RobotState(time, q, v, effort, age=age), kin

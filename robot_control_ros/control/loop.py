@@ -29,6 +29,7 @@ from .blind_stop import BlindStop, RecentMotion
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .motion_commands import MotionCommands
+from .payload_input import PayloadInput
 from .reactions.contact_monitor import ContactMonitor
 from .reactions.late_samples import LateSamples
 from .reactions.ringing_reaction import RingingReaction
@@ -98,13 +99,15 @@ class ControlLoop:
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
         self._singular_damping, self._late_samples = SingularDamping(robot), LateSamples(robot)
         self._softening = Softening()
-        self.wrench = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque)
+        self.wrench = WrenchPipeline(robot.profile.wrench_settings, robot.profile.measures_torque)
+        self.payload = PayloadInput(self.model, lambda: self.kin)
         self.workspace = Workspace(robot.profile.workspace)
         self.ringing = RingingReaction(robot, self.model, gain_time_constant)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
         self.cycles = Cycles(robot.n)
+        self.cycles.payload[0] = self.model.payload.row
         self._shape = (robot.n,)
         self.recorder = CycleRecorder(robot.n, robot.period, recorded)
         self._written: Reference | None = None  # into the record
@@ -320,6 +323,9 @@ class ControlLoop:
     def _respond(self, sample: RobotState, arrival: Arrival) -> Command:
         """The command for a sample that brings new time, in the four stages of a cycle."""
         running = self.running
+        if self.payload.take():
+            self.cycles.payload[0] = self.model.payload.row
+            self._transition.bridge()
         # sense: what the sample tells
         kin = self.model.update(self._counted_on(sample.q), sample.v)
         state = _sensed(self.wrench, sample, kin)

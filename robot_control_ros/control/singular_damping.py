@@ -14,7 +14,7 @@ from ..laws.softening import TIP, springs_and_dampers
 from ..laws.spring.bounded_spring import BoundedSpring
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
-from ..sensing.payload import AT_REST
+from ..sensing.sensor_load import AT_REST
 from .controller import tip_error
 
 HEAVIEST = 1000.0  # kg: a direction in which the tip feels heavier counts as singular

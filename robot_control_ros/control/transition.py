@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..core.types import Array, Command, RobotState
+from ..core.types import Array, Command, CommandMode, RobotState
 from ..robot.model import RobotDynamics
 from .safety import Safety
 
@@ -34,6 +34,7 @@ class BumplessTransition:
     def reset(self, variant: object = None) -> None:
         """Nothing is to be added; `variant` is the law that runs."""
         self.requested = False
+        self._bridges = False
         self._variant = variant
         self._drop()
 
@@ -41,18 +42,28 @@ class BumplessTransition:
         """Begin a transition with the next command."""
         self.requested = True
 
+    def bridge(self) -> None:
+        """Lead the next torque on from the last one, while the law goes on: the model is another one.
+
+        After a change Δg of the model's weight the arm gets Δg exp(-t / T) besides what is right. That does at most the
+        work |Δg| |q̇| T, and none at rest: it is bounded, and it ends. Positions and velocities need no bridge.
+        """
+        self._bridges = True
+
     def blend(
         self, command: Command, variant: object, safety: Safety, state: RobotState, kin: RobotDynamics, dt: float
     ) -> Command:
         """The law's command, led on from the last one that was sent.
 
-        A transition begins where it was requested, or where the mode or the variant of the law has changed.
+        A transition begins where it was requested, or where the mode or the variant of the law has changed, or with an
+        effort where a bridge was asked for.
 
         A command that safety refuses is returned as it is. `safety` knows the last command; dt [s] is the time since.
         """
         last, self._variant = self._variant, variant
         changed = safety.mode is not None and (safety.mode is not command.mode or variant != last)
-        begins = self.requested or changed
+        begins = self.requested or changed or (self._bridges and command.mode is CommandMode.EFFORT)
+        self._bridges = False
         if not (begins or self._difference is not None) or not safety.usable(command):
             return command
         if begins:

@@ -39,6 +39,7 @@ CYCLE = Record(
         # --- what is decided ---
         Field("interval", (), "s", "Time that the law reckons with, since the cycle before."),
         Field("setting", (), "", "Number of the law and the gains that the cycle had; they are recorded beside it."),
+        Field("payload", (10,), "kg, m, kg·m²", "Payload: mass, centre, inertia xx yy zz xy xz yz.", "in the tip"),
         Field("begins", (), "", "1 where the law began anew."),
         Field("softening", (), "", "Fraction of the stiffness that ringing and late samples leave.", first=1.0),
         # --- what is commanded ---

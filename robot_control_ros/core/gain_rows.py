@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .compiled import compiled
-from .gains import JOINT, MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
+from .gains import JOINT, MATRIX, SCALAR, TASK, TENSOR, VECTOR, GainSpec, gain_specs
 from .record import Field, Record
 from .types import Array
 
@@ -17,6 +17,7 @@ _SHAPES: dict[str, tuple[int | str, ...]] = {
     TASK: (6,),
     JOINT: ("n",),
     VECTOR: (3,),
+    TENSOR: (6,),
     MATRIX: (6, 6),
 }
 _ROW = "_row"  # where a Gains object remembers its row

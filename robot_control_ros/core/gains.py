@@ -30,8 +30,9 @@ SCALAR = "scalar"
 TASK = "task"  # six values: x y z [m or N] then rx ry rz [rad or N·m]
 JOINT = "joint"  # one value per joint
 VECTOR = "vector"  # three values: x y z
+TENSOR = "tensor"  # of inertia, symmetric 3x3: six values xx yy zz xy xz yz; one value stands for the first three
 MATRIX = "matrix"  # 6x6 in the axes of TASK: one value, the six of a diagonal, or all 36 row by row
-SIZES = (SCALAR, TASK, JOINT, VECTOR, MATRIX)
+SIZES = (SCALAR, TASK, JOINT, VECTOR, TENSOR, MATRIX)
 STIFFNESS, DAMPING, INERTIA, OTHER = ROLES = ("stiffness", "damping", "inertia", "other")
 _ROLES_BY_UNIT = {
     "N/m": STIFFNESS,
@@ -42,6 +43,7 @@ _ROLES_BY_UNIT = {
     "kg·m²": INERTIA,
 }
 AXES = ("x", "y", "z", "rx", "ry", "rz")
+TENSOR_AXES = ("xx", "yy", "zz", "xy", "xz", "yz")
 
 TOLERANCE = 1e-9  # relative, of symmetry and of eigenvalues
 LENGTH = 0.3  # m: rotational stiffness counts by it
@@ -73,12 +75,18 @@ class GainSpec:
 
     def length(self, joints: int) -> int:
         """Number of values for a robot with `joints` joints."""
-        return {SCALAR: 1, TASK: 6, JOINT: joints, VECTOR: 3, MATRIX: 36}[self.size]
+        return {SCALAR: 1, TASK: 6, JOINT: joints, VECTOR: 3, TENSOR: 6, MATRIX: 36}[self.size]
 
     def lengths(self, joints: int) -> tuple[int, ...]:
         """The numbers of values that may be given: one stands for all."""
         all_values = self.length(joints)
         return tuple(sorted({1, 6, all_values} if self.size == MATRIX else {1, all_values}))
+
+    def spread(self, number: float, joints: int) -> list[float]:
+        """The values that one number stands for; of a matrix its diagonal."""
+        if self.size == TENSOR:
+            return [number, number, number, 0.0, 0.0, 0.0]
+        return [number] * (6 if self.size == MATRIX else self.length(joints))
 
     def bounds(self) -> str:
         """What is valid."""
@@ -108,8 +116,8 @@ def gain(
             stands for all values.
         doc: one sentence: what it does, and what a zero does.
         unit: SI unit.
-        size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three) or MATRIX (6x6; its bounds are those of
-            the diagonal).
+        size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three), TENSOR (of inertia, six) or MATRIX (6x6;
+            its bounds are those of the diagonal).
         lower, upper: bounds, inclusive.
         limit: the number bounds something, and 0 is no bound: a change fades its inverse.
         symmetric: a MATRIX that must be symmetric to 1e-9; its eigenvalues, rotations scaled by 0.3 m, are at least
@@ -191,7 +199,7 @@ def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
     _check_bounds(spec, values)
     if spec.size == SCALAR:
         return float(values[0])
-    return _frozen(np.full(spec.length(joints), values[0]) if values.size == 1 else values)
+    return _frozen(np.array(spec.spread(float(values[0]), joints)) if values.size == 1 else values)
 
 
 def _numbers(spec: GainSpec, value: Any, joints: int) -> Array:
@@ -262,7 +270,12 @@ def _describe_shape(spec: GainSpec, joints: int) -> str:
         return "one number"
     if spec.size == MATRIX:
         return "1, 6 (the diagonal) or 36 numbers (6x6, row by row)"
-    what = {TASK: "x, y, z, rx, ry, rz", JOINT: "one per joint", VECTOR: "x, y, z"}[spec.size]
+    what = {
+        TASK: ", ".join(AXES),
+        JOINT: "one per joint",
+        VECTOR: ", ".join(AXES[:3]),
+        TENSOR: ", ".join(TENSOR_AXES),
+    }[spec.size]
     return f"1 or {spec.length(joints)} numbers ({what})"
 
 
@@ -284,11 +297,17 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
         raise refused("gains", values, "must be a mapping of names to values")
     for name in values:
         if name not in specs:
-            raise unknown("gain", name, specs)
+            raise unknown("gain", name, specs, hint=renamed(gains_type, name))
     if base is None:
         values = {name: spec.default for name, spec in specs.items()} | dict(values)
     kept = {name: getattr(base, name) for name in specs if name not in values}
     return gains_type(**kept, **{name: check_gain(specs[name], value, joints) for name, value in values.items()})
+
+
+def renamed(gains_type: type, name: str) -> str:
+    """What has taken the place of a gain, as the end of a sentence; empty where nothing has."""
+    meant = getattr(gains_type, "RENAMED", {}).get(name, "")
+    return f"; {meant} has taken the place of {name}" if meant else ""
 
 
 def plain_value(spec: GainSpec, gains: Any) -> bool | float | str | list[float]:
@@ -345,6 +364,10 @@ class ParameterSet:
         self._defaults = self._start = self.current = self.target = make_gains(gains_type, defaults, joints)
         self._left, self.choices = 0.0, self._choices_of(self.target)
         self._way: Any = None  # from start to target, where they fade
+
+    def renamed(self, name: str) -> str:
+        """See :func:`renamed`."""
+        return renamed(self._type, name)
 
     def check(self, values: Mapping[str, Any], base: Any = None) -> Any:
         """A complete, valid set of gains; `base`, or else the defaults, gives those not named.

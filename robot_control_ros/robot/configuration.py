@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ConfigError, refused
-from ..core.gains import JOINT
+from ..core.gains import JOINT, make_gains
 from ..core.input_files import read_text
 from ..core.types import CommandMode
 from .description import place_description, prefixed
 from .files import config_names, extended, found_urdf, merge, read_config
 from .gripper import GripperConfig, load_gripper
+from .payload import Payload
 from .profile import HardwareProfile, extended_profile
 from .schema import SOME, entry, errors_at, read_entries
 from .workcell import MARK, read_arm
@@ -107,6 +108,13 @@ class RobotConfig:
         convert=_not_all_0,
         doc="1 for each of x, y, z, rx, ry, rz that the arm can move its tip in. A planar arm has x and y.",
     )
+    payload: Payload = entry(
+        Payload(),
+        of=Mapping[str, Any],
+        convert=lambda given: make_gains(Payload, given, 0),
+        doc="What the tip carries and the description hasn't, in the tip's frame. It has `mass` [kg], `center` of "
+        "gravity [m], and `inertia` about it, xx, yy, zz, xy, xz, yz [kg·m²]. The simulated arm carries it, too.",
+    )
     law_gains: Mapping[str, Mapping[str, Any]] = entry({}, doc="By law and gain, what differs from the law's defaults.")
     contact: Mapping[str, Any] = entry(
         {},
@@ -149,6 +157,10 @@ class RobotConfig:
         """The same with one rotor inertia [kg·m²] for all joints, such as the one that figures belong to."""
         return replace(self, rotor_inertia=(inertia,) * self.n)
 
+    def with_payload(self, mass: float, center: Any = 0.0, inertia: Any = 0.0) -> RobotConfig:
+        """The same with a payload on its tip; see :class:`Payload` for the figures and its errors."""
+        return replace(self, payload=Payload(mass, center, inertia))
+
     def urdf(self) -> str:
         """The text of the robot description, with the prefix, at its place in the world."""
         with errors_at(f"robot {self.name}"):
@@ -159,16 +171,10 @@ class RobotConfig:
     def with_gripper(self, gripper: GripperConfig) -> RobotConfig:
         """The same with a gripper on its tip, whose joints and frames get the robot's prefix.
 
-        The weight of the gripper is taken out of the wrench of a sensor. A robot that compensates gravity itself must
-        be told the payload; then its sensor's wrench is without it, too.
+        The payload is then that of the gripper's tip. A robot that compensates gravity itself must be told the gripper.
         """
         gripper = gripper.with_prefix(self.prefix)
-        robot = replace(self, gripper=gripper, flange=self.tip, tip=gripper.tip)
-        if self.profile.gravity_by_robot or "payload_mass" in self.profile.wrench:
-            return robot
-        mass, center = gripper.payload(robot.urdf(), self.wrench_frame)
-        wrench = {**self.profile.wrench, "payload_mass": mass, "payload_center": center.tolist()}
-        return replace(robot, profile=replace(self.profile, wrench=wrench))
+        return replace(self, gripper=gripper, flange=self.tip, tip=gripper.tip)
 
     def check_mode(self, mode: CommandMode, law: str) -> None:
         """Refuse a law whose commands this profile doesn't take.

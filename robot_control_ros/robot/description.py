@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -147,6 +149,59 @@ def link_poses(tree: ElementTree.Element) -> dict[str, Array]:
             pose = pose @ origin_pose(joint)
         poses[name] = pose
     return poses
+
+
+class LinkMass(NamedTuple):
+    """Mass [kg] of a link, and its centre of gravity (3,) in the link's frame [m]."""
+
+    mass: float
+    center: Array
+
+
+@lru_cache(maxsize=16)
+def link_masses(urdf: str) -> dict[str, LinkMass]:
+    """The mass of each link of a description (its text); 0 where it has none.
+
+    Raises:
+        ModelError: a mass isn't one finite number, or an origin is no pose.
+    """
+    return {link.get("name", ""): _link_mass(link) for link in parse_description(urdf).findall("link")}
+
+
+def _link_mass(link: ElementTree.Element) -> LinkMass:
+    inertial = link.find("inertial")
+    element = None if inertial is None else inertial.find("mass")
+    if inertial is None or element is None:
+        return LinkMass(0.0, np.zeros(3))
+    numbers = numbers_of(element, "value", "0")
+    if numbers.size != 1:
+        raise ModelError(f"mass: value must be one number, not {numbers.tolist()}", name="mass")
+    return LinkMass(float(numbers[0]), origin_pose(inertial)[:3, 3])
+
+
+@lru_cache(maxsize=64)
+def links_beyond(urdf: str, frame: str, tip: str) -> tuple[str, ...]:
+    """The links of a description (its text) that hang on a frame's link, and that link.
+
+    Where the frame's link doesn't lead to the tip, they are those on the way to the tip, from where it branches off.
+
+    Raises:
+        ModelError: a link carries itself.
+    """
+    tree = parse_description(urdf)
+    above = {end_link(joint, "child"): joint for joint in tree.findall("joint")}
+    to_frame = _links_to(above, frame)
+    to_tip = _links_to(above, tip)
+    shared = sum(first == second for first, second in zip(to_frame, to_tip, strict=False))
+    branches = shared < min(len(to_frame), len(to_tip))
+    start = to_tip[shared] if branches else frame
+    names = (link.get("name", "") for link in tree.findall("link"))
+    return tuple(name for name in names if start in _links_to(above, name))
+
+
+def _links_to(above: Mapping[str, ElementTree.Element], link: str) -> list[str]:
+    """The links from the root to a link, and that link."""
+    return [*(end_link(joint, "parent") for joint in chain_above(above, link, "")), link]
 
 
 def chain_above(above: Mapping[str, ElementTree.Element], link: str, base: str) -> list[ElementTree.Element]:

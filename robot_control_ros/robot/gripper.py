@@ -19,15 +19,7 @@ import numpy as np
 from ..core.errors import ConfigError, ModelError, refused, unknown
 from ..core.input_files import read_text
 from ..core.types import Array
-from .description import (
-    link_poses,
-    numbers_of,
-    origin_pose,
-    parse_description,
-    place_description,
-    prefixed,
-    root_link,
-)
+from .description import parse_description, place_description, prefixed, root_link
 from .files import found_urdf, read_config
 from .schema import SOME, entry, errors_at, read_entries
 
@@ -43,13 +35,6 @@ class FingerJoint(NamedTuple):
     name: str
     multiplier: float
     offset: float
-
-
-class GripperPayload(NamedTuple):
-    """Mass [kg] and centre of mass (3,) [m]."""
-
-    mass: float
-    center: Array
 
 
 def _falling(widths: tuple[float, ...]) -> tuple[float, ...]:
@@ -188,15 +173,6 @@ class GripperConfig:
         )
         return f"{urdf[:at]}{joint}{inner[: inner.rfind('</robot>')]}{urdf[at:]}"
 
-    def payload(self, urdf: str, frame: str) -> GripperPayload:
-        """Mass, and centre of mass in a frame of the robot, of the open gripper on a robot (`urdf`, mounted)."""
-        poses = link_poses(parse_description(urdf))
-        inertials = [(link.get("name", ""), part) for link in self._tree.iter("link") for part in link.iter("inertial")]
-        masses = np.array([_number(part, "mass") for _, part in inertials])
-        centers = np.array([(poses[link] @ origin_pose(part))[:3, 3] for link, part in inertials])
-        center = np.append(masses @ centers / masses.sum(), 1.0)
-        return GripperPayload(float(masses.sum()), np.linalg.solve(poses[frame], center)[:3])
-
     @cached_property
     def _tree(self) -> ElementTree.Element:
         return parse_description(self.text)
@@ -314,12 +290,3 @@ def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:
         except ModelError as error:
             raise ConfigError(f"can't read urdf {values['urdf_path']}: {error}", name="urdf") from error
         return GripperConfig(**values, file=str(path), text=text)
-
-
-def _number(part: ElementTree.Element, name: str) -> float:
-    """The `value` of an element's only child of this name; 0 where it lacks it."""
-    child = part.find(name)
-    numbers = np.zeros(1) if child is None else numbers_of(child, "value", "0")
-    if numbers.size != 1:
-        raise ModelError(f"{name}: value must be one number, not {numbers.tolist()}", name=name)
-    return float(numbers[0])

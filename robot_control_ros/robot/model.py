@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from ..core.compiled import compiled
 from ..core.errors import ModelError, refused, unknown
-from ..core.spatial import wrap
+from ..core.spatial import cross, wrap
 from ..core.types import Array
 from .configuration import RobotConfig
-from .description import parse_description
+from .description import LinkMass, link_masses, links_beyond, parse_description
+from .payload import Payload
 
 IMPOSSIBLE_SPEED = 10.0  # times a joint's speed limit
 FARTHEST = 1e4  # rad (m) from zero
@@ -100,6 +101,13 @@ class JointLimits:
         return replace(self, **tighter)
 
 
+class CarriedMass(NamedTuple):
+    """A mass [kg], and its centre of gravity (3,) in the frame of what carries it [m]."""
+
+    mass: float
+    center: Array
+
+
 @dataclass(eq=False, slots=True)
 class RobotDynamics:
     """What is known at one state; the expensive parts are computed when first used.
@@ -166,6 +174,7 @@ class RobotModel:
         rotor_inertia: (n,) of the motors behind their gears [kg·m²], added to the inertia's diagonal; 0 by default.
         gravity: (3,) [m/s²] in the axes of the description's root, so that a robot mounted on a wall (by the
             fixed joint above its base) is right without any setting.
+        payload: what the tip carries besides the description; nothing by default.
 
     Attributes:
         urdf, rotor_inertia: as given.
@@ -189,6 +198,7 @@ class RobotModel:
         tip: str,
         rotor_inertia: Sequence[float] | None = None,
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        payload: Payload | None = None,
     ) -> None:
         self.urdf = urdf
         self.rotor_inertia = rotor_inertia
@@ -211,6 +221,10 @@ class RobotModel:
             model.armature = self._velocity(np.asarray(rotor_inertia, dtype=float))
         self._weightless = pin.Model(model)
         self._weightless.gravity = pin.Motion.Zero()
+        self._tip_frame = model.frames[self._tip_id]
+        self._bare_inertia = pin.Inertia(model.inertias[self._tip_frame.parentJoint])
+        self._masses_beyond: dict[str, CarriedMass] = {}  # by frame, of the description and the payload
+        self.payload = payload or Payload()
         self._data = model.createData()
         self._aside = model.createData()  # for questions about other states than the current one
         self._updated: Array | None = None  # q of the current one
@@ -227,10 +241,88 @@ class RobotModel:
         Raises ConfigError where home is beyond the joint limits, ModelError as the class does.
         """
         text = robot.urdf() if urdf is None else urdf
-        model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia)
+        model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia, payload=robot.payload)
         model.limits = model.limits.tightened(robot.profile.limits)
         model.limits.check(robot.joints, np.array(robot.home), f"robot {robot.name}: home of ")
         return model
+
+    @property
+    def payload(self) -> Payload:
+        """What the tip carries. Another one counts from the next call on: set it between two cycles."""
+        return self._payload
+
+    @payload.setter
+    def payload(self, payload: Payload) -> None:
+        carried = pin.Inertia(payload.mass, payload.center, payload.tensor)
+        inertia = self._bare_inertia + self._tip_frame.placement.act(carried)
+        for model in (self._model, self._weightless):
+            model.inertias[self._tip_frame.parentJoint] = inertia
+        self._payload = payload
+        self._masses_beyond.clear()
+
+    def mass_beyond(self, frame: str) -> CarriedMass:
+        """What a sensor at a frame carries: links of the description beyond it, and the payload.
+
+        The link of the frame itself counts. Where the frame is on no link that leads to the tip, as UR's `ft_frame`,
+        these are the links from the branch on. Links that move against the frame are left out.
+
+        Raises:
+            ModelError: the frame is unknown.
+        """
+        known = self._masses_beyond.get(frame)
+        if known is None:
+            if frame not in self._frame_ids:
+                raise unknown("frame", frame, self._frame_ids, ModelError)
+            known = self._masses_beyond[frame] = self._sum_beyond(frame, self._payload)
+        return known
+
+    def payload_beyond(self, frame: str, mass: float, center: Array) -> CarriedMass:
+        """The payload's part of what a sensor at a frame carries; its centre is in the tip's frame.
+
+        Args:
+            frame: of the sensor.
+            mass, center: of all that it carries [kg], and (3,) in its frame [m].
+
+        Raises:
+            ModelError: the frame is unknown, or doesn't move with the tip.
+        """
+        described = self._sum_beyond(frame, Payload())
+        sensor = self._model.frames[self._frame_ids[frame]]
+        if sensor.parentJoint != self._tip_frame.parentJoint:
+            raise ModelError(f"frame {frame!r} doesn't move with the tip {self.tip!r}", name=frame)
+        left = mass - described.mass
+        moment = mass * center - described.mass * described.center
+        to_tip = self._tip_frame.placement.actInv(sensor.placement)
+        return CarriedMass(left, to_tip.act(moment / left) if left > 0.0 else np.zeros(3))
+
+    def _sum_beyond(self, frame: str, payload: Payload) -> CarriedMass:
+        sensor = self._model.frames[self._frame_ids[frame]]
+        masses = link_masses(self.urdf)
+        parts = [(link, masses[link]) for link in links_beyond(self.urdf, frame, self.tip) if link in self._frame_ids]
+        parts.append((self.tip, LinkMass(payload.mass, payload.center)))
+        total = 0.0
+        moment = np.zeros(3)
+        for link, part in parts:
+            carrier = self._model.frames[self._frame_ids[link]]
+            if carrier.parentJoint == sensor.parentJoint:
+                total += part.mass
+                moment += part.mass * (sensor.placement.actInv(carrier.placement)).act(np.array(part.center))
+        return CarriedMass(total, moment / total if total > 0.0 else moment)
+
+    def holding_torque(self, kin: RobotDynamics, payload: Payload) -> Array:
+        """Torques (n,) that would hold the robot at rest with another payload [N·m].
+
+        Args:
+            kin: at the posture, with the present payload.
+            payload: the other one.
+        """
+        return np.asarray(kin.gravity + self._weight_torque(kin, payload) - self._weight_torque(kin, self._payload))
+
+    def _weight_torque(self, kin: RobotDynamics, payload: Payload) -> Array:
+        """Torques (n,) that hold a payload [N·m]."""
+        force = payload.mass * self.gravity
+        lever = kin.pose[:3, :3] @ payload.center
+        return np.asarray(-kin.jacobian.T @ np.concatenate((force, cross(lever, force))))
 
     def update(self, q: Array, v: Array) -> RobotDynamics:
         """RobotDynamics at the current state: joint angles q (n,) [rad] and velocities v (n,) [rad/s]."""

@@ -155,6 +155,11 @@ class HardwareProfile:
         return tuple(name for name, own in by_robot.items() if own)
 
     @property
+    def wrench_settings(self) -> dict[str, Any]:
+        """Settings of the wrench: a robot that compensates gravity itself takes the payload out of its wrench, too."""
+        return {"payload_in_wrench": not self.gravity_by_robot, **self.wrench}
+
+    @property
     def velocity_delay(self) -> float:
         """Delay of derived velocities [s]: the filter's time constant, half a period at least; 0 without a filter."""
         if self.velocity_filter == 0.0:

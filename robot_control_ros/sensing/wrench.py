@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.compiled import compiled
 from ..core.errors import ConfigError, ModelError, RobotControlError, refused, unknown
-from ..core.gains import VECTOR, ParameterSet, choice, gain
+from ..core.gains import ParameterSet, choice, gain
 from ..core.record import Field, Record
 from ..core.rotations import add_cross, wrench_at_into
 from ..core.small_matrices import length
@@ -28,6 +28,8 @@ SIGNS = {"on_robot": 1.0, "by_robot": -1.0}
 @dataclass(frozen=True, eq=False)
 class WrenchSettings:
     """What happens to the wrench before a law sees it; see :class:`WrenchPipeline`."""
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"payload_mass": "payload.mass", "payload_center": "payload.center"}
 
     source: str = choice(
         "sensor",
@@ -46,14 +48,10 @@ class WrenchSettings:
         doc="Range of the sensor: a larger force is no wrench, and a law that needs one stops; 0 for none.",
     )
     range_torque: float = gain(0.0, unit="N·m", upper=1e4, doc="Range of the sensor for torques; 0 for none.")
-    payload_mass: float = gain(
-        0.0,
-        unit="kg",
-        upper=100.0,
-        doc="Mass of what hangs on the sensor, whose weight is taken out; 0 leaves the weight in.",
-    )
-    payload_center: Array = gain(
-        0.0, size=VECTOR, unit="m", lower=-2.0, upper=2.0, doc="Centre of that mass in the sensor's frame."
+    payload_in_wrench: float = gain(
+        True,
+        doc="Whether the sensor's wrench has the weight of what it carries: the payload, and links beyond it. It is "
+        "taken out then. Off where the robot or its driver does so.",
     )
     low_pass: float = gain(0.0, unit="Hz", upper=1000.0, doc="Corner frequency of a first-order low-pass; 0 for none.")
     dead_band_force: float = gain(
@@ -86,8 +84,8 @@ MEMORY = Record(
     "WrenchMemory",
     (
         Field("sign", (), "", "1 where the sensor gives what is exerted on the robot, -1 where it is the other way."),
-        Field("payload_mass", (), "kg", "Mass beyond the sensor."),
-        Field("payload_center", (3,), "m", "Its centre, in the sensor's frame."),
+        Field("mass", (), "kg", "Mass beyond the sensor, whose weight is taken out."),
+        Field("center", (3,), "m", "Its centre of gravity, in the sensor's frame."),
         Field("saturation", (2,), "N, N·m", "Largest lengths of force and torque."),
         Field("low_pass", (), "rad/s", "Rate of the low-pass; 0 is none."),
         Field("dead_band", (2,), "N, N·m", "By which the lengths of force and torque are shortened."),
@@ -121,14 +119,15 @@ class WrenchPipeline:
     """What is measured, made the wrench that a law sees. In this order:
 
     1. convention: the sign, so that it is exerted on the robot;
-    2. tare and payload, in the sensor's frame, so that both stay right when the arm turns;
+    2. tare, and the weight of what the sensor carries, in the sensor's frame: both stay right when the arm turns. That
+       is the robot's payload, and what the description has beyond the sensor;
     3. frame change with lever arm: base axes, tip origin;
     4. saturation of the lengths of force and torque, before the filter, so that a spike doesn't linger in it;
     5. low-pass, exact for samples held between ticks. It averages, and so keeps within the saturation;
     6. dead-band last, so that 0 is exactly 0: lengths shrink by it, continuously, and directions stay.
 
     With source joint_effort a momentum observer takes the place of 1 to 3, and the tare is taken off at the tip;
-    payload and convention don't apply, because the robot description holds what is mounted.
+    weight and convention don't apply, because the robot's model holds what is mounted.
 
     A sample that can't be used, or is beyond the sensor's range, is refused, and the last good one stays. One that is
     too old is no wrench: None, never zero. When samples come back, the filter begins with the first.
@@ -148,6 +147,7 @@ class WrenchPipeline:
 
     def __init__(self, settings: Mapping[str, Any] | None = None, joint_torques: bool = True) -> None:
         self._joint_torques = joint_torques
+        self._weighed: tuple[object, str] | None = None  # payload and frame that mass and centre are of
         self.settings = ParameterSet(WrenchSettings, 0, settings or {}, self._validate)  # no setting is per joint
         self.settings.check({})
         self.reason = "no wrench has arrived"
@@ -227,8 +227,7 @@ class WrenchPipeline:
         self._sign = SIGNS[settings.convention]
         memory = self._filter
         memory["sign"] = self._sign
-        memory["payload_mass"] = settings.payload_mass
-        memory["payload_center"] = settings.payload_center
+        self._weighed = None
         memory["low_pass"] = 2.0 * math.pi * settings.low_pass
         memory["saturation"] = settings.saturation_force, settings.saturation_torque
         memory["dead_band"] = settings.dead_band_force, settings.dead_band_torque
@@ -244,10 +243,20 @@ class WrenchPipeline:
         sample = self._sample
         if sample is None or not self._is_fresh(state.time - self._stamp):
             return False
+        weighed = kin.model.payload, sample.frame
+        if weighed != self._weighed:
+            self._weigh(kin.model, sample.frame)
+            self._weighed = weighed
         sensor = kin.model.frame_pose(sample.frame)
         force, torque = as_row(sample.force), as_row(sample.torque)
         sense_wrench(self._row, force, torque, sensor, kin.pose, kin.model.gravity, float(state.time))
         return True
+
+    def _weigh(self, model: RobotModel, frame: str) -> None:
+        """Remember what a sensor at a frame carries."""
+        mass, center = model.mass_beyond(frame)
+        self._filter["mass"] = mass if self._adopted.payload_in_wrench else 0.0
+        self._filter["center"] = center
 
     def _is_usable(self, sample: Wrench, model: RobotModel) -> bool:
         """Whether a sample can be used; if not, the reason says why."""
@@ -303,7 +312,7 @@ def sense_wrench(
     """All steps of :class:`WrenchPipeline` for a sensor's sample; what comes of it is in the memory.
 
     Args:
-        row: memory of the filter, with the convention, the payload and the tare.
+        row: memory of the filter, with the convention, the mass beyond the sensor and the tare.
         force, torque: (3,) of the sensor, in its frame [N, N·m].
         sensor, tip: poses (4, 4) in the base.
         gravity: (3,) [m/s²] in base axes.
@@ -314,8 +323,8 @@ def sense_wrench(
     moment = np.zeros(3)
     for i in range(3):
         for j in range(3):
-            weight[i] += memory.payload_mass[0] * sensor[j, i] * gravity[j]
-    add_cross(memory.payload_center, weight, moment)
+            weight[i] += memory.mass[0] * sensor[j, i] * gravity[j]
+    add_cross(memory.center, weight, moment)
     for i in range(3):
         memory.residual[i] = memory.sign[0] * force[i] - weight[i]
         memory.residual[3 + i] = memory.sign[0] * torque[i] - moment[i]

@@ -16,7 +16,7 @@ from ..core.spatial import cross, make_pose, rotation_to_quaternion
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from ..robot.description import link_names, merge_descriptions, prefixed
-from .imperfect.imperfect_arm import STIFF, add_imperfections
+from .imperfect.imperfect_arm import STIFF, add_imperfections, add_payload
 from .imperfect.imperfections import Imperfections
 from .mujoco_gripper import add_gripper
 from .scene import Contact, Scene, SceneObject, Shape
@@ -64,6 +64,7 @@ def compile_model(
         _add_scene(mujoco, spec, scene, robots[0], _collision_bits(0, len(arms)))
         for robot in robots:
             _add_sensor(mujoco, spec, robot)
+            add_payload(spec.body(robot.tip), robot.payload)
         spec.option.timestep = step
         if imperfections is not None:
             add_imperfections(mujoco, spec, robots[0], imperfections)

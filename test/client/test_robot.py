@@ -18,6 +18,7 @@ from robot_control_ros import (
     load_robot,
 )
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.imperfect.imperfections import Imperfections, ModelErrors
 
 pytestmark = pytest.mark.sim
 pytest.importorskip("mujoco")
@@ -126,6 +127,39 @@ def test_settings_are_set_with_gains_all_or_none(robot):
         robot.set_gains({"workspace.upper": [0.7, 0.7, 0.7], "damping_ratio": -1.0})
     np.testing.assert_array_equal(robot.settings["workspace.upper"], [0.8, 0.8, 1.1])
     np.testing.assert_array_equal(robot.gains["damping_ratio"], np.full(6, 0.9))
+
+
+def test_a_grasped_payload_is_told_and_put_down(robot):
+    said = robot.set_payload(1.5, (0.0, 0.0, 0.04), 0.002)
+    assert said == ""  # the simulation compensates nothing itself
+    np.testing.assert_allclose(robot.payload.row, [1.5, 0.0, 0.0, 0.04, 0.002, 0.002, 0.002, 0.0, 0.0, 0.0])
+    robot.wait(0.1)
+    assert robot.model.payload.mass == 1.5
+    for figures in (
+        {"mass": -1.0},
+        {"mass": 1.0, "center": (0.0, 0.0, 2.0)},
+        {"mass": 1.0, "inertia": (1, 1, 3, 0, 0, 0)},
+    ):
+        with pytest.raises(ConfigError):
+            robot.set_payload(**figures)
+    with pytest.raises(ConfigError) as refused:
+        robot.set_payload(100.0)
+    assert refused.value.name in robot.config.joints
+    assert robot.payload.mass == 1.5
+    robot.set_payload(0.0)
+    robot.wait(0.1)
+    assert robot.model.payload.mass == 0.0
+
+
+def test_an_arm_that_sags_under_what_it_has_grasped_comes_back_once_it_is_told():
+    heavy = Imperfections(name="grasped", model=ModelErrors(payload_mass=2.0, payload_centre=(0.0, 0.0, 0.05)))
+    with Robot.simulated("ur5e", gains={"stiffness": [500.0] * 3 + [50.0] * 3}, imperfections=heavy) as robot:
+        target = robot.state.reference_pose[2, 3]
+        robot.wait(3.0)
+        assert target - robot.pose[2, 3] > 0.03
+        robot.set_payload(2.0, (0.0, 0.0, 0.05))
+        robot.wait(4.0)
+        assert abs(target - robot.pose[2, 3]) < 0.5e-3
 
 
 def test_a_stream_follows_and_softens_with_its_targets(robot):

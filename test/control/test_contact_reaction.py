@@ -133,7 +133,7 @@ def pushed(loop, external=0.0, seconds=0.4, start=0.0):
     """Ticks at home, at rest, with an external torque on the elbow that the loop's law can't hold; the commands."""
     commands = []
     for k in range(round(seconds / DT)):
-        state = state_at(start + k * DT)
+        state = state_at(start + k * DT, effort=loop.model.at(HOME).gravity)  # the payload that was told is there
         torque = np.where(np.arange(N) == 2, external, 0.0)
         commands.append(loop.tick(RobotState(state.time, HOME, state.v, state.effort - torque)).values)
     return np.array(commands)
@@ -190,7 +190,7 @@ def test_commands_are_the_same_to_the_bit_whether_contacts_are_watched_or_not():
 def test_another_law_payload_and_tare_freeze_the_detection():
     loop = loop_of()
     pushed(loop)
-    loop.wrench.settings.set({"payload_mass": 1.0})
+    loop.payload.settings.set({"mass": 1.0})
     pushed(loop, 30.0, start=0.4)
     loop.switch_law(ControlLoop(ROBOT, "impedance").running)
     pushed(loop, -30.0, start=0.8)

@@ -64,12 +64,12 @@ def test_a_linked_slider_sets_its_axes_and_no_others():
 
 
 def test_the_axes_of_a_place_are_never_linked_and_reach_to_both_sides():
-    center = Parameter("wrench.payload_center", (0.0,) * 3, (0.0,) * 3, "Centre.", "m", -2.0, 2.0, (), AXES[:3])
+    center = Parameter("payload.center", (0.0,) * 3, (0.0,) * 3, "Centre.", "m", -1.0, 1.0, (), AXES[:3])
     found = controls(center, per_axis=False)
     assert [(each.label, each.indices) for each in found] == [
-        (f"Payload center {axis} [m]", (index,)) for index, axis in enumerate("xyz")
+        (f"Center {axis} [m]", (index,)) for index, axis in enumerate("xyz")
     ]
-    assert all(each.lower == -each.upper and 0.1 <= each.upper <= 2.0 for each in found)
+    assert all(each.lower == -each.upper and 0.1 <= each.upper <= 1.0 for each in found)
 
 
 def test_values_that_differ_have_a_slider_each():

@@ -59,6 +59,19 @@ def test_a_controller_of_another_robot_is_refused_with_both_names(bus):
 # --- the same as a loop of one's own ---
 
 
+def test_a_payload_is_told_there_and_known_here_and_refused_here(bus):
+    bus.remote.payload.settings.set({"mass": 2.0, "center": (0.0, 0.0, 0.05), "inertia": 0.003})
+    bus.report()
+    bus.cycles(5)
+    bus.report()
+    there = bus.in_process.loop.model
+    np.testing.assert_array_equal(there.payload.row, bus.remote.model.payload.row)
+    assert there.payload.mass == 2.0
+    with pytest.raises(ConfigError) as refused:
+        bus.remote.payload.settings.set({"mass": 100.0})
+    assert refused.value.name in bus.robot.joints
+
+
 def test_ringing_is_softened_there_and_told_and_reset_here(bus):
     bus.remote.ringing.settings.set({"floor": 0.05})
     bus.report()

@@ -133,7 +133,7 @@ def new_arm(new_ros, model):
 @pytest.fixture
 def arm(new_arm):
     """At home, under impedance, without a payload."""
-    plain = {"wrench__payload_mass": 0.0, "wrench__dead_band_force": 0.0, "wrench__convention": "on_robot"}
+    plain = {"payload__mass": 0.0, "payload__center": [0.0] * 3, "wrench__convention": "on_robot"}
     assert new_arm.ros.set_atomically("controller", law="impedance", **plain).successful
     new_arm.begin()
     new_arm.cycles(2)
@@ -450,7 +450,7 @@ def test_the_settings_of_the_wrench_act_at_once(arm):
     assert arm.ros.set_atomically("controller", wrench__convention="on_robot", wrench__dead_band_force=3).successful
     arm.until(felt(force * 10.0 / 13.0), "the dead-band", FORCE)
     assert arm.ros.set_atomically(
-        "controller", wrench__dead_band_force=0.0, wrench__payload_mass=1.0, wrench__payload_center=[0.0, 0.0, 0.1]
+        "controller", wrench__dead_band_force=0.0, payload__mass=1.0, payload__center=[0.0, 0.0, 0.1]
     ).successful
     arm.until(felt(force - arm.model.gravity), "the weight", FORCE)
 
@@ -460,9 +460,6 @@ def test_the_settings_of_the_wrench_act_at_once(arm):
     [
         ("source", "guess", "source = 'guess': must be one of: sensor, joint_effort"),
         ("convention", "sideways", "must be one of: on_robot, by_robot"),
-        ("payload_mass", -1.0, "-1"),
-        ("payload_center", [0.0, 0.0], "payload_center has 2 values"),
-        ("payload_center", [0.0, 0.0, 3.0], "payload_center[2] = 3: must be within [-2, 2] m"),
         ("low_pass", NAN, "nan"),
     ],
 )
@@ -603,6 +600,13 @@ def hanging(arm, q):
     return BIAS + np.concatenate((weight, np.cross(CENTER, weight)))
 
 
+def in_tip(arm, point):
+    """A point (3,) in the sensor's frame, in the tip's frame."""
+    arm.model.update(HOME, np.zeros(6))
+    tip, sensor = arm.model.frame_pose(arm.model.tip), arm.model.frame_pose(FRAME)
+    return (np.linalg.inv(tip) @ sensor @ [*point, 1.0])[:3]
+
+
 def go(arm, q):
     """Be there, with the sensor's wrench of there."""
     arm.begin(q)
@@ -627,9 +631,9 @@ def test_a_payload_is_identified_and_taken_out(arm):
             assert "poses = 5: must be at least 6" in answer.message
     answer = ros.trigger("/controller/identify_payload")
     assert answer.success, answer.message
-    assert "mass 1.3000 kg, centre (0.0100, -0.0200, 0.0600) m" in answer.message
-    assert ros.get("controller", "wrench.payload_mass") == pytest.approx(MASS, rel=1e-6)
-    np.testing.assert_allclose(ros.get("controller", "wrench.payload_center"), CENTER, rtol=0.0, atol=1e-6)
+    assert "mass 1.3000 kg" in answer.message
+    assert ros.get("controller", "payload.mass") == pytest.approx(MASS, rel=1e-6)
+    np.testing.assert_allclose(ros.get("controller", "payload.center"), in_tip(arm, CENTER), rtol=0.0, atol=1e-6)
     for q in (POSES[1], HOME + [0.3, 0.2, -0.2, 0.4, -0.5, 2.0]):
         go(arm, q)
         wrench = arm.cycles(3, hanging(arm, q))[2]["wrench"]
@@ -638,6 +642,45 @@ def test_a_payload_is_identified_and_taken_out(arm):
     go(arm, POSES[1])
     felt = arm.cycles(10, push)[2]["wrench"]
     assert np.linalg.norm(felt[:3]) == pytest.approx(7.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"mass": -1.0}, "payload.mass"),
+        ({"mass": NAN}, "payload.mass"),
+        ({"mass": 1.0, "center": [0.0, 0.0, 3.0]}, "center[2] = 3"),
+        ({"mass": 1.0, "center": [0.0, 0.0]}, "center has 2 values"),
+        ({"mass": 1.0, "inertia": [0.1, 0.1, 0.3, 0.0, 0.0, 0.0]}, "inertia = 0.3"),
+        ({"mass": 100.0}, "wrist_1_joint = "),
+    ],
+)
+def test_a_payload_that_cannot_be_or_cannot_be_held_here_is_refused_as_a_whole(arm, values, word):
+    result = arm.ros.set_atomically("controller", **{f"payload__{name}": value for name, value in values.items()})
+    assert not result.successful
+    assert word in result.reason
+    assert arm.ros.get("controller", "payload.mass") == 0.0
+    assert list(arm.ros.get("controller", "payload.center")) == [0.0, 0.0, 0.0]
+
+
+def test_a_payload_is_in_the_torques_and_in_diagnostics_once_it_is_told(arm):
+    assert arm.law("gravity_compensation").successful
+    arm.cycles(1000)
+    bare = arm.cycles(1)[1]
+    assert arm.ros.set_atomically("controller", payload__mass=2, payload__center=[0.0, 0.0, 0.1]).successful
+    heavy = RobotModel.of(ROBOT.with_payload(2.0, (0.0, 0.0, 0.1))).at(HOME).gravity
+    first = arm.cycles(1)[1]
+    assert np.abs(first - bare).max() < 0.1
+    np.testing.assert_allclose(arm.cycles(1500)[1] - bare, heavy - arm.model.at(HOME).gravity, rtol=0.0, atol=1e-3)
+    diagnostics = arm.controller.diagnostics
+    diagnostics.messages.clear()
+    arm.ros.until(lambda: len(diagnostics), "diagnostics", arm.robot.send)
+    assert "2 kg" in arm.controller.diagnosis()[2]["payload"]
+
+
+def test_the_old_names_of_a_payload_are_refused_with_the_new_ones(new_ros):
+    child = Controller(new_ros, **{"wrench.payload_mass": 1.0}).child
+    new_ros.until(lambda: "payload.mass has taken the place of payload_mass" in child.err, "the refusal")
 
 
 def test_a_payload_sample_needs_rest_and_a_fresh_wrench(arm):

@@ -123,10 +123,11 @@ def test_what_others_change_arrives(active):
 
 
 def test_settings_of_the_wrench_come_after_the_gains_and_are_changed_and_refused_alike(active):
-    link, settings = active.link, {"wrench.low_pass": 20.0, "wrench.payload_center": (0.0, 0.0, 0.05)}
+    link, settings = active.link, {"wrench.low_pass": 20.0, "payload.center": (0.0, 0.0, 0.05)}
     low_pass = link.parameters()["wrench.low_pass"]
     assert (low_pass.unit, low_pass.lower, low_pass.upper, low_pass.default) == ("Hz", 0.0, 1000.0, 0.0)
-    assert link.parameters()["wrench.payload_center"].axes == ("x", "y", "z")
+    assert link.parameters()["payload.center"].axes == ("x", "y", "z")
+    assert link.parameters()["payload.inertia"].axes == ("xx", "yy", "zz", "xy", "xz", "yz")
     names = list(link.parameters())
     assert names == sorted(names, key=lambda name: name.startswith(SETTINGS))
     assert active.answer(link.set_gains, settings).accepted
@@ -137,7 +138,7 @@ def test_settings_of_the_wrench_come_after_the_gains_and_are_changed_and_refused
     assert "wrench.low_pass" in answer.message
     assert "1000" in answer.message
     assert link.parameters()["wrench.low_pass"].value == 20.0
-    assert active.answer(link.set_gains, {"wrench.low_pass": 0.0, "wrench.payload_center": 0.0}).accepted
+    assert active.answer(link.set_gains, {"wrench.low_pass": 0.0, "payload.center": 0.0}).accepted
 
 
 def test_a_law_brings_its_own_gains_and_a_wrong_one_is_refused_in_words(active):

@@ -129,12 +129,12 @@ def test_the_model_has_the_weight_of_the_gripper_and_the_tip_is_between_the_fing
     point = bare.jacobian[:3] - skew(lever) @ bare.jacobian[3:]
     np.testing.assert_allclose(heavy.gravity - bare.gravity, point.T @ [0.0, 0.0, mass * GRAVITY], atol=1e-9)
     np.testing.assert_allclose(heavy.pose[:3, 3], bare.pose[:3, 3] + bare.pose[:3, :3] @ [0, 0, 0.135], atol=1e-12)
-    wrench = EQUIPPED.profile.wrench
-    assert wrench["payload_mass"] == pytest.approx(mass)
+    carried = RobotModel.of(EQUIPPED).mass_beyond(EQUIPPED.wrench_frame)
+    assert carried.mass == pytest.approx(mass)
     in_base = RobotModel.of(BARE)
     in_base.update(q, np.zeros(6))
     sensor = in_base.frame_pose(BARE.wrench_frame)
-    np.testing.assert_allclose((sensor @ [*wrench["payload_center"], 1.0])[:3], bare.pose[:3, 3] + lever, atol=1e-12)
+    np.testing.assert_allclose((sensor @ [*carried.center, 1.0])[:3], bare.pose[:3, 3] + lever, atol=1e-12)
 
 
 def test_a_prefix_of_a_gripper_changes_no_number():
@@ -151,7 +151,7 @@ def test_a_prefix_of_a_gripper_changes_no_number():
 
 
 def test_a_robot_that_compensates_gravity_itself_is_told_the_payload_elsewhere():
-    assert "payload_mass" not in load_robot(f"ur5e+{NAME}", "real").profile.wrench
+    assert not load_robot(f"ur5e+{NAME}", "real").profile.wrench_settings["payload_in_wrench"]
 
 
 # --- what the fingers do ---

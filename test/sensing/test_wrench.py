@@ -14,15 +14,14 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.payload import Payload
 from robot_control_ros.sensing.wrench import WrenchPipeline, check_wrench
 
 DT = 0.002
 BIAS = np.array([4.0, -2.0, 9.0, 0.3, -0.1, 0.7])
 PUSH = np.array([3.0, -20.0, 7.0, 0.4, 0.1, -2.0])
 MASS, CENTER = 1.7, np.array([0.02, -0.05, 0.11])
-PAYLOAD = {"payload_mass": MASS, "payload_center": CENTER.tolist()}
 EVERYTHING = {
-    **PAYLOAD,
     "low_pass": 20.0,
     "dead_band_force": 1.0,
     "dead_band_torque": 0.1,
@@ -43,6 +42,13 @@ def hanging(model, mass=MASS, center=CENTER, frame="ft_frame"):
     """The sensor's share of a payload's weight at the present pose, with gravity along the base's -z."""
     weight = model.frame_pose(frame)[:3, :3].T @ np.array([0.0, 0.0, -9.81 * mass])
     return np.concatenate((weight, np.cross(center, weight)))
+
+
+def carry(model, mass=MASS, center=CENTER, frame="ft_frame"):
+    """Give the model a payload whose centre is given in the sensor's frame."""
+    model.update(np.zeros(model.n), np.zeros(model.n))
+    in_tip = np.linalg.inv(model.frame_pose(model.tip)) @ model.frame_pose(frame) @ [*center, 1.0]
+    model.payload = Payload(mass, in_tip[:3])
 
 
 def state(time, q, raw=None, *, v=None, stamp=None, frame="ft_frame", effort=None):
@@ -91,8 +97,9 @@ def test_the_wrench_at_the_tip_does_the_same_power_as_at_the_sensor(ur5_model, r
         )
 
 
-@pytest.mark.parametrize("settings", [{}, PAYLOAD, EVERYTHING], ids=["plain", "payload", "everything"])
-def test_the_mount_of_the_base_counts_only_by_the_gravity_in_its_axes(settings, rng):
+@pytest.mark.parametrize("mass", [0.0, MASS], ids=["without payload", "with payload"])
+@pytest.mark.parametrize("settings", [{}, EVERYTHING], ids=["plain", "everything"])
+def test_the_mount_of_the_base_counts_only_by_the_gravity_in_its_axes(settings, mass, rng):
     turn = (0.4, -1.1, 2.3)
     rotation = Rotation.from_euler("xyz", turn).as_matrix()
     plain = random_arm(7, 6)
@@ -100,6 +107,8 @@ def test_the_mount_of_the_base_counts_only_by_the_gravity_in_its_axes(settings, 
     one = plain.model(gravity=rotation.T @ [0.0, 0.0, -9.81])  # the root's axes are the base's here
     other = turned.model()
     np.testing.assert_allclose(one.gravity, other.gravity, atol=1e-12)
+    for model in (one, other):
+        model.payload = Payload(mass, CENTER)
     pipelines = WrenchPipeline(settings), WrenchPipeline(settings)
     for k in range(5):
         q, raw = rng.uniform(-2.0, 2.0, 6), 10.0 * rng.normal(size=6)
@@ -138,15 +147,16 @@ def test_the_convention_by_robot_turns_the_sign(ur5_model, q):
 # --- tare and payload ---
 
 
-@pytest.mark.parametrize("settings", [{}, PAYLOAD], ids=["without payload", "with payload"])
+@pytest.mark.parametrize("mass", [0.0, MASS], ids=["without payload", "with payload"])
 @pytest.mark.parametrize("convention", ["on_robot", "by_robot"])
-def test_the_tare_stays_right_however_the_arm_turns(ur5_model, rng, settings, convention):
-    pipeline = WrenchPipeline({**settings, "convention": convention})
+def test_the_tare_stays_right_however_the_arm_turns(ur5_model, rng, mass, convention):
+    pipeline = WrenchPipeline({"convention": convention})
+    carry(ur5_model, mass)
     sign = 1.0 if convention == "on_robot" else -1.0
 
     def wrench(q, pushed):
         kin = ur5_model.update(q, np.zeros(6))
-        raw = in_sensor(ur5_model, kin, pushed) + BIAS + (hanging(ur5_model) if settings else 0.0)
+        raw = in_sensor(ur5_model, kin, pushed) + BIAS + hanging(ur5_model, mass)
         return pipeline.on_tip(state(0.0, q, sign * raw), kin)
 
     poses = rng.uniform(-2.0, 2.0, (6, 6))
@@ -252,7 +262,7 @@ def test_changed_settings_make_the_filter_go_on_from_where_it_is(ur5_model, q):
 def test_a_changed_payload_jumps_by_no_more_than_its_weight(ur5_model, q):
     feed = Feed(ur5_model, q)
     before = feed(PUSH)
-    feed.pipeline.settings.set({"payload_mass": 0.1})
+    ur5_model.payload = Payload(0.1)
     np.testing.assert_allclose(feed(PUSH)[:3] - before[:3], [0.0, 0.0, 0.981], atol=1e-9)
 
 
@@ -375,7 +385,8 @@ def test_reset_forgets_samples_and_keeps_the_tare(ur5_model, q):
         ({"source": "camera"}, "source", "camera", ("sensor", "joint_effort")),
         ({"convention": "either"}, "convention", "either", ("on_robot", "by_robot")),
         ({"low_pass": -1.0}, "low_pass", -1.0, (0.0, 1000.0)),
-        ({"payload_center": [0.0, 1.0]}, "payload_center", [0.0, 1.0], (1, 3)),
+        ({"payload_in_wrench": 2.0}, "payload_in_wrench", 2.0, (False, True)),
+        ({"payload_center": [0.0, 1.0]}, "gain", "payload_center", ANY),
         ({"max_age": 0.0}, "max_age", 0.0, (0.001, 10.0)),
         ({"lowpass": 1.0}, "gain", "lowpass", ANY),
     ],
@@ -404,7 +415,7 @@ def posture(ur5):
 
 
 def test_joint_torques_give_the_wrench_at_the_tip_as_a_first_order_lag(ur5_model, posture):
-    pipeline = WrenchPipeline({"source": "joint_effort", "observer_gain": 20.0, **PAYLOAD, "convention": "by_robot"})
+    pipeline = WrenchPipeline({"source": "joint_effort", "observer_gain": 20.0, "convention": "by_robot"})
     kin = ur5_model.update(posture, np.zeros(6))
     for k in range(100):
         out = pipeline.on_tip(held(ur5_model, kin, posture, PUSH, k * DT), kin)

@@ -357,6 +357,11 @@ def test_samples_are_not_changed_by_what_comes_later(plant):
 # --- the wrench sensor ---
 
 
+def with_weight():
+    """A pipeline that leaves the weight of what the sensor carries in its wrench."""
+    return WrenchPipeline({"payload_in_wrench": False})
+
+
 def on_tip(state, model, pipeline=None):
     return (pipeline or WrenchPipeline()).on_tip(state, model.update(state.q, state.v))
 
@@ -391,7 +396,7 @@ def test_a_push_is_sensed_through_the_lever_between_sensor_and_tip(ur5, order):
 def test_the_tare_takes_the_weight_away(ur5):
     arm = random_arm(2, 6, mount=MOUNT)
     plant, _ = plant_of(arm, wrench_frame="link_6")
-    model, pipeline = arm.model(), WrenchPipeline()
+    model, pipeline = arm.model(), with_weight()
     weight = on_tip(run(plant, 1.0)[-1], model, pipeline)
     pipeline.zero()
     assert np.linalg.norm(weight[:3]) > 5.0
@@ -401,11 +406,20 @@ def test_the_tare_takes_the_weight_away(ur5):
 def test_the_sensor_feels_the_weight_of_what_is_beyond_it_as_a_downward_force():
     arm = planar_arm((0.5, 0.4))
     plant, _ = plant_of(arm, wrench_frame="link_2", home=(0.4, 0.7))
-    wrench = on_tip(run(plant, 0.5)[-1], arm.model())
+    wrench = on_tip(run(plant, 0.5)[-1], arm.model(), with_weight())
     direction = np.array([np.cos(1.1), np.sin(1.1), 0.0])  # of the second bar; its mass is 0.2 m short of the tip
     weight = np.array([0.0, 0.0, -2.0 * 9.81])
     expected = np.concatenate((weight, np.cross(-0.2 * direction, weight)))
     np.testing.assert_allclose(wrench, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("frame", ["link_6", "tip"])
+def test_what_the_description_has_beyond_the_sensor_is_taken_out_of_the_wrench_without_being_asked(frame, rng):
+    arm = random_arm(2, 6, mount=MOUNT)
+    plant, _ = plant_of(arm, wrench_frame=frame)
+    for _ in range(3):
+        plant.reset(rng.uniform(-1.0, 1.0, 6))
+        np.testing.assert_allclose(on_tip(plant.read(), arm.model()), 0.0, rtol=0, atol=1e-6)
 
 
 def test_a_push_before_the_sensor_is_not_sensed(plant, ur5_model):
@@ -742,11 +756,11 @@ def test_the_sensor_feels_contacts_beyond_it_besides_the_weight():
     ball = thing(shape("sphere", 0.03, tip + [0.1, 0.0, 0.0]), "slides")
     plant, _ = plant_of(arm, wrench_frame="link_6", scene=scene_of(ball, tool=shape("sphere", 0.05, (0.0, 0.02, 0.0))))
     model = arm.model()
-    weight = on_tip(run(plant, 1.0)[-1], model)
+    weight = on_tip(run(plant, 1.0)[-1], model, with_weight())
     assert np.linalg.norm(weight[:3]) > 5.0
     assert not plant.contact_wrench().any()
     plant.move_object("thing", tip + [0.06, 0.01, -0.01])
-    felt = on_tip(run(plant, 2.0)[-1], model) - weight
+    felt = on_tip(run(plant, 2.0)[-1], model, with_weight()) - weight
     assert np.linalg.norm(felt[:3]) > 10.0
     assert np.linalg.norm(felt[3:]) > 0.05
     np.testing.assert_allclose(plant.contact_wrench(), felt, rtol=0, atol=0.02)

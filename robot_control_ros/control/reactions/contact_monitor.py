@@ -23,7 +23,7 @@ from ..safety import Safety
 from .contact_reaction import ContactReaction
 
 SEPARATE = 0.5  # s without contact, after which the next one is another
-_NOTHING = (None,) * 5
+_NOTHING = (None,) * 6
 NAMES = {TORQUE: "collision_torque", FOLLOWING: "following_error"}  # of the settings that are learnt
 
 
@@ -92,7 +92,7 @@ class ContactMonitor:
         self._v = np.zeros(robot.n)  # of the reference
         self._motion: tuple[Array, Array] | None = None  # of the reference, where a threshold depends on it
         self._has_force = False  # whether the last sample had that of a wrist sensor
-        self._normal: tuple[object, ...] = _NOTHING  # law, its choices, settings of the wrench, tare, settings
+        self._normal: tuple[object, ...] = _NOTHING  # law, its choices, settings of the wrench, tare, payload, settings
         self._detector.adopt(self.settings.current)
 
     @property
@@ -134,10 +134,12 @@ class ContactMonitor:
         of_wrench = self._wrench.settings.current
         tare = self._wrench.tare
         choices = running.gains.choices
-        law, law_choices, normal_wrench, normal_tare, known = self._normal
+        payload = kin.model.payload
+        law, law_choices, normal_wrench, normal_tare, normal_payload, known = self._normal
         is_normal = running is law and choices == law_choices and of_wrench is normal_wrench and tare is normal_tare
+        is_normal = is_normal and payload is normal_payload
         if not is_normal or settings is not known:
-            self._normal = running, choices, of_wrench, tare, settings
+            self._normal = running, choices, of_wrench, tare, payload, settings
             detector.adopt(settings)
             detector.freeze(state.time)
         learns = self._learning is not None

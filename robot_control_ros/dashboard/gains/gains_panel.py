@@ -22,6 +22,7 @@ from .sliders import Control, changed, controls, describe_axes, shown
 TOUCHED = 0.3  # s after a person's last change of a control, in which the node's value doesn't change it
 UNTOUCHED = 2.0  # s after which the controls may be replaced
 FOLDERS = {
+    "payload.": "Payload",
     "wrench.": "Measured wrench",
     "workspace.": "Workspace of targets",
     "stream.": "Stream of poses",

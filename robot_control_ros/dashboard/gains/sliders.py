@@ -51,7 +51,7 @@ def describe_axes(parameter: Parameter) -> str:
     if parameter.axes == AXES:
         return "Axes of the base at the tip, or of the gain `frame`."
     if parameter.axes == AXES[:POSITION]:
-        return "Axes of the sensor." if parameter.name.startswith("wrench.") else "Axes of the base."
+        return "Axes of the tip." if parameter.name.startswith("payload.") else "Axes of the base."
     return "One value per joint." if parameter.axes else ""
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from ...control.controller import LoopReport, check_takeover, known_state, settings_of, tip_error
+from ...control.payload_input import PayloadInput
 from ...control.reactions.ringing_reaction import ringing_settings
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
 from ...core.gains import ParameterSet
@@ -145,7 +146,7 @@ class RemoteWrench:
 
     def __init__(self, connection: LoopConnection, robot: RobotConfig) -> None:
         self._call = connection.call
-        self.settings = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque).settings
+        self.settings = WrenchPipeline(robot.profile.wrench_settings, robot.profile.measures_torque).settings
         self.reason = ""
 
     def zero(self) -> object:
@@ -236,6 +237,7 @@ class RemoteLoop:
         self.restart_reason = ""
         self._connection = connection = LoopConnection(path)
         self.motion, self.wrench = RemoteMotion(connection), RemoteWrench(connection, robot)
+        self.payload = PayloadInput(self.model, lambda: self.kin)
         self.contact = RemoteContact(connection, robot)
         self.ringing = RemoteRinging(connection)
         self._telemetry: LoopTelemetry | None = None
@@ -291,6 +293,7 @@ class RemoteLoop:
         return self.tick(state)  # the loop over there rests by itself while the drives don't run
 
     def _take(self, telemetry: LoopTelemetry) -> None:
+        self.payload.take()
         self._telemetry, report = telemetry, telemetry.report
         self.state, self.reference = report.state, report.reference
         self.kin = self.model.update(report.state.q, report.state.v)

@@ -22,6 +22,8 @@ from ...core.gains import (
     JOINT,
     MATRIX,
     TASK,
+    TENSOR,
+    TENSOR_AXES,
     VECTOR,
     GainSpec,
     ParameterSet,
@@ -197,6 +199,7 @@ class TunedParameters:
         if unknown:
             meant = [found for name in unknown if (found := misspelt(name, tuple(specs)))]
             hint = f"; did you mean {', '.join(meant)}?" if meant else ""
+            hint = tuning.renamed(unknown[0].removeprefix(f"{prefix}.")) or hint
             message = f"unknown parameters {unknown}{hint}; gains: {', '.join(specs)}"
             raise ConfigError(message, name=unknown[0], bound=tuple(specs))
         given: dict[str, Any] = {}
@@ -218,7 +221,7 @@ class TunedParameters:
         length = 1 if spec.choices else spec.lengths(tuning.joints)[-1]
         if length > 1 and isinstance(value, float):
             # also where it is out of bounds: ROS would refuse a single number with another message
-            value = [value] * (6 if spec.size == MATRIX else length)
+            value = spec.spread(value, tuning.joints)
         with suppress(ConfigError):
             value = plain(spec, check_gain(spec, value, tuning.joints))
         return Parameter(parameter.name, value=value)
@@ -255,7 +258,7 @@ def gain_descriptor(
     """
     data = {
         "unit": spec.unit,
-        "axes": {TASK: AXES, MATRIX: AXES, VECTOR: AXES[:3], JOINT: tuple(joints)}.get(spec.size, ()),
+        "axes": _axes(spec.size, joints),
         "default": default,
         "lower": _finite(spec.lower),
         "upper": _finite(spec.upper),
@@ -267,6 +270,12 @@ def gain_descriptor(
         # Of a matrix it is the range of the diagonal. ROS checks single numbers only, and they stand for a diagonal.
         descriptor.floating_point_range = [FloatingPointRange(from_value=spec.lower, to_value=spec.upper)]
     return descriptor
+
+
+def _axes(size: str, joints: Sequence[str]) -> tuple[str, ...]:
+    """A name for each value of a gain of this size; none for a single value."""
+    names = {TASK: AXES, MATRIX: AXES, VECTOR: AXES[:3], TENSOR: TENSOR_AXES, JOINT: tuple(joints)}
+    return names.get(size, ())
 
 
 def _finite(bound: float) -> float | None:

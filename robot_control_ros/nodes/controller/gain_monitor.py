@@ -13,7 +13,7 @@ MOVED = 0.1  # rad, of any joint, after which the bounds are computed anew
 
 
 class GainMonitor:
-    """The bounds of the running law's gains, anew after each change of a gain and where the arm has moved.
+    """The bounds of the running law's gains, anew after each change of a gain or payload, and where the arm has moved.
 
     Eigenvalues are computed without Python's lock, so that control cycles go on meanwhile.
 
@@ -27,7 +27,7 @@ class GainMonitor:
     def __init__(self, loop: Controller) -> None:
         self._loop, self._worker = loop, ThreadPoolExecutor(1, "gain bounds")
         self._pending: Future[GainReport] | None = None
-        self._gains: object = None
+        self._reported_for: tuple[object, object] | None = None  # gains and payload
         self._posture = np.full(loop.robot.n, np.inf)
         self.report = GainReport({}, "")
 
@@ -37,13 +37,19 @@ class GainMonitor:
         if pending is not None and pending.done():
             self.report, self._pending = pending.result(), None
         if self._pending is None and kin is not None:
-            gains = self._loop.running.gains.target
-            if gains is not self._gains or np.abs(kin.q - self._posture).max() > MOVED:
-                self._gains, self._posture = gains, kin.q
+            reported_for = self._loop.running.gains.target, self._loop.model.payload
+            if reported_for != self._reported_for or np.abs(kin.q - self._posture).max() > MOVED:
+                self._reported_for = reported_for
+                self._posture = kin.q
                 assert kin.mass.size  # computed here, because the model is not the thread's
-                load = self._loop.wrench.settings.target.payload_mass
-                self._pending = self._worker.submit(gain_report, self._loop.running, kin, load)
+                self._pending = self._worker.submit(gain_report, self._loop.running, kin, self._load())
         return self.report.warning if self.report.warning != before else ""
+
+    def _load(self) -> float:
+        """Mass [kg] beyond the sensor that its wrench shows."""
+        settings = self._loop.wrench.settings.target
+        shown = settings.source == "sensor" and settings.payload_in_wrench
+        return self._loop.model.mass_beyond(self._loop.robot.wrench_frame).mass if shown else 0.0
 
     def values(self) -> dict[str, str]:
         """For /diagnostics: the bounds by gain."""

@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 
 from ...control.controller import Controller, settings_of, zero_wrench
 from ...control.loop import BRIDGED
+from ...control.payload_input import robot_note
 from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
 from ...core.types import Command, RobotState
@@ -278,6 +279,9 @@ class ControllerRuntime:
         robot, notes = self._loop.robot, self._loop.robot.profile.all_notes
         if compensated := " and ".join(robot.profile.compensated_by_robot):
             notes.insert(0, f"{compensated} is the robot's own job here: the law's is off")
+        if self._loop.model.payload.mass > 0.0:
+            notes.insert(0, f"payload: {self._loop.model.payload}")
+            notes += filter(None, [robot_note(robot)])
         mode, name = self._loop.running.mode, robot.description or robot.name
         topic = self._node.resolve_topic_name(robot.profile.command_topic(mode))
         runs = f"law {self._loop.running.name}: {mode.value} commands on {topic}, {robot.profile.rate:g} Hz nominal"
@@ -501,7 +505,8 @@ class ControllerRuntime:
         """See who leads the robot: others that command it, too, may come later. Then look at effort and gains."""
         self._look_at_others()
         if self.active:
-            looks = (self._effort_check.look(self._input.sent), self._gains.look(), self._input.look())
+            effort = self._effort_check.look(self._input.sent)
+            looks = (effort, self._gains.look(), self._input.look(), self._payload.look())
             for warning in filter(None, looks):
                 self._node.get_logger().warning(warning)
             if learnt := self._contacts.look():
@@ -578,7 +583,7 @@ class ControllerRuntime:
 
     def _publish_diagnostics(self) -> None:
         values = {"effort": self._effort_check.text, "wrench sensor": self._input.old_wrench}
-        values |= self._gains.values() | self._contacts.values()
+        values |= self._gains.values() | self._contacts.values() | self._payload.values()
         values["commanded by"] = ", ".join(self._rivals.leading)
         values[KEY] = self._entities.refusals.text
         self._diagnostics.publish(

@@ -43,7 +43,7 @@ class Doctor(Node):
     def __init__(self, robot: RobotConfig, law: RunningLaw, name: str, namespace: str) -> None:
         super().__init__("doctor", namespace=namespace)
         self._robot, self._law, self._name, self._model = robot, law, name, RobotModel.of(robot)
-        self._wrench_settings = WrenchPipeline(robot.profile.wrench).settings.current
+        self._wrench_settings = WrenchPipeline(robot.profile.wrench_settings).settings.current
         self._entities = Entities(self)
         self._joint_messages = self._listen(JointState, robot.profile.joint_states)
         self._wrench_messages = self._listen(WrenchStamped, self._wrench_topic)

@@ -11,13 +11,26 @@ import numpy as np
 
 from ...core.types import Array
 from ...robot.configuration import RobotConfig
+from ...robot.payload import Payload
 from .imperfections import Imperfections, per_joint
 
 STIFF = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}  # as stiff as MuJoCo's constraints get
 TIP_VELOCITY, MOMENTUM = "trip/tip_velocity", "trip/momentum"  # sensors
 _GEAR = "gear/"  # prefix of the joints that twist between motor and link
-_PAYLOAD = "unknown_payload"
-_POINT = (1e-6, 1e-6, 1e-6)  # kg·m², of a point mass: MuJoCo wants some
+_PAYLOADS = "payload", "unknown_payload"  # bodies: what the configuration has, and what it hasn't
+_POINT = 1e-6  # kg·m², of a point mass: MuJoCo wants some
+
+
+def add_payload(tip: Any, payload: Payload, known: bool = True) -> None:
+    """Put a payload on the tip's body of a model that is not compiled yet; `known` where the configuration has it."""
+    if payload.mass == 0.0:
+        return
+    least, middle, largest = np.linalg.eigvalsh(payload.tensor)
+    rounding = max(float(largest - least - middle), 0.0) + _POINT
+    xx, yy, zz, *products = payload.inertia
+    inertia = [xx + rounding, yy + rounding, zz + rounding, *products]
+    name = tip.name + "/" + _PAYLOADS[0 if known else 1]
+    tip.add_body(name=name, ipos=payload.center, mass=payload.mass, fullinertia=inertia, explicitinertial=True)
 
 
 def add_imperfections(mujoco: Any, spec: Any, robot: RobotConfig, given: Imperfections) -> None:
@@ -27,10 +40,8 @@ def add_imperfections(mujoco: Any, spec: Any, robot: RobotConfig, given: Imperfe
     motor's side: the motor's torque, friction and rotor act there, and sensors read there. The spring's damper has the
     time constant of one physics step, without which a light link on a stiff gear is faster than the physics.
     """
-    tip = spec.body(robot.tip)
-    if given.model.payload_mass > 0.0:
-        inertial = {"mass": given.model.payload_mass, "inertia": _POINT, "explicitinertial": True}
-        tip.add_body(name=_PAYLOAD, ipos=given.model.payload_centre, **inertial)
+    unknown = Payload(given.model.payload_mass, np.array(given.model.payload_centre))
+    add_payload(spec.body(robot.tip), unknown, known=False)
     if given.stiffness:
         for name, stiffness in zip(robot.joints, per_joint(given.stiffness, robot.n).tolist(), strict=True):
             motor = spec.joint(name)
@@ -63,14 +74,14 @@ def set_imperfections(mujoco: Any, model: Any, robot: RobotConfig, given: Imperf
 
 
 def _carriers(model: Any, robot: RobotConfig) -> dict[int, int]:
-    """By number of each body of the moving arm, the joint whose link it is fixed to; the payload is not among them."""
+    """By number of each body of the moving arm, the joint whose link it is fixed to; payloads are not among them."""
     first = {int(model.joint(name).bodyid[0]): index for index, name in enumerate(robot.joints)}
     found: dict[int, int] = {}
     for body in range(1, model.nbody):  # parents come first
         parent = int(model.body_parentid[body])
         if body in first:
             found[body] = first[body]
-        elif parent in found and model.body(body).name != _PAYLOAD:
+        elif parent in found and not model.body(body).name.endswith(_PAYLOADS):
             found[body] = found[parent]
     return found
 

@@ -12,7 +12,7 @@ from robot_control_ros.core.errors import ConfigError, ModelError
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.sensing.payload import (
+from robot_control_ros.sensing.sensor_load import (
     MAX_CONDITION,
     MAX_FORCE_RESIDUAL,
     MAX_TORQUE_RESIDUAL,
@@ -207,7 +207,10 @@ def test_the_tool_of_a_simulated_arm_is_identified_and_then_no_longer_felt(ur5, 
     np.testing.assert_allclose(payload.center, (tool_in_sensor @ [0.03, -0.02, 0.1, 1.0])[:3], atol=1e-6)
     np.testing.assert_allclose(payload.bias, np.zeros(6), atol=1e-6)
 
-    pipeline = WrenchPipeline({"payload_mass": payload.mass, "payload_center": payload.center.tolist()})
+    robots_payload = found.payload(payload, model)
+    np.testing.assert_allclose(robots_payload.center, [0.03, -0.02, 0.1], atol=1e-6)
+    model.payload = robots_payload
+    pipeline = WrenchPipeline()
     plant.reset(rng.uniform(-1.0, 1.0, 6))
     state = plant.read()
     np.testing.assert_allclose(pipeline.on_tip(state, model.update(state.q, state.v)), np.zeros(6), atol=1e-6)

@@ -10,7 +10,8 @@ import numpy as np
 from ..core.errors import ConfigError, refused
 from ..core.spatial import skew
 from ..core.types import Array, RobotState
-from ..robot.model import RobotDynamics
+from ..robot.model import RobotDynamics, RobotModel
+from ..robot.payload import Payload
 from .wrench import SIGNS, check_wrench
 
 FEWEST_POSES = 6
@@ -22,8 +23,8 @@ AT_REST = 0.01  # rad/s, of each joint
 
 
 @dataclass(frozen=True, eq=False)
-class Payload:
-    """A rigid payload and the sensor's bias.
+class SensorLoad:
+    """What a sensor carries, a rigid body, and the sensor's bias.
 
     Attributes:
         mass: [kg].
@@ -41,11 +42,11 @@ class Payload:
 
     @property
     def bias(self) -> Array:
-        """Both biases (6,): what WrenchPipeline.tare has to be with this payload."""
+        """Both biases (6,): what WrenchPipeline.tare has to be with this load."""
         return np.concatenate((self.force_bias, self.torque_bias))
 
 
-def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
+def identify(rotations: Array, wrenches: Array, gravity: Array) -> SensorLoad:
     """Mass, centre and bias by linear least squares.
 
     f = m u + f_0 and tau = (m c) × u + tau_0, with u = Rᵀ g gravity in the sensor's axes: linear in m, m c and the
@@ -90,7 +91,7 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
             rule = f"must be at most {bound:g} {unit}; did anything touch the robot, or wasn't it at rest?"
             raise refused(name, residual, rule, bound, where="payload: unexplained rms of ", unit=unit)
     center = moment[:3] / weight
-    return Payload(float(weight / size), center, np.array(force_bias), moment[3:], force_residual, torque_residual)
+    return SensorLoad(float(weight / size), center, np.array(force_bias), moment[3:], force_residual, torque_residual)
 
 
 def _check_spread(*regressors: Array) -> None:
@@ -145,7 +146,25 @@ class PayloadIdentification:
         wrench = self._sign * np.concatenate((sample.force, sample.torque))
         self._poses.append((kin.model.frame_pose(sample.frame)[:3, :3], wrench))
 
-    def result(self) -> Payload:
-        """The payload; for its errors see :func:`identify`."""
+    def payload(self, load: SensorLoad, model: RobotModel) -> Payload:
+        """The robot's payload, of a load that :meth:`result` gave.
+
+        What the description has beyond the sensor is no payload. The inertia stays: at rest it has no effect.
+
+        Raises:
+            ConfigError: the description has more than the sensor carries, or no body has this mass and the inertia.
+        """
+        found = model.payload_beyond(self._frame, load.mass, load.center)
+        if found.mass < -SMALLEST_MASS:
+            rule = (
+                f"must be at least {load.mass - found.mass:.3f} kg, as the description's links beyond the sensor have"
+            )
+            raise refused("mass", load.mass, rule, load.mass - found.mass, where="payload: ", unit="kg")
+        if found.mass < SMALLEST_MASS:
+            return Payload()
+        return Payload(found.mass, found.center, model.payload.inertia)
+
+    def result(self) -> SensorLoad:
+        """All that the sensor carries; for its errors see :func:`identify`."""
         rotations, wrenches = (np.array([pose[part] for pose in self._poses]) for part in (0, 1))
         return identify(rotations.reshape(-1, 3, 3), wrenches.reshape(-1, 6), self._gravity)

@@ -1,0 +1,80 @@
+"""The payload of a control loop: settings that may change while the arm moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import refused
+from ..core.gains import ParameterSet, gain_specs
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotDynamics, RobotModel
+from ..robot.payload import Payload
+
+
+class PayloadInput:
+    """The one payload of a robot, for its model: gravity, mass, laws, wrench, contact detection, safe output.
+
+    Another payload counts as a whole from one cycle on. So torque, wrench and tare always belong together. That the
+    command doesn't jump is the work of :meth:`.transition.BumplessTransition.bridge`.
+
+    Args:
+        model: gets the payload.
+        known: gives the dynamics of the last cycle; None before the first.
+
+    Attributes:
+        settings: a :class:`~..robot.payload.Payload`, which may be changed at any time. One that the joints can't hold
+            at the present posture is refused.
+    """
+
+    def __init__(self, model: RobotModel, known: Callable[[], RobotDynamics | None]) -> None:
+        self._model = model
+        self._known = known
+        self.settings = ParameterSet(Payload, 0, figures_of(model.payload), self._check)
+        self.take()
+
+    def take(self) -> bool:
+        """Give the model its payload, between two cycles; returns whether it is another one."""
+        payload = self.settings.target
+        if payload is self._model.payload:
+            return False
+        self._model.payload = payload
+        return True
+
+    def _check(self, payload: Payload) -> None:
+        kin = self._known()
+        if kin is not None:
+            check_holdable(kin, payload)
+
+
+def check_holdable(kin: RobotDynamics, payload: Payload) -> None:
+    """Refuse a payload that the joints can't hold at a posture; one that unloads the joint is taken.
+
+    Raises:
+        ConfigError: names the joint, the torque that it would need, and its effort limit.
+    """
+    model = kin.model
+    torque = model.holding_torque(kin, payload)
+    effort = model.limits.effort
+    beyond = (np.abs(torque) > effort) & (np.abs(torque) > np.abs(kin.gravity))
+    if not beyond.any():
+        return
+    joint = int(np.argmax(np.where(beyond, np.abs(torque) / effort, 0.0)))
+    bound = float(effort[joint])
+    rule = f"must be within +-{bound:g} N·m, its effort limit: move to a posture with less leverage first"
+    where = f"payload of {payload}: torque that holds "
+    raise refused(model.joints[joint], float(torque[joint]), rule, (-bound, bound), where=where, unit="N·m")
+
+
+def figures_of(payload: Payload) -> dict[str, Any]:
+    """The figures of a payload by name."""
+    return {spec.name: getattr(payload, spec.name) for spec in gain_specs(Payload)}
+
+
+def robot_note(robot: RobotConfig) -> str:
+    """What has to be done besides, where the robot compensates gravity itself; else empty."""
+    if not robot.profile.gravity_by_robot:
+        return ""
+    return f"{robot.title} compensates gravity itself: set the payload there, too, on its pendant or by its driver"
