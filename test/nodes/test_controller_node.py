@@ -134,8 +134,8 @@ class Arm:
         return command, read_blocks(self.states.last)
 
 
-def make_arm(ros, model, **parameters):
-    controller = Controller(ros, telemetry_rate=500.0, **parameters)
+def make_arm(ros, model, telemetry_rate=500.0, **parameters):
+    controller = Controller(ros, telemetry_rate=telemetry_rate, **parameters)
     kinds = {
         "/controller/target_pose": PoseStamped,
         "/controller/target_twist": TwistStamped,
@@ -1105,7 +1105,9 @@ def test_pose_twist_and_wrench_are_there_for_other_tools(arm):
     np.testing.assert_allclose(vector(twist.twist.angular), kin.twist[3:], rtol=0.0, atol=1e-12)
 
 
-def test_each_topic_of_the_telemetry_is_made_in_a_cycle_of_its_own(arm):
+def test_each_topic_of_the_telemetry_is_made_in_a_cycle_of_its_own(new_ros, model):
+    arm = make_arm(new_ros, model, telemetry_rate=100.0, state_timeout=10.0)
+    arm.begin()
     poses = arm.ros.subscribe(PoseStamped, "/controller/pose")
     twists = arm.ros.subscribe(TwistStamped, "/controller/twist")
     arm.stay_off()
