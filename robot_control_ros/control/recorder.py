@@ -221,8 +221,20 @@ class CycleRecorder:
             self._fault = fault
             self._notes.append(Note(self.count, fault))
         row = self._rows[self.count % len(self._rows)]
-        numbers = self.count, sent, limited, self._number, fault != ""
-        keep(cycles.rows, row, *numbers, interval, begins, softening, spring_load, self.joints)
+        keep(
+            cycles.rows,
+            row,
+            self.count,
+            sent,
+            limited,
+            self._number,
+            fault != "",
+            interval,
+            begins,
+            softening,
+            spring_load,
+            self.joints,
+        )
         self.count += 1
         if self.count % self._every == 0 and not math.isnan(cycles.asked[0, 0]):
             memory = running.memory()

@@ -48,10 +48,11 @@ def compiled(function: _Function) -> _Function:
     """Decorator: compile a function for the types that it is first called with, and keep it on disk.
 
     It holds no lock of the interpreter while it runs. It uses no fast-math, so that its result doesn't depend on the
-    processor. Its arguments are numbers and arrays, and what :meth:`..record.Record.views` gives.
+    processor. A division by 0 gives infinity or NaN, as with NumPy: nothing is raised. Its arguments are numbers and
+    arrays, and what :meth:`..record.Record.views` gives.
     """
     source = cast(FunctionType, function)
-    made = numba.njit(nogil=True)(source)
+    made = numba.njit(nogil=True, error_model="numpy")(source)
     if not config.DISABLE_JIT:
         _keep(made, source)
     _functions[f"{source.__module__}.{source.__qualname__}"] = made

@@ -227,6 +227,7 @@ def _check_bounds(spec: GainSpec, values: Array) -> None:
 
 def _matrix(spec: GainSpec, values: Array) -> Array:
     if values.size < 36:
+        values = np.broadcast_to(values, 6)
         _check_bounds(spec, values)
         matrix = np.zeros((6, 6))
         matrix.flat[::7] = values

@@ -211,4 +211,4 @@ def _compiled_views(name: str, fields: tuple[Field, ...]) -> Callable[[Array, in
         "matrix_at": matrix_at,
     }
     exec(f"def {function}(row, n):\n{text}", space)
-    return numba.njit(nogil=True)(space[function])  # type: ignore[no-any-return]
+    return numba.njit(nogil=True, error_model="numpy")(space[function])  # type: ignore[no-any-return]

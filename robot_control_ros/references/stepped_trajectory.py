@@ -23,12 +23,14 @@ class SteppedTrajectory(ABC):
 
     def sample(self, t: float) -> Reference:
         left = t - self._time
-        if left > 0.0 and not self.arrived:
+        if left <= 0.0:
+            return self._now
+        if not self.arrived:
             steps = math.ceil(left / STEP)
             for _ in range(steps):
                 self._advance(left / steps)
             self._now = self._reference()
-        self._time = max(t, self._time)
+        self._time = t
         return self._now
 
     @abstractmethod

@@ -229,8 +229,9 @@ class ContactDetector:
 
     def adapts(self, command: Command | None) -> bool:
         """Whether a threshold depends on the motion of the reference; under efforts no joint lags."""
-        lags = self.following.adapts and command is not None and command.mode is not CommandMode.EFFORT
-        return lags or self.torque.adapts
+        if self.torque.adapts:
+            return True
+        return self.following.adapts and command is not None and command.mode is not CommandMode.EFFORT
 
     def deviations(self) -> dict[str, Array]:
         """What was watched in the last sample, high-passed (n,), by detector; that of the wrist sensor isn't there."""
@@ -266,11 +267,11 @@ class ContactDetector:
         watched = 0
         gain_times_dt = 0.0
         if force and self.force.watches:
-            watched += FORCE_WATCHED
-        if (self.torque.watches or everything) and state.effort.size == state.v.size and is_finite(state.effort):
+            watched = FORCE_WATCHED
+        if (self.torque.watches or everything) and is_finite(state.effort) and state.effort.size == state.v.size:
             watched += TORQUE_WATCHED
-            gain_times_dt = self._gain * self._observer.follow(state, kin)
-        if (self.following.watches or everything) and command is not None and command.mode is not CommandMode.EFFORT:
+            gain_times_dt = self._gain * self._observer.follow(state.time, kin)
+        if command is not None and command.mode is not CommandMode.EFFORT and (self.following.watches or everything):
             watched += FOLLOWING_WATCHED
         self._watched = watched
         if motion is not None:

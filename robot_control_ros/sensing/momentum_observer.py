@@ -96,29 +96,31 @@ class MomentumObserver:
         """
         if not is_finite(state.effort):
             return None
-        dt = self.follow(state, kin)
+        dt = self.follow(state.time, kin)
         relax_torque(self.row, as_row(state.effort), gain * dt, self._n)
         torque: Array = self._torque
         return torque
 
-    def follow(self, state: RobotState, kin: RobotDynamics) -> float:
+    def follow(self, time: float, kin: RobotDynamics) -> float:
         """Find what the motion since the last sample needed; what is left is :func:`relax_torque`.
 
         Args:
-            state, kin: see :meth:`update`.
+            time: of the sample [s].
+            kin: see :meth:`update`.
 
         Returns:
             Time since the last sample [s]; 0 where this one is the first.
         """
-        v = state.v
-        dt = 0.0
-        if self.time is None or self._n != v.size:
+        before = self.time
+        self.time = time
+        if before is None or self._n != kin.model.n:
             self._begin(kin)
-        elif state.time > self.time:
-            dt = state.time - self.time
-            take_motion(self.row, kin.q, v, dt, self._n)
-            self._needed[:] = kin.model.inverse_dynamics(self._position, self._velocity, self._acceleration)
-        self.time = state.time
+            return 0.0
+        dt = time - before
+        if dt <= 0.0:
+            return 0.0
+        take_motion(self.row, kin.q, kin.v, dt, self._n)
+        self._needed[:] = kin.model.inverse_dynamics(self._position, self._velocity, self._acceleration)
         return dt
 
     def _begin(self, kin: RobotDynamics) -> None:

@@ -18,7 +18,7 @@ from ..core.gains import ParameterSet, choice, gain
 from ..core.record import Field, Record
 from ..core.rotations import add_cross, wrench_at_into
 from ..core.small_matrices import length
-from ..core.types import Array, RobotState, Wrench, as_row, is_finite
+from ..core.types import LARGEST, Array, RobotState, Wrench, as_row, is_finite
 from ..robot.model import RobotDynamics, RobotModel
 from .momentum_observer import MomentumObserver, wrench_from_torque
 
@@ -87,6 +87,7 @@ MEMORY = Record(
         Field("mass", (), "kg", "Mass beyond the sensor, whose weight is taken out."),
         Field("center", (3,), "m", "Its centre of gravity, in the sensor's frame."),
         Field("saturation", (2,), "N, N·m", "Largest lengths of force and torque."),
+        Field("range", (2,), "N, N·m", "Of the sensor, for lengths of force and torque; 0 is none."),
         Field("low_pass", (), "rad/s", "Rate of the low-pass; 0 is none."),
         Field("dead_band", (2,), "N, N·m", "By which the lengths of force and torque are shortened."),
         Field("tare", (6,), "N, N·m", "What is taken off, in the sensor's frame."),
@@ -230,6 +231,7 @@ class WrenchPipeline:
         self._weighed = None
         memory["low_pass"] = 2.0 * math.pi * settings.low_pass
         memory["saturation"] = settings.saturation_force, settings.saturation_torque
+        memory["range"] = settings.range_force, settings.range_torque
         memory["dead_band"] = settings.dead_band_force, settings.dead_band_torque
 
     def _sense(self, state: RobotState, kin: RobotDynamics) -> bool:
@@ -260,6 +262,10 @@ class WrenchPipeline:
 
     def _is_usable(self, sample: Wrench, model: RobotModel) -> bool:
         """Whether a sample can be used; if not, the reason says why."""
+        sized = sample.force.shape == sample.torque.shape == (3,) and sample.frame in model.frames
+        timed = sample.time is None or math.isfinite(sample.time)
+        if sized and timed and is_in_range(self._row, as_row(sample.force), as_row(sample.torque)):
+            return True  # the usual case, without words
         try:
             check_wrench(sample, model)
             self._check_range(sample)
@@ -270,8 +276,6 @@ class WrenchPipeline:
 
     def _check_range(self, sample: Wrench) -> None:
         settings = self._adopted
-        if settings.range_force == settings.range_torque == 0.0:
-            return
         for name, values, bound, unit in (
             ("force", sample.force, settings.range_force, "N"),
             ("torque", sample.torque, settings.range_torque, "N·m"),
@@ -303,6 +307,17 @@ class WrenchPipeline:
             late = f"the last wrench is {age:.3f} s old: must be at most max_age = {bound:g} s"
             self.reason = f"{self.reason}; {late}" if self.reason else late
         return False
+
+
+@compiled
+def is_in_range(row: Array, force: Array, torque: Array) -> bool:
+    """Whether force and torque (3,) of a sensor are finite numbers within its range."""
+    memory = _memory_at(row, 0)
+    sizes = length(force), length(torque)
+    for half in range(2):
+        if not sizes[half] < LARGEST or (memory.range[half] > 0.0 and sizes[half] > memory.range[half]):
+            return False
+    return True
 
 
 @compiled

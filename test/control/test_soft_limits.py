@@ -354,7 +354,7 @@ def test_the_report_has_torques_and_flags_that_make_up_the_command():
     assert report.soft_limited[2]
     assert report.soft_limited.tolist() == (report.terms["soft_limits"] != 0.0).tolist()
     np.testing.assert_allclose(sum(report.terms.values()), sent.values, atol=1e-9)
-    assert arm.robot.joints[2] in report.warning
+    assert arm.robot.joints[2] in loop.warning
 
 
 @pytest.mark.sim

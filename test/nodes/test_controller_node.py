@@ -134,8 +134,8 @@ class Arm:
         return command, read_blocks(self.states.last)
 
 
-def make_arm(ros, model, **parameters):
-    controller = Controller(ros, telemetry_rate=500.0, **parameters)
+def make_arm(ros, model, telemetry_rate=500.0, **parameters):
+    controller = Controller(ros, telemetry_rate=telemetry_rate, **parameters)
     kinds = {
         "/controller/target_pose": PoseStamped,
         "/controller/target_twist": TwistStamped,
@@ -1103,6 +1103,34 @@ def test_pose_twist_and_wrench_are_there_for_other_tools(arm):
     np.testing.assert_allclose(read_pose(pose.pose), kin.pose, rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(vector(twist.twist.linear), kin.twist[:3], rtol=0.0, atol=1e-12)
     np.testing.assert_allclose(vector(twist.twist.angular), kin.twist[3:], rtol=0.0, atol=1e-12)
+
+
+def test_each_topic_of_the_telemetry_is_made_in_a_cycle_of_its_own(new_ros, model):
+    arm = make_arm(new_ros, model, telemetry_rate=100.0, state_timeout=10.0)
+    arm.begin()
+    poses = arm.ros.subscribe(PoseStamped, "/controller/pose")
+    twists = arm.ros.subscribe(TwistStamped, "/controller/twist")
+    arm.stay_off()
+    arm.run(lambda: len(poses) > 5 and len(twists) > 5, "poses and twists")
+    stamps = [
+        {(each.header.stamp.sec, each.header.stamp.nanosec) for each in inbox.messages} for inbox in (poses, twists)
+    ]
+    assert stamps[0].isdisjoint(stamps[1])
+
+
+def test_telemetry_that_nobody_hears_is_not_made(arm):
+    published = set()
+
+    def note(publisher, data):
+        published.add(publisher.name)
+        return [(0, data)]
+
+    arm.ros.graph.on_message = note
+    poses = arm.ros.subscribe(PoseStamped, "/controller/pose")
+    arm.stay_off()
+    arm.run(lambda: len(poses) > 5, "poses")
+    assert "/controller/pose" in published
+    assert "/controller/twist" not in published
 
 
 # --- the end ---

@@ -25,6 +25,7 @@ from robot_control_ros.nodes.common.messages import (
     MAX_POINTS,
     MAX_POSES,
     JointStateReader,
+    NumbersMessage,
     bounded_reader,
     fill_joint_state,
     fill_pose,
@@ -37,6 +38,7 @@ from robot_control_ros.nodes.common.messages import (
     read_joint_command,
     read_joint_positions,
     read_joint_trajectory,
+    read_message,
     read_pose,
     read_tip_trajectory,
     read_wrench,
@@ -172,6 +174,15 @@ def test_blocks_that_come_and_go_are_laid_out_anew():
 def test_numbers_are_taken_by_messages_as_they_are():
     values = np.array([1.0, -2.5, np.inf])
     assert list(Float64MultiArray(data=numbers(values)).data) == [1.0, -2.5, np.inf]
+
+
+def test_bytes_of_numbers_are_read_as_the_message():
+    for n in (1, 2, 6, 7):
+        message = NumbersMessage(n)
+        for values in (np.arange(n) - 0.5, np.full(n, np.nan), np.full(n, -1e300)):
+            read = read_message(message.of(values), Float64MultiArray)
+            np.testing.assert_array_equal(np.array(read.data), values)
+            assert not read.layout.dim
 
 
 # --- geometry ---

@@ -125,10 +125,12 @@ class RingingReaction:
         if self.settings.current is not self._adopted:
             self._adopted = self.settings.current
             self._detector.floor = self._path_detector.floor = self._adopted.floor
-        path = self._path.velocity(sent, dt) if running.path_velocity is None else running.path_velocity
+        path = running.path_velocity
+        if path is None:
+            path = self._path.velocity(sent, dt)
         if path is not None:
             self._path_detector.update(state.time, path)
-        ringing = self._detector.ringing(joint, state.time)
+        ringing = None if joint < 0 else self._detector.ringing(joint, state.time)
         if ringing is not None and not self._path_is_quiet(state.time):
             self._react(ringing, running, safety)
         if self._returns and self.scale != 1.0:

@@ -11,7 +11,7 @@ import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Pose, Transform, Twist
 from geometry_msgs.msg import Wrench as WrenchMsg
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
@@ -197,6 +197,27 @@ def to_duration(time: float) -> Duration:
     """Seconds as a duration."""
     whole, rest = divmod(round(time * 1e9), 1_000_000_000)
     return Duration(sec=whole, nanosec=rest)
+
+
+class NumbersMessage:
+    """A std_msgs Float64MultiArray of n numbers as bytes, which are published without being serialised each time.
+
+    The bytes around the numbers are those that ROS makes.
+
+    Args:
+        n: how many numbers.
+    """
+
+    def __init__(self, n: int) -> None:
+        sample = np.arange(1.0, n + 1.0)
+        serialised = serialize_message(Float64MultiArray(data=sample.tolist()))
+        self._bytes = bytearray(serialised)
+        self._numbers = np.frombuffer(self._bytes, dtype=float, count=n, offset=serialised.index(sample.tobytes()))
+
+    def of(self, values: Array) -> bytes:
+        """The message with these values (n,)."""
+        self._numbers[:] = values
+        return bytes(self._bytes)
 
 
 def numbers(values: Array) -> array[float]:

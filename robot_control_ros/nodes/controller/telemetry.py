@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import Any
+
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from std_msgs.msg import Float64MultiArray
 
 from ...control.controller import Controller
 from ...control.state_blocks import state_blocks
-from ...core.types import Command
+from ...core.types import Command, RobotState
+from ...robot.model import RobotDynamics
 from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_twist, fill_wrench, named_blocks, to_stamp
+
+_Part = tuple[Any, Callable[[RobotState, RobotDynamics, Command], None]]  # a publisher, and what publishes with it
 
 
 class Telemetry:
     """Publishes ``~/state`` (everything, as named blocks) and, for other tools, pose, reference, twist and wrench.
 
-    Its rate [Hz] is at most that of control.
+    Each is made where somebody listens, and each in a cycle of its own, so that no cycle takes much longer.
+
+    Args:
+        entities: of the node.
+        loop: what is told about.
+        rate: of each topic, at most that of control [Hz].
     """
 
     def __init__(self, entities: Entities, loop: Controller, rate: float) -> None:
@@ -24,36 +34,69 @@ class Telemetry:
         self._every = max(1, round(loop.robot.profile.rate / rate))
         self._count = 0
         self._blocks = Float64MultiArray()
-        self._state = entities.publisher(Float64MultiArray, "~/state")
-        self._pose, self._pose_topic = PoseStamped(), entities.publisher(PoseStamped, "~/pose")
-        self._reference, self._reference_topic = PoseStamped(), entities.publisher(PoseStamped, "~/reference_pose")
-        self._twist, self._twist_topic = TwistStamped(), entities.publisher(TwistStamped, "~/twist")
-        self._wrench, self._wrench_topic = WrenchStamped(), entities.publisher(WrenchStamped, "~/tip_wrench")
+        self._pose = PoseStamped()
+        self._reference = PoseStamped()
+        self._twist = TwistStamped()
+        self._wrench = WrenchStamped()
+        for message in (self._pose, self._reference, self._twist, self._wrench):
+            message.header.frame_id = loop.robot.base
+        self._state_topic = entities.publisher(Float64MultiArray, "~/state")
+        self._pose_topic = entities.publisher(PoseStamped, "~/pose")
+        self._reference_topic = entities.publisher(PoseStamped, "~/reference_pose")
+        self._twist_topic = entities.publisher(TwistStamped, "~/twist")
+        self._wrench_topic = entities.publisher(WrenchStamped, "~/tip_wrench")
+        self._parts = self._shared_out(
+            (self._state_topic, self._publish_state),
+            (self._pose_topic, self._publish_pose),
+            (self._reference_topic, self._publish_reference),
+            (self._twist_topic, self._publish_twist),
+            (self._wrench_topic, self._publish_wrench),
+        )
 
     def cycle(self, command: Command) -> None:
-        """After each control cycle; publishes on every n-th."""
+        """Call it after each control cycle, once the command was sent."""
         self._count += 1
-        if self._count % self._every == 0:
-            self._publish(command)
-
-    def _publish(self, command: Command) -> None:
-        loop, kin, state = self._loop, self._loop.kin, self._loop.state
-        if kin is None or state is None:
+        state = self._loop.state
+        kin = self._loop.kin
+        if state is None or kin is None:
             return
-        stamp = to_stamp(state.time)
-        for message in (self._pose, self._reference, self._twist, self._wrench):
-            message.header.stamp, message.header.frame_id = stamp, loop.robot.base
+        for topic, publish in self._parts.get(self._count % self._every, ()):
+            if topic.get_subscription_count() > 0:
+                publish(state, kin, command)
+
+    def _shared_out(self, *parts: _Part) -> dict[int, list[_Part]]:
+        """The parts by the number of their cycle, among those from one telemetry to the next."""
+        shared: dict[int, list[_Part]] = {}
+        for i, part in enumerate(parts):
+            shared.setdefault(i * self._every // len(parts), []).append(part)
+        return shared
+
+    def _publish_state(self, state: RobotState, kin: RobotDynamics, command: Command) -> None:
+        named_blocks(state_blocks(self._loop, command), self._blocks)
+        self._state_topic.publish(self._blocks)
+
+    def _publish_pose(self, state: RobotState, kin: RobotDynamics, command: Command) -> None:
+        self._pose.header.stamp = to_stamp(state.time)
         fill_pose(self._pose.pose, kin.pose)
         self._pose_topic.publish(self._pose)
-        if loop.reference.pose is not None:
-            fill_pose(self._reference.pose, loop.reference.pose)
-            self._reference_topic.publish(self._reference)
+
+    def _publish_reference(self, state: RobotState, kin: RobotDynamics, command: Command) -> None:
+        pose = self._loop.reference.pose
+        if pose is None:
+            return
+        self._reference.header.stamp = to_stamp(state.time)
+        fill_pose(self._reference.pose, pose)
+        self._reference_topic.publish(self._reference)
+
+    def _publish_twist(self, state: RobotState, kin: RobotDynamics, command: Command) -> None:
+        self._twist.header.stamp = to_stamp(state.time)
         fill_twist(self._twist.twist, kin.twist)
         self._twist_topic.publish(self._twist)
-        blocks = state_blocks(loop, command)
-        if not np.isnan(blocks["wrench"]).any():
-            # axes of the base, origin of the tip: the frame named is the base's, the point is the tip
-            fill_wrench(self._wrench.wrench, blocks["wrench"])
-            self._wrench_topic.publish(self._wrench)
-        named_blocks(blocks, self._blocks)
-        self._state.publish(self._blocks)
+
+    def _publish_wrench(self, state: RobotState, kin: RobotDynamics, command: Command) -> None:
+        """Axes of the base, origin of the tip: the frame named is the base's, the point is the tip."""
+        if state.wrench_on_tip is None:
+            return
+        self._wrench.header.stamp = to_stamp(state.time)
+        fill_wrench(self._wrench.wrench, state.wrench_on_tip)
+        self._wrench_topic.publish(self._wrench)
