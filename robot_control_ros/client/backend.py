@@ -4,34 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from ..control.payload_input import figures_of
 from ..core.types import Array
 from ..recording.mcap_recording import McapRecording
 from ..robot.configuration import RobotConfig
 from ..robot.gripper import Fingers
 from ..robot.model import RobotModel
+from ..robot.payload import Payload
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
 Value = bool | float | str | tuple[float, ...]
 
 
+def told_payload(parameters: Mapping[str, Any]) -> Payload:
+    """The payload that a controller was told, from its parameters by name."""
+    return Payload(*(parameters[f"payload.{name}"] for name in figures_of(Payload())))
+
+
 class RobotBackend(Protocol):
     """A robot under a law. Commands raise what the controller refuses, with its words, as ConfigError.
 
     Attributes:
-        config, model: of the robot.
+        config: of the robot.
         feed: its states and faults.
         concurrent: whether states come while nobody waits for them.
         simulated: whether it is a simulation in this process.
     """
 
     config: RobotConfig
-    model: RobotModel
     feed: StateFeed
     concurrent: bool
     simulated: bool
+
+    @property
+    def model(self) -> RobotModel:
+        """Of the robot."""
 
     @property
     def record_topics(self) -> Callable[[McapRecording], None] | None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..control.payload_input import figures_of
 from ..core.errors import ConfigError
 from ..core.types import Array
 from ..dashboard.link import SETTINGS
@@ -16,7 +15,7 @@ from ..robot.files import config_names
 from ..robot.model import JointLimits, RobotModel
 from ..robot.payload import Payload
 from ..sensing.contact_detector import DetectedContact
-from .backend import RobotBackend
+from .backend import RobotBackend, told_payload
 from .robot_gripper import Gripper
 from .snapshot import Snapshot
 
@@ -97,8 +96,7 @@ class RobotReadings:
     @property
     def payload(self) -> Payload:
         """What the tip carries, as it was told."""
-        values = self._plain()
-        return Payload(**{name: values[f"payload.{name}"] for name in figures_of(Payload())})
+        return told_payload(self._backend.parameters())
 
     @property
     def limits(self) -> JointLimits:

@@ -30,7 +30,7 @@ from ..recording.cycle_file import copy_last, whole_file
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
 from ..robot.workcell import arm_namespace
-from .backend import Value
+from .backend import Value, told_payload
 from .controller_watch import ControllerWatch
 from .recording.topic_recording import record_topics
 from .ros_thread import RosThread
@@ -76,7 +76,7 @@ class RosBackend:
             self._connect(timeout)
             known = self._controller
             self.config = config = load_robot(known.robot, known.profile, known.prefix)
-            self.model = RobotModel.of(config)
+            self._model = RobotModel.of(config)
             if (gripper := config.gripper) is not None:
                 states = config.profile.joint_states
                 self.gripper = self._ros.call(lambda: RosGripper(self._ros.node, entities, gripper, states))
@@ -91,6 +91,14 @@ class RosBackend:
     @property
     def law(self) -> str:
         return self._controller.law
+
+    @property
+    def model(self) -> RobotModel:
+        """Of the robot, with the payload that the controller has now."""
+        payload = told_payload(self.parameters())
+        if not np.array_equal(payload.row, self._model.payload.row):
+            self._model.payload = payload
+        return self._model
 
     def parameters(self) -> dict[str, Value]:
         return {name: parameter.value for name, parameter in self._controller.parameters.items()}

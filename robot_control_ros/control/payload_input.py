@@ -68,6 +68,17 @@ def check_holdable(kin: RobotDynamics, payload: Payload) -> None:
     raise refused(model.joints[joint], float(torque[joint]), rule, (-bound, bound), where=where, unit="N·m")
 
 
+def overload_at(kin: RobotDynamics) -> str:
+    """Which joint can't hold the present payload at a posture; empty where all can."""
+    model = kin.model
+    loads = np.abs(kin.gravity) / model.limits.effort
+    joint = int(np.argmax(loads))
+    if loads[joint] <= 1.0:
+        return ""
+    torque, limit = kin.gravity[joint], model.limits.effort[joint]
+    return f"{model.joints[joint]} needs {torque:.4g} N·m here to hold the arm: its limit is {limit:g} N·m"
+
+
 def figures_of(payload: Payload) -> dict[str, Any]:
     """The figures of a payload by name."""
     return {spec.name: getattr(payload, spec.name) for spec in gain_specs(Payload)}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.compiled import compiled
 from ..core.errors import ModelError, refused, unknown
-from ..core.spatial import cross, wrap
+from ..core.spatial import wrap
 from ..core.types import Array
 from .configuration import RobotConfig
 from .description import LinkMass, link_masses, links_beyond, parse_description
@@ -157,6 +157,16 @@ class RobotDynamics:
         if self._jdot_v is None:
             self._jdot_v = self.model.jdot_v(self.q, self.v)
         return self._jdot_v
+
+    @property
+    def payload_regressor(self) -> Array:
+        """(n, 4): times mass [kg] and first moment (3,) in the tip [kg·m] it is the torque that holds a payload [N·m].
+
+        That is -Jᵀ (m g, R (m c) × g), with the rotation R of the tip.
+        """
+        gravity = self.model.gravity
+        turned = np.cross(gravity, self.jacobian[3:], axisb=0)  # (n, 3): gravity × axis
+        return -np.column_stack((self.jacobian[:3].T @ gravity, turned @ self.pose[:3, :3]))
 
     @property
     def friction(self) -> Array:
@@ -316,13 +326,8 @@ class RobotModel:
             kin: at the posture, with the present payload.
             payload: the other one.
         """
-        return np.asarray(kin.gravity + self._weight_torque(kin, payload) - self._weight_torque(kin, self._payload))
-
-    def _weight_torque(self, kin: RobotDynamics, payload: Payload) -> Array:
-        """Torques (n,) that hold a payload [N·m]."""
-        force = payload.mass * self.gravity
-        lever = kin.pose[:3, :3] @ payload.center
-        return np.asarray(-kin.jacobian.T @ np.concatenate((force, cross(lever, force))))
+        change = first_moments(payload) - first_moments(self._payload)
+        return np.asarray(kin.gravity + kin.payload_regressor @ change)
 
     def update(self, q: Array, v: Array) -> RobotDynamics:
         """RobotDynamics at the current state: joint angles q (n,) [rad] and velocities v (n,) [rad/s]."""
@@ -457,6 +462,11 @@ class RobotModel:
         upper[self._scalar] = np.array(self._model.upperPositionLimit)[at]
         effort, velocity = (self._per_joint(x) for x in (self._model.upperEffortLimit, self._model.upperVelocityLimit))
         return JointLimits(effort, velocity, lower, upper)
+
+
+def first_moments(payload: Payload) -> Array:
+    """Mass and mass times centre (4,) of a payload [kg, kg·m]."""
+    return np.concatenate(((payload.mass,), payload.mass * payload.center))
 
 
 def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:

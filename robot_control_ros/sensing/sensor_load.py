@@ -46,6 +46,21 @@ class SensorLoad:
         return np.concatenate((self.force_bias, self.torque_bias))
 
 
+@dataclass(frozen=True, eq=False)
+class IdentifiedPayload:
+    """A robot's payload, found from samples at rest.
+
+    Attributes:
+        payload: to be told to the robot.
+        tare: (6,) of the wrench that goes with it.
+        quality: how well it explains the samples, for people.
+    """
+
+    payload: Payload
+    tare: Array
+    quality: str
+
+
 def identify(rotations: Array, wrenches: Array, gravity: Array) -> SensorLoad:
     """Mass, centre and bias by linear least squares.
 
@@ -146,23 +161,27 @@ class PayloadIdentification:
         wrench = self._sign * np.concatenate((sample.force, sample.torque))
         self._poses.append((kin.model.frame_pose(sample.frame)[:3, :3], wrench))
 
-    def payload(self, load: SensorLoad, model: RobotModel) -> Payload:
-        """The robot's payload, of a load that :meth:`result` gave.
+    def identified(self, model: RobotModel) -> IdentifiedPayload:
+        """The robot's payload: what the sensor carries, see :meth:`result`, less what the description has there.
 
-        What the description has beyond the sensor is no payload. The inertia stays: at rest it has no effect.
+        The inertia is the one that the model has now: at rest it has no effect.
 
         Raises:
-            ConfigError: the description has more than the sensor carries, or no body has this mass and the inertia.
+            ConfigError: see :meth:`result`; or the description has more than the sensor carries, or no body has this
+                mass with the model's inertia.
         """
+        load = self.result()
         found = model.payload_beyond(self._frame, load.mass, load.center)
         if found.mass < -SMALLEST_MASS:
             rule = (
                 f"must be at least {load.mass - found.mass:.3f} kg, as the description's links beyond the sensor have"
             )
             raise refused("mass", load.mass, rule, load.mass - found.mass, where="payload: ", unit="kg")
-        if found.mass < SMALLEST_MASS:
-            return Payload()
-        return Payload(found.mass, found.center, model.payload.inertia)
+        payload = Payload()
+        if found.mass >= SMALLEST_MASS:
+            payload = Payload(found.mass, found.center, model.payload.inertia)
+        quality = f"unexplained: {load.force_residual:.3f} N, {load.torque_residual:.4f} N·m rms"
+        return IdentifiedPayload(payload, load.bias, quality)
 
     def result(self) -> SensorLoad:
         """All that the sensor carries; for its errors see :func:`identify`."""

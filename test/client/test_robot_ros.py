@@ -50,6 +50,17 @@ def test_the_cells_of_the_notebook_run_on_a_running_controller(robot, capsys):
     assert robot.fault == ""  # closing one client leaves another
 
 
+def test_a_payload_is_told_and_known_by_the_model_and_put_down(robot):
+    assert robot.set_payload(1.5, (0.0, 0.0, 0.04), 0.002) == ""
+    np.testing.assert_allclose(robot.payload.row, [1.5, 0.0, 0.0, 0.04, 0.002, 0.002, 0.002, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(robot.model.payload.row, robot.payload.row)
+    with pytest.raises(ConfigError):
+        robot.set_payload(100.0)
+    assert robot.payload.mass == 1.5
+    robot.set_payload(0.0)
+    assert robot.model.payload.mass == 0.0
+
+
 def test_refusals_have_the_words_and_fields_of_the_simulation(robot):
     beyond = robot.pose
     beyond[0, 3] = 3.0

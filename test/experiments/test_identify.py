@@ -29,7 +29,7 @@ from robot_control_ros.client.robot import Robot
 from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.experiments.identify.alignment import align
-from robot_control_ros.experiments.identify.estimate import identify, payload_row
+from robot_control_ros.experiments.identify.estimate import identify
 from robot_control_ros.experiments.identify.estimates import Estimate
 from robot_control_ros.experiments.identify.identified_file import figures as figures_of
 from robot_control_ros.experiments.identify.identified_file import plot, table, write_file
@@ -336,7 +336,7 @@ def test_what_holds_a_payload_is_the_slope_of_its_energy():
 
     kin = MODEL.at(q)
     for joint, axis in enumerate(1e-6 * np.eye(ROBOT.n)):
-        row = payload_row(kin.jacobian[:, joint], kin.pose[:3, :3], MODEL.gravity)
+        row = kin.payload_regressor[joint]
         slope = (energy(q + axis) - energy(q - axis)) / 2e-6
         assert row @ np.concatenate(([mass], mass * centre)) == pytest.approx(slope, abs=1e-6)
 

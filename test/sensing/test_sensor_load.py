@@ -207,7 +207,7 @@ def test_the_tool_of_a_simulated_arm_is_identified_and_then_no_longer_felt(ur5, 
     np.testing.assert_allclose(payload.center, (tool_in_sensor @ [0.03, -0.02, 0.1, 1.0])[:3], atol=1e-6)
     np.testing.assert_allclose(payload.bias, np.zeros(6), atol=1e-6)
 
-    robots_payload = found.payload(payload, model)
+    robots_payload = found.identified(model).payload
     np.testing.assert_allclose(robots_payload.center, [0.03, -0.02, 0.1], atol=1e-6)
     model.payload = robots_payload
     pipeline = WrenchPipeline()

@@ -378,7 +378,8 @@ class FakeRobot:
 
     Attributes:
         q, v: (n,) what it sends next.
-        noise: of its measured efforts; None where it measures none.
+        effort: (n,) that it measures; None where it measures none.
+        noise: of its measured efforts, in place of them; None for none.
         commands: all commands, oldest first.
     """
 
@@ -388,6 +389,7 @@ class FakeRobot:
 
         self.ros, self.robot = ros, robot
         self.q, self.v, self.time = np.array(robot.home), np.zeros(robot.n), 100.0
+        self.effort: np.ndarray | None = None
         self.noise: np.random.Generator | None = None
         self._place = self.q  # where it was last
         self.commands = ros.subscribe(Float64MultiArray, f"/forward_{mode}_controller/commands")
@@ -402,6 +404,8 @@ class FakeRobot:
         self.time += PERIOD
         self._place = self.q
         message = JointState(name=list(self.robot.joints), position=self.q.tolist(), velocity=self.v.tolist())
+        if self.effort is not None:
+            message.effort = self.effort.tolist()
         if self.noise is not None:
             message.effort = self.noise.normal(size=self.robot.n).tolist()
         message.header.stamp = to_stamp(self.time)

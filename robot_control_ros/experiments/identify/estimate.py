@@ -222,20 +222,7 @@ def _blocks(
         kin, row = model.at(q), np.zeros(4 * n + 4)
         row[j], row[n + j], row[2 * n + 4 + j] = np.sign(stroke.velocity), v[:, j].mean(), a[j]
         row[3 * n + 4 + j] = 1.0
-        row[2 * n : 2 * n + 4] = payload_row(kin.jacobian[:, j], kin.pose[:3, :3], model.gravity)
+        row[2 * n : 2 * n + 4] = kin.payload_regressor[j]
         modelled = model.inverse_dynamics(q, v.mean(axis=0), a)
         rows.append((row, float(torque[part, j].mean() - modelled[j]), j))
     return rows
-
-
-def payload_row(column: Array, rotation: Array, gravity: Array) -> Array:
-    """(4,) what holds a point mass: torque of a joint = row · (m, m c), c in the tip [N·m].
-
-    Args:
-        column: (6,) of the tip's Jacobian.
-        rotation: (3, 3) tip in base.
-        gravity: (3,) in base axes [m/s²].
-    """
-    linear, (x, y, z), (a, b, c) = column[:3], column[3:].tolist(), gravity.tolist()
-    turned = np.array([b * z - c * y, c * x - a * z, a * y - b * x])  # gravity × axis
-    return -np.concatenate(([linear.dot(gravity)], rotation.T @ turned))
