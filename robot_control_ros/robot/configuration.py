@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..core.errors import ConfigError, refused
 from ..core.gains import JOINT, make_gains
 from ..core.input_files import read_text
 from ..core.types import CommandMode
-from .description import place_description, prefixed
+from .description import link_names, link_poses, parse_description, place_description, prefixed
 from .files import config_names, extended, found_urdf, merge, read_config
 from .gripper import GripperConfig, load_gripper
 from .payload import Payload
@@ -167,6 +169,25 @@ class RobotConfig:
             text = read_text("urdf", self.urdf_path)
         text = place_description(text, self.prefix, self.mount)
         return text if self.gripper is None else self.gripper.mounted(text, self.flange)
+
+    def completed(self, urdf: str) -> str:
+        """A description (its text) that others publish, with the mount and the gripper of this configuration.
+
+        A mount is added where the base stands in the description as it does without one. Where it stands elsewhere,
+        that counts. The gripper is added where the description hasn't its links.
+
+        Raises:
+            ModelError: the text is no description.
+        """
+        if any(self.mount):
+            bare = place_description(read_text("urdf", self.urdf_path), self.prefix, ())
+            stands = link_poses(parse_description(urdf)).get(self.base)
+            unmounted = link_poses(parse_description(bare))[self.base]
+            if stands is not None and np.abs(stands - unmounted).max() < 1e-6:
+                urdf = place_description(urdf, "", self.mount)
+        if self.gripper is not None and self.gripper.root not in link_names(urdf):
+            urdf = self.gripper.mounted(urdf, self.flange)
+        return urdf
 
     def with_gripper(self, gripper: GripperConfig) -> RobotConfig:
         """The same with a gripper on its tip, whose joints and frames get the robot's prefix.

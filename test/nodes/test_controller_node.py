@@ -709,6 +709,14 @@ def test_the_description_on_the_topic_is_waited_for_and_used(new_ros, model):
     arm.begin()
 
 
+def test_a_bare_description_on_the_topic_gets_the_gripper_and_the_payload_of_the_configuration(new_ros, tmp_path):
+    path = tmp_path / "equipped.yaml"
+    path.write_text("extends: ur5\ngripper: robotiq_2f85\npayload: { mass: 1.5 }\n")
+    arm = make_arm(new_ros, RobotModel.of(load_robot(str(path))), robot=str(path), description="topic")
+    new_ros.publisher(String, "robot_description", latched=True).publish(String(data=ROBOT.urdf()))
+    arm.begin()
+
+
 # --- gains as parameters ---
 
 

@@ -1,5 +1,7 @@
 """The robot's payload: what can't be is refused, and the model has the rest as a body on its tip."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from refusals import refuses
@@ -184,6 +186,24 @@ def test_the_file_of_a_robot_has_its_payload(tmp_path):
     np.testing.assert_array_equal(RobotModel.of(robot).at(q).gravity, loaded("ur5e", robot.payload).at(q).gravity)
     topic = RobotModel.of(robot, load_robot("ur5e").urdf())  # a description that comes by topic
     assert topic.payload is robot.payload
+
+
+def test_a_description_that_others_publish_gets_mount_gripper_and_payload_of_the_configuration(tmp_path):
+    path = tmp_path / "mounted.yaml"
+    path.write_text(
+        "extends: ur5e\nmount: [0.1, 0.2, 0.3, 1.5708, 0, 0]\ngripper: robotiq_2f85\npayload: { mass: 1.0 }\n"
+    )
+    robot = load_robot(str(path))
+    published = load_robot("ur5e").urdf()
+    q = np.array(robot.home)
+    expected = RobotModel.of(robot).at(q)
+    model = RobotModel.of(robot, robot.completed(published))
+    np.testing.assert_allclose(model.at(q).gravity, expected.gravity, atol=1e-9)
+    np.testing.assert_allclose(model.at(q).pose, expected.pose, atol=1e-12)
+    assert robot.completed(robot.urdf()) == robot.urdf()  # nothing is there twice
+    elsewhere = replace(load_robot("ur5e"), mount=(0.0, 0.0, 0.0, 0.0, 0.7, 0.0))
+    turned = RobotModel.of(robot, robot.completed(elsewhere.urdf()))  # where its publisher has put it
+    np.testing.assert_allclose(turned.gravity, RobotModel.of(elsewhere).gravity, atol=1e-9)
 
 
 def loaded(name, payload):

@@ -247,7 +247,10 @@ class ControllerNode(LifecycleNode):
         )
 
     def _make_loop(self, robot: RobotConfig, law: RunningLaw) -> Controller:
-        description, time_constant = self._chosen_description(), self._chosen["gain_time_constant"]
+        time_constant = self._chosen["gain_time_constant"]
+        description = self._chosen_description()
+        if description is not None:
+            description = robot.completed(description)
         bus = self._value("bus")
         if not bus:
             return ControlLoop(robot, law, model=RobotModel.of(robot, description), gain_time_constant=time_constant)
