@@ -433,7 +433,7 @@ def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bo
     frame = spring_at(change_at(law.spring, 0).springs[WANTED], 0).frame
     fixed = int(frame_at(frame, 0).kind[0]) == FIXED
     to_frame = np.empty((6, 6))
-    twist_map_into(frame, cycle.pose, cycle.pose, to_frame)
+    _frame_map_into(frame, cycle.target_pose, cycle.pose, to_frame)
     jacobian = cycle.jacobian.copy()
     if not fixed:
         product_into(to_frame, cycle.jacobian, jacobian)
@@ -455,6 +455,12 @@ def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bo
     law.stale[0] = 0.0
     law.designed_at[:] = cycle.q
     return True
+
+
+@compiled
+def _frame_map_into(frame: Array, target: Array, pose: Array, result: Array) -> None:
+    """See :func:`.spring.compliance_frame.twist_map_into`; without a target, axes of the reference are the tip's."""
+    twist_map_into(frame, pose if math.isnan(target[0, 0]) else target, pose, result)
 
 
 @compiled
@@ -536,7 +542,7 @@ def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
         wanted[joint] = gain.posture_stiffness[0] * away - gain.posture_damping[0] * cycle.v[joint]
     frame = spring_at(change_at(law.spring, 0).springs[WANTED], 0).frame
     to_frame = np.empty((6, 6))
-    twist_map_into(frame, cycle.pose, cycle.pose, to_frame)
+    _frame_map_into(frame, cycle.target_pose, cycle.pose, to_frame)
     rows = np.empty((6, n))
     product_into(to_frame, cycle.jacobian, rows)
     slack = np.empty(6)
