@@ -19,6 +19,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
 pytest.importorskip("mujoco")
+from robot_control_ros.experiments.contact.trial_arm import RATE, TrialArm, cycles, trial_robot
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 pytestmark = pytest.mark.sim
@@ -234,6 +235,33 @@ def test_switches_in_every_cycle_are_no_harder():
     rig.switch(("joint_impedance", None))
     error, _ = settle_on(rig, start)
     assert error < 1e-3
+
+
+# --- in contact ---
+
+
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+@pytest.mark.parametrize("law", ["joint_impedance", "joint_pid_effort", "position_domain_pd"])
+def test_a_law_of_the_joints_that_takes_over_in_contact_neither_leaps_off_nor_strikes(name, law):
+    """The tip is pressed on a wall with 40 N. The new law may press harder, as its stiffness wants, but only slowly."""
+    robot = trial_robot(name)
+    arm = TrialArm(robot, "wall")
+    loop = ControlLoop(robot, "impedance", {"stiffness": [1000.0] * 3 + [50.0] * 3})
+    switched = round(2.0 * RATE)
+    depths = []
+    for k, (_, kin) in enumerate(cycles(arm, loop, 0.002, 3.5)):
+        if k == 1:
+            goal = loop.tip().copy()
+            goal[0, 3] = 0.64  # m: 40 mm behind where the wall holds the tip
+            loop.motion.move_to(goal)
+        if k == switched:
+            pressed = len(arm.forces)
+            loop.switch_law(RunningLaw(robot, law))
+        depths.append(kin.pose[0, 3])
+    forces = -np.array(arm.forces)[:, 0]
+    assert forces[pressed - 1] == pytest.approx(40.0, abs=1.0)
+    assert depths[switched] - min(depths[switched:]) < 0.5e-3
+    assert forces[pressed:].max() < 1.1 * max(forces[pressed - 1], forces[-1])
 
 
 # --- to itself ---
