@@ -52,7 +52,9 @@ from .spring.compliance_frame import (
     new_change,
     passive_pull,
     spring_load,
+    stiffness_in_force,
     twist_map_into,
+    unpaid_change,
 )
 from .terms import critical_damping_into, damping_gain, damping_ratio_gain, gravity_gain, sum_terms
 
@@ -227,6 +229,16 @@ class Impedance(CompiledLaw):
     def spring_load(self) -> float:
         """See :class:`~.law.ControlLaw`."""
         return 0.0 if self._memory is None else float(self._memory["load"])
+
+    @property
+    def warning(self) -> str:
+        """See :class:`~.law.ControlLaw`."""
+        return "" if self._memory is None else unpaid_change(self._memory["spring"])
+
+    @property
+    def stiffness_in_force(self) -> Array:
+        """K (6, 6) [N/m, N·m/rad] of the spring, along the axes of `frame`; the gains' once that is paid."""
+        return stiffness_in_force(self._memory["spring"])
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:

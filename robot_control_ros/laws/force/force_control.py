@@ -236,10 +236,25 @@ class ForceControl(CompiledLaw):
         return self._impedance.spring_load  # 0 of an impedance that hasn't run
 
     @property
+    def warning(self) -> str:
+        """See :class:`~.law.ControlLaw`."""
+        return self._followed.warning
+
+    @property
+    def stiffness_in_force(self) -> Array:
+        """K (6, 6) [N/m, N·m/rad] of what follows the reference; see there."""
+        return self._followed.stiffness_in_force
+
+    @property
+    def _followed(self) -> Impedance | Admittance:
+        """The law that followed the reference in the last cycle."""
+        positions = self._memory is not None and self._memory["follower"] == POSITIONS
+        return self._admittance if positions else self._impedance
+
+    @property
     def path_velocity(self) -> Array | None:
         """See :class:`~.law.ControlLaw`; None where torques are commanded."""
-        follows_path = self._memory is not None and self._memory["follower"] == POSITIONS
-        return self._admittance.path_velocity if follows_path else None
+        return self._admittance.path_velocity if self._followed is self._admittance else None
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
