@@ -111,7 +111,7 @@ class ControlLoop:
         self._written: Reference | None = None  # into the record
         self._begins = 0.0  # 1 where the law begins anew in this cycle
         self._had_parts = False  # whether the last command had more than its values
-        self._transition = BumplessTransition(gain_time_constant)
+        self._transition = BumplessTransition(gain_time_constant, robot.profile.delay)
         self.motion = MotionCommands(robot, self.model, self.workspace, self._transition, self._known)
         self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
         self._joint_reference = JointReference(self.model, np.array(robot.axes))
