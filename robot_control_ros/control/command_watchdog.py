@@ -19,6 +19,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
 from ..sensing.joint_jumps import JointJumps
 from .blind_stop import BlindStop, RecentMotion
+from .held_load import LOAD_PERIOD, SMOOTHING
 from .safety import Safety
 from .sample_order import SampleOrder
 
@@ -69,6 +70,7 @@ class CommandWatchdog:
         self._clock = 0.0  # of the simulation, at the last poll
         self._sent_at = 0.0
         self._moved_at = 0.0
+        self._load_at = 0.0  # when it was looked at last what the arm holds [s]
         self._state_at = 0.0  # when the last state came [s]
         self._order = SampleOrder(robot.period)
         self._jumps = JointJumps(model, robot.period)
@@ -99,9 +101,19 @@ class CommandWatchdog:
             self.longest_silence = max(self.longest_silence, self.silence)
         self.active, self.at_rest = False, False
         self._last, self.silence = command, 0.0
+        self._learn_load(command, now)
         self._unanswered.restart(*self._times(now, 0.0 if self._state is None else self._state.time))
         self._nothing.restart(*self._times(now, self._clock))
         return True
+
+    def _learn_load(self, command: Command, now: float) -> None:
+        """Look from time to time at what the arm holds under another's efforts."""
+        since = now - self._load_at
+        if command.mode is not CommandMode.EFFORT or self._state is None or since < LOAD_PERIOD:
+            return
+        self._load_at = now
+        kin = self._model.at(self._state.q, self._state.v)
+        self._safety.learn_load(command.values, self._state, kin, min(since, SMOOTHING))
 
     def on_state(self, state: RobotState, now: float) -> Command | None:
         """The command for a joint state that came at the steady time `now` [s]; None where none is due.

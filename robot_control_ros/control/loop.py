@@ -28,6 +28,7 @@ from ..sensing.wrench import WrenchPipeline
 from .blind_stop import BlindStop, RecentMotion
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
+from .held_load import LOAD_PERIOD
 from .motion_commands import MotionCommands
 from .payload_input import PayloadInput
 from .reactions.contact_monitor import ContactMonitor
@@ -113,7 +114,7 @@ class ControlLoop:
         self._written: Reference | None = None  # into the record
         self._begins = 0.0  # 1 where the law begins anew in this cycle
         self._had_parts = False  # whether the last command had more than its values
-        self._transition = BumplessTransition(gain_time_constant)
+        self._transition = BumplessTransition(gain_time_constant, robot.profile.delay)
         self.motion = MotionCommands(robot, self.model, self.workspace, self._transition, self._known)
         self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
         self._joint_reference = JointReference(self.model, np.array(robot.axes))
@@ -123,6 +124,7 @@ class ControlLoop:
         self._jumps = JointJumps(self.model, robot.period)
         self._recent_motion = RecentMotion()
         self._blind_stop: BlindStop | None = None
+        self._since_load = 0.0  # s since the last look at what the arm holds
         self._stopped_at = 0.0  # silence [s] at the last command of the blind stop
         self.restarts = 0
         self.restart_reason = ""
@@ -352,6 +354,8 @@ class ControlLoop:
             sent = self.safety.apply(command, state, kin, dt)
             if self.safety.fault:
                 self.motion.trajectory = None
+            else:
+                self._learn_load(sent, state, kin, dt)
         self.state = state
         self.kin = kin
         self.motion.reference = reference
@@ -450,6 +454,13 @@ class ControlLoop:
         if not self.safety.fault:
             self.safety.restart(state)
         return self.motion.start(state, kin)
+
+    def _learn_load(self, sent: Command, state: RobotState, kin: RobotDynamics, dt: float) -> None:
+        """Look from time to time at what the arm holds, which a safe output goes on to hold."""
+        self._since_load += dt
+        if self._since_load >= LOAD_PERIOD and sent.mode is CommandMode.EFFORT:
+            self.safety.learn_load(sent.values, state, kin, self._since_load)
+            self._since_load = 0.0
 
     def _begin_anew(self, state: RobotState, kin: RobotDynamics) -> None:
         """Let the law begin anew."""

@@ -16,6 +16,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 from .blind_stop import BlindStop
 from .following import DEFLECTION, FollowingMonitor
+from .held_load import HeldLoad
 from .reactions.late_samples import max_rate
 from .soft_limits import SoftLimits, is_clear
 
@@ -94,6 +95,7 @@ class Safety:
         self.mode: CommandMode | None = None
         self._position_rate = self._none  # of position commands [rad/s]
         self._last_extra: Array | None = None
+        self._load = HeldLoad(robot.n)
         self._effort_bounds = -limits.effort, limits.effort
         self._executed = self._none
         self.limited = np.zeros(robot.n)
@@ -148,9 +150,10 @@ class Safety:
     ) -> Command:
         """The next command on the way to what leaves the robot safe, within the limits and rates of :meth:`apply`.
 
-        Efforts go to what holds the robot, see :meth:`holding`, and velocities to 0. Positions brake and then stay
-        where they are: they don't give way, sample by sample, to a load. Where gravity is ours, and the state is
-        `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm.
+        Efforts go to what holds the robot, see :meth:`holding`, with the load that held still before, see
+        :class:`HeldLoad`. Velocities go to 0. Positions brake and then stay where they are: they don't give way, sample
+        by sample, to a load. Where the state is `fresh`, of now, efforts brake by ``safe_damping``. With an old
+        velocity they would drive the arm.
 
         The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
         """
@@ -164,7 +167,7 @@ class Safety:
         """
         state, kin = stop.predicted(silence)
         if mode is CommandMode.EFFORT:
-            values = stop.torque(silence)
+            values = np.clip(stop.torque(silence) + self._load.torque(), *self._effort_bounds)
         else:
             values = self._safe_values(mode, state, kin, dt, fresh=False)
         self.fault = ""
@@ -183,9 +186,12 @@ class Safety:
             dt = self._countable(dt)
             return self._last + self._braked_position_rate(dt) * dt
         values = self.holding(mode, state, kin)
-        if fresh and mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
-            values = np.clip(values - self._damping(state, kin) * state.v, *self._effort_bounds)
-        return values
+        if mode is not CommandMode.EFFORT:
+            return values
+        if not fresh:
+            return np.clip(values + self._load.torque(), *self._effort_bounds)
+        braking = self._damping(state, kin) * state.v
+        return np.clip(values + self._load.torque(state.v, dt) - braking, *self._effort_bounds)
 
     def _braked_position_rate(self, dt: float) -> Array:
         """How fast (n,) [rad/s] position commands may go on, `dt` seconds after the last one, while they brake."""
@@ -216,6 +222,13 @@ class Safety:
         self.fault = self._following.check(mode, self._executed, state, kin, dt) if mode is self.mode else ""
         wanted = self.holding(mode, state, kin) if self.fault else command.values
         return self._send(command, wanted, state, kin, dt)
+
+    def learn_load(self, efforts: Array, state: RobotState, kin: RobotDynamics, dt: float) -> None:
+        """Look what the efforts (n,) [N·m] hold beyond the model, at a sample `dt` seconds after the last look.
+
+        Call it while the robot isn't stopped, each 10 ms or so.
+        """
+        self._load.learn(efforts, self.holding(CommandMode.EFFORT, state, kin), state, dt)
 
     def _send(
         self,
@@ -268,8 +281,10 @@ class Safety:
         return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
     def _begin(self, mode: CommandMode) -> None:
-        """Commands in another mode follow: what was fed forward, and the soft limits' samples, are those of before."""
+        """Commands in another mode follow: what was fed forward, held, and seen by the soft limits was before."""
         self._last_extra = None
+        if mode is not CommandMode.EFFORT:
+            self._load.forget()
         if self._soft_limits is not None:
             self._soft_limits.reset()
         self.mode = mode

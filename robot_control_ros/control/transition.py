@@ -5,30 +5,52 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from ..core.types import Array, Command, CommandMode, RobotState
 from ..robot.model import RobotDynamics
 from .safety import Safety
 
-FADED = 1e-4  # fraction of the difference below which it is dropped
+FADED = 1e-5  # exp(-t / T) below which the difference is dropped
+BUDGET = 0.01  # J: work that a torque may do while it fades; 8 kg that rest go off with 0.05 m/s
 
 
 class BumplessTransition:
     """What is still added to a new law's commands, so that they begin where the old one's ended.
 
-    u = u_new(t) + exp(-t / T) (u_old(0) - u_new(0)).
+    u = u_new(t) + s(t) (u_old(0) - u_new(0)),  s(t) = exp(-t / T).
 
-    Source: bumpless transfer, K. J. Åström, R. M. Murray, Feedback Systems, 2nd ed., Princeton 2021, section 11.4.
+    The old law's torque may be that of a spring. It fades without that spring, so it isn't the gradient of an energy
+    any more: an arm that it moves gets energy out of nothing. So its work is counted,
+    W' = s (u_old(0) - u_new(0))ᵀ q̇, W >= 0, and what is left of a budget E bounds it: s(t) = exp(-t / T) (1 - W / E).
+    From any time on it does no more work than E, for any motion. So the new law stays as passive as it is alone, with E
+    more in store. What brakes the arm fades with T alone. Safety keeps the rates of torques.
+
+    Positions after commands of another mode begin at q + q̇ (age + delay): there the arm is when they take effect. From
+    the last sample's place, the drives would first bring it back. They begin with the arm's velocity, too. So a
+    difference d_0 of positions, and w_0 of the velocities that go with them, fades as a critically damped motion does,
+    d(t) = (d_0 + (w_0 + d_0 / T) t) exp(-t / T), and the velocities get d'. Where no velocities go with them, w_0 is 0.
+
+    Source: bumpless transfer, K. J. Åström, R. M. Murray, Feedback Systems, 2nd ed., Princeton 2021, section 11.4; the
+    budget is an energy tank that nothing fills, see laws/energy_tank.py.
 
     Args:
         time_constant: T [s]; 0 hands over at once.
+        delay: from a sample to the effect of its command [s]; 0 where it isn't known. Then a period counts: too long a
+            delay pushes the arm on.
 
     Attributes:
         requested: whether the law begins anew with the next command.
     """
 
-    def __init__(self, time_constant: float) -> None:
+    def __init__(self, time_constant: float, delay: float = 0.0) -> None:
         self._time_constant = time_constant
+        self._delay = delay
         self._difference: Array | None = None
+        self._rate = np.zeros(0)  # w_0 [rad/s]
+        self._elapsed = 0.0  # t of the next command [s]
+        self._work = 0.0  # W [J]
+        self._budget = BUDGET  # E [J]
         self.reset()
 
     def reset(self, variant: object = None) -> None:
@@ -45,8 +67,9 @@ class BumplessTransition:
     def bridge(self) -> None:
         """Lead the next torque on from the last one, while the law goes on: the model is another one.
 
-        After a change Δg of the model's weight the arm gets Δg exp(-t / T) besides what is right. That does at most the
-        work |Δg| |q̇| T, and none at rest: it is bounded, and it ends. Positions and velocities need no bridge.
+        Another weight Δg of the model comes with 1 - exp(-t / T). What lacks meanwhile is no spring of an old law, but
+        the error that the arm had until now. It gives the energy |Δg| |q̇| T at most, and none at rest. So no budget
+        bounds it, which would make it a step in motion. Positions and velocities need no bridge.
         """
         self._bridges = True
 
@@ -61,30 +84,76 @@ class BumplessTransition:
         A command that safety refuses is returned as it is. `safety` knows the last command; dt [s] is the time since.
         """
         last, self._variant = self._variant, variant
-        changed = safety.mode is not None and (safety.mode is not command.mode or variant != last)
-        begins = self.requested or changed or (self._bridges and command.mode is CommandMode.EFFORT)
+        same_mode = safety.mode is command.mode
+        changed = safety.mode is not None and (not same_mode or variant != last)
+        bridges = self._bridges and command.mode is CommandMode.EFFORT
         self._bridges = False
+        begins = self.requested or changed or bridges
         if not (begins or self._difference is not None) or not safety.usable(command):
             return command
         if begins:
-            self.begin(safety.start(command.mode, state, kin) - command.values)
+            start = safety.start(command.mode, state, kin)
+            if command.mode is CommandMode.POSITION and changed and not same_mode:
+                start = state.q + (state.age + (self._delay or dt)) * state.v
+            rate = np.zeros_like(start) if command.velocity is None else state.v - command.velocity
+            bounded = self.requested or changed or self._difference is not None
+            self._begin(start - command.values, rate, BUDGET if bounded else math.inf)
         self.requested = False
-        return replace(command, values=self.add_to(command.values, dt))
+        difference = self._difference
+        if difference is None:
+            return command
+        if command.mode is CommandMode.POSITION:
+            return self._blend_positions(command, difference, dt)
+        share = self._advance(dt)
+        if command.mode is CommandMode.EFFORT:
+            share *= self._afforded(share * difference, state.v, dt)
+        return replace(command, values=command.values + share * difference)
 
-    def begin(self, difference: Array) -> None:
-        """`difference` (n,): the old law's last command less the new one's first, in the new one's unit."""
-        if self._time_constant > 0.0:
-            self._difference, self._fraction = difference, 1.0
+    def _blend_positions(self, command: Command, difference: Array, dt: float) -> Command:
+        """Positions, and the velocities that go with them, with what is left of the difference (n,) [rad]."""
+        elapsed = self._elapsed
+        left = self._advance(dt)
+        drift = self._rate + difference / self._time_constant
+        values = command.values + left * (difference + elapsed * drift)
+        if command.velocity is None:
+            return replace(command, values=values)
+        rate = left * (self._rate - elapsed / self._time_constant * drift)
+        return replace(command, values=values, velocity=command.velocity + rate)
 
-    def add_to(self, values: Array, dt: float) -> Array:
-        """The new law's command (n,) with what is left of the difference, which then fades for dt [s]."""
-        if self._difference is None:
-            return values
-        result = values + self._fraction * self._difference
-        self._fraction *= math.exp(-dt / self._time_constant)
-        if self._fraction < FADED:
+    def _advance(self, dt: float) -> float:
+        """exp(-t / T) of this command; the next one follows dt [s] later."""
+        left = math.exp(-self._elapsed / self._time_constant)
+        self._elapsed += dt
+        if left < FADED:
             self._drop()
-        return result
+        return left
+
+    def _begin(self, difference: Array, rate: Array, budget: float) -> None:
+        """Let a difference fade.
+
+        Args:
+            difference: (n,) the old law's last command less the new one's first, in the new one's unit.
+            rate: (n,) of positions, the arm's velocities less those that go with the new ones [rad/s].
+            budget: E, that bounds the work of torques [J].
+        """
+        if self._time_constant > 0.0:
+            self._difference = difference
+            self._rate = rate
+            self._elapsed = 0.0
+            self._work = 0.0
+            self._budget = budget
+
+    def _afforded(self, torque: Array, v: Array, dt: float) -> float:
+        """The share of a torque that fades, 0 to 1, that its budget of work leaves.
+
+        Args:
+            torque: (n,) what exp(-t / T) leaves of it [N·m].
+            v: velocities (n,) of the joints [rad/s].
+            dt: time since the last command [s].
+        """
+        power = (1.0 - self._work / self._budget) * float(torque.dot(v))
+        self._work = min(max(self._work + dt * power, 0.0), self._budget)
+        return 1.0 - self._work / self._budget
 
     def _drop(self) -> None:
-        self._fraction, self._difference = 0.0, None
+        self._difference = None

@@ -11,7 +11,7 @@ from .types import Array
 NONE = math.nan  # of a quantity that a cycle hasn't: no wrench, no reference of the tip
 BASE = "base axes, about the tip's origin"
 COMMAND = "N·m, rad or rad/s"
-TERMS = 11  # parts that a law's command may have
+TERMS = 12  # parts that a law's command may have
 SATURATED, RATE_LIMITED, SOFT_LIMITED = 1, 2, 4  # of which `limited` is the sum
 
 CYCLE = Record(

@@ -25,6 +25,7 @@ from .law import register
 from .spring.bounded_spring import FRAME_WIDTH, frame_at
 from .spring.compliance_frame import WITH_LINK, WITH_REFERENCE, WITH_TIP, ComplianceFrame, frame_gain
 from .spring.virtual_body import (
+    BODY,
     BODY_WIDTH,
     body_at,
     body_twist_into,
@@ -36,6 +37,7 @@ from .spring.virtual_body import (
     max_rotation_gain,
     place,
     step,
+    unpaid_gains,
     wait,
 )
 from .terms import critical_damping, damping_gain
@@ -246,6 +248,23 @@ class Admittance(CompiledLaw):
     ) -> Command:
         """See :class:`~.compiled_law.CompiledLaw`."""
         return with_path_velocity(super().command(cycles, k, kin, path, gains, dt), gains, self.path_velocity)
+
+    @property
+    def warning(self) -> str:
+        """See :class:`~.law.ControlLaw`."""
+        gains = self._gains
+        if self._memory is None or gains is None or self._frame is None or not self._memory["placed"]:
+            return ""
+        told = unpaid_gains(self._memory["body"], gains.mass, gains.stiffness)
+        if self._memory["entered"] == self._frame.number:
+            return told
+        waits = f"frame {gains.frame} isn't in force: it has to be paid for by what the damper takes"
+        return f"{told}; {waits}" if told else waits
+
+    @property
+    def stiffness_in_force(self) -> Array:
+        """K (6, 6) [N/m, N·m/rad] of the body, along the axes of `frame`; other than the gains' until that is paid."""
+        return np.array(BODY.by_name(self._memory["body"], 0)["stiffness"])
 
 
 def with_path_velocity(command: Command, gains: Any, path_velocity: Array) -> Command:

@@ -13,8 +13,14 @@ robotic surgery, IEEE Trans. Robotics 31(5), 2015.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..core.compiled import compiled
+from ..core.gains import AXES
 from ..core.types import Array
+
+TOLD = 0.01  # of the largest entry, by which a matrix may be behind without being told
+TINY = 1e-9  # stiffness or mass that counts as none
 
 
 @compiled
@@ -45,3 +51,21 @@ def pay_whole(tank: Array, cost: float, most: float) -> bool:
         return False
     pay(tank, cost, most)
     return True
+
+
+def unpaid(name: str, acts: Array, wanted: Array, units: tuple[str, str]) -> str:
+    """What of a matrix isn't in force, because a tank couldn't pay for it yet, in words; empty where all of it is.
+
+    Args:
+        name: of the gain.
+        acts, wanted: (6, 6) what is in force, and what shall be.
+        units: of translations and rotations.
+    """
+    behind = np.abs(wanted - acts)
+    if behind.max() <= TOLD * np.abs(wanted).max():
+        return ""
+    axis = int((behind.diagonal() / np.maximum(wanted.diagonal(), TINY)).argmax())
+    return (
+        f"{name} {acts[axis, axis]:.4g} of {wanted[axis, axis]:.4g} {units[axis // 3]} is in force along {AXES[axis]}: "
+        "more would add energy under this load. It comes as the load goes, or as the damper takes energy"
+    )

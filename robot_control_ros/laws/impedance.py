@@ -52,7 +52,9 @@ from .spring.compliance_frame import (
     new_change,
     passive_pull,
     spring_load,
+    stiffness_in_force,
     twist_map_into,
+    unpaid_change,
 )
 from .terms import critical_damping_into, damping_gain, damping_ratio_gain, gravity_gain, sum_terms
 
@@ -227,6 +229,16 @@ class Impedance(CompiledLaw):
     def spring_load(self) -> float:
         """See :class:`~.law.ControlLaw`."""
         return 0.0 if self._memory is None else float(self._memory["load"])
+
+    @property
+    def warning(self) -> str:
+        """See :class:`~.law.ControlLaw`."""
+        return "" if self._memory is None else unpaid_change(self._memory["spring"])
+
+    @property
+    def stiffness_in_force(self) -> Array:
+        """K (6, 6) [N/m, N·m/rad] of the spring, along the axes of `frame`; the gains' once that is paid."""
+        return stiffness_in_force(self._memory["spring"])
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -433,7 +445,7 @@ def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bo
     frame = spring_at(change_at(law.spring, 0).springs[WANTED], 0).frame
     fixed = int(frame_at(frame, 0).kind[0]) == FIXED
     to_frame = np.empty((6, 6))
-    twist_map_into(frame, cycle.pose, cycle.pose, to_frame)
+    _frame_map_into(frame, cycle.target_pose, cycle.pose, to_frame)
     jacobian = cycle.jacobian.copy()
     if not fixed:
         product_into(to_frame, cycle.jacobian, jacobian)
@@ -455,6 +467,12 @@ def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bo
     law.stale[0] = 0.0
     law.designed_at[:] = cycle.q
     return True
+
+
+@compiled
+def _frame_map_into(frame: Array, target: Array, pose: Array, result: Array) -> None:
+    """See :func:`.spring.compliance_frame.twist_map_into`; without a target, axes of the reference are the tip's."""
+    twist_map_into(frame, pose if math.isnan(target[0, 0]) else target, pose, result)
 
 
 @compiled
@@ -536,7 +554,7 @@ def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
         wanted[joint] = gain.posture_stiffness[0] * away - gain.posture_damping[0] * cycle.v[joint]
     frame = spring_at(change_at(law.spring, 0).springs[WANTED], 0).frame
     to_frame = np.empty((6, 6))
-    twist_map_into(frame, cycle.pose, cycle.pose, to_frame)
+    _frame_map_into(frame, cycle.target_pose, cycle.pose, to_frame)
     rows = np.empty((6, n))
     product_into(to_frame, cycle.jacobian, rows)
     slack = np.empty(6)

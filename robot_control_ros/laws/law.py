@@ -40,6 +40,7 @@ class ControlLaw(Protocol):
       gains. Gains have a `stiffness` then, and :mod:`.gain_bounds.stiffness_bound` finds how stiff the law may be.
     - a property ``spring_load``: how near its spring is to its bound, in the last command: force without the bound over
       the bound; 0 without a bound. From 0.6 on its reference is slowed down, where its gain `governor` says so.
+    - a property ``warning``: what of its gains wasn't in force in the last command, and why; empty where all of it was.
     - an attribute ``path_velocity``, (n,) [rad/s]: of the joints along a path that the law makes. Its ringing shows
       there. What else shakes the joints, as late commands do, no gain changes. Where it is None, or missing, the path
       of position and velocity commands counts in its place.

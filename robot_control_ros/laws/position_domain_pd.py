@@ -28,6 +28,7 @@ SMALL_LAG = 5e-4  # s: lags well below it aren't matched
 HYSTERESIS = 1.2  # times faster than the master a joint must move to replace it
 BACK, AHEAD = 0.2, 0.05  # s, from now, within which the look-up stays
 MAX_STEP = 0.02  # s, of one Newton step
+FIRST_STEPS = 10  # of Newton's, where there was no look-up in the cycle before; else one
 SLOWEST = 1e-3  # rad/s, of the master's reference, below which no Newton step is taken
 SLOW = 0.05  # rad/s, well below which a joint has no lag that could be measured
 
@@ -83,12 +84,15 @@ class MasterAxis:
     ) -> tuple[Array, Array]:
         """Reference (n,) [rad] and its velocity (n,) [rad/s] at the time s where its master is where the master is.
 
-        One Newton step for q_md(s) = q_m [rad] from the last s + dt, so two evaluations of the path; now is t [s].
+        One Newton step for q_md(s) = q_m [rad] from the last s + dt, so two evaluations of the path; now is t [s]. The
+        first look-up takes ten steps from now.
         """
+        steps = newton_steps(self._row)
         s = first_guess(self._row, t, dt)
-        q, v, _ = path(s)
         master = self.index
-        s = better_guess(self._row, q[master], v[master], q_master, float(model.cyclic[master]), s, t)
+        for _ in range(steps):
+            q, v, _ = path(s)
+            s = better_guess(self._row, q[master], v[master], q_master, float(model.cyclic[master]), s, t)
         q, v, _ = path(s)
         return q, v
 
@@ -117,6 +121,12 @@ def choose_master(row: Array, v_ref: Array, rest_speed: float, dt: float) -> Non
         master.age[0] = 0.0
         master.changed[0] = 1.0
         master.looked_up[0] = math.nan
+
+
+@compiled
+def newton_steps(row: Array) -> int:
+    """How many steps a look-up needs."""
+    return FIRST_STEPS if math.isnan(master_at(row, 0).looked_up[0]) else 1
 
 
 @compiled
@@ -275,7 +285,7 @@ class PositionDomainPD(CompiledLaw):
         self._inertia = np.zeros(0)
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
-        """No lag, no shift of the references; the first joint is the master."""
+        """No shift of the references, lags as the first cycle shows them; the first joint is the master."""
         memory = self._memory
         model = kin.model
         self._row[:] = 0.0
@@ -376,7 +386,7 @@ def begin(cycles: Array, k: int, gains: Array, memory: Array, has_path: bool, n:
         ratio = gain.damping_ratio[joint]
         law.damping[joint] = joint_damping(gain.stiffness[joint], ratio, gain.damping[joint], law.inertia[joint])
         slowest = max(slowest, law.inertia[joint] / max(law.damping[joint], 1e-6))
-    share = dt / (LAG_FILTER * slowest + dt)
+    share = dt / (LAG_FILTER * slowest + dt) if law.domain[0] != NO_DOMAIN else 1.0
     for joint in range(n):
         error = short_way(cycle.target_q[joint] + law.shift[0, joint] - cycle.q[joint], law.cyclic[joint])
         v_ref = cycle.target_v[joint]
@@ -394,12 +404,14 @@ def _look_up(cycle_row: Array, memory: Array, points: Array, ends: NDArray[np.in
     law = _memory_at(memory, n)
     master = int(master_at(law.master, 0).index[0])
     t = cycle.time[0]
+    steps = newton_steps(law.master)
     s = first_guess(law.master, t, dt)
     recall(points, ends, s, law.looked_up)
-    q_ref = law.looked_up[0, master]
-    v_ref = law.looked_up[1, master]
-    s = better_guess(law.master, q_ref, v_ref, cycle.q[master], law.cyclic[master], s, t)
-    recall(points, ends, s, law.looked_up)
+    for _ in range(steps):
+        q_ref = law.looked_up[0, master]
+        v_ref = law.looked_up[1, master]
+        s = better_guess(law.master, q_ref, v_ref, cycle.q[master], law.cyclic[master], s, t)
+        recall(points, ends, s, law.looked_up)
 
 
 @compiled

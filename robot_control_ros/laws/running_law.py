@@ -129,7 +129,15 @@ class RunningLaw:
 
     @property
     def warning(self) -> str:
-        """What the gains that it goes to can't do at the robot's rate, and the bound; empty where nothing is known."""
+        """What of its gains isn't in force, and what those that it goes to can't do at the robot's rate; empty for
+        nothing.
+        """
+        present = getattr(self.law, "warning", "")
+        lasting = self._warning_of_gains()
+        return "; ".join(text for text in (f"{self.name}: {present}" if present else "", lasting) if text)
+
+    def _warning_of_gains(self) -> str:
+        """What the gains that it goes to can't do at the robot's rate, and the bound."""
         gains = self.gains.target
         if gains is not self._judged:
             texts = [gains.warning(self.robot.period) if hasattr(gains, "warning") else "", self._unprotected]

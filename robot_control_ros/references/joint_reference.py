@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from ..core.compiled import compiled
-from ..core.remembered_path import RememberedPath
+from ..core.remembered_path import REMEMBERED, RememberedPath
 from ..core.rotations import pose_error_into
+from ..core.spatial import make_pose, rotation_exp
 from ..core.types import Array, JointSpaceReference, Reference, as_row
 from ..robot.differential_kinematics import POSTURE, TRACKING, DifferentialKinematics, joint_step
 from ..robot.model import RobotModel
@@ -16,6 +17,10 @@ from .trajectory import Trajectory
 
 POSTURE_SPEED = 0.1  # fraction of the joints' velocity limits, at most, with which the null space goes to its posture
 TIP_SPEED = 0.05  # m/s of the reference; below it the null space goes slower in proportion
+START_STEPS = 10  # of inverse kinematics at a start, at most
+ARRIVED = 1e-6  # rad, of a step after which the start needs no other one
+POINTS_BEFORE = 10  # of the path before a start; the oldest one is soon forgotten
+NEAR = 0.05, 0.2  # m, rad: from further away the joints approach the pose; see MotionCommands.approach
 
 
 class JointReference:
@@ -24,6 +29,10 @@ class JointReference:
     A reference of joints (it has v) is taken as it is. One of poses is followed by differential inverse kinematics:
     q̇ = J⁺ (V_ref + k (e - V_ref dt)) with k = 20/s and e from the last q to the present pose, within the joints'
     limits. What was followed is remembered, so that the path can be looked up a quarter of a second back.
+
+    It starts at the pose that is followed where that is within 0.05 m and 0.2 rad, and not at the joints: else k e
+    would rush the joints there. In contact the tip is held away from its reference, and such a rush strikes, or makes
+    the tip leap off.
 
     The null space goes to the posture of the last start, but only while the reference moves: a tenth of the joints'
     velocity limits at most, and below 0.05 m/s less in proportion. So the joints rest when the tip does. Else the elbow
@@ -44,7 +53,8 @@ class JointReference:
         self.reset(np.zeros(model.n))
 
     def reset(self, q: Array) -> None:
-        """Begin at joint angles q (n,)."""
+        """Begin anew: at joint angles q (n,), or at the pose that is followed with the next step."""
+        self._begins = True
         self._posture = np.array(q, dtype=float)
         self._last = np.full((3, q.size), math.nan)  # q, v and a; only q is known
         self._last[0] = q
@@ -59,15 +69,48 @@ class JointReference:
             sample[2] = 0.0 if reference.a is None else reference.a
             self._posture = as_row(reference.q)
         elif reference.pose is not None:
+            starts = self._begins and self._start_at(reference.pose, reference.twist, dt)
             self._follow(reference.pose, reference.twist, dt, sample)
+            if starts:
+                self._remember_backwards(t, sample)
         else:
             sample[0] = self._last[0]
             sample[1:] = 0.0
+        self._begins = False
         self._last = sample
         self._path.remember(t, sample)
         path = getattr(trajectory, "path", self._path)
         tip = reference.pose, reference.twist, reference.acceleration, reference.wrench
         return JointSpaceReference(*tip, path, q=sample[0], v=sample[1], a=sample[2])
+
+    def _start_at(self, pose: Array, twist: Array | None, dt: float) -> bool:
+        """Begin where the reference was a step before the pose (4, 4), if that is near; the posture stays.
+
+        Returns:
+            Whether it is near.
+        """
+        error = np.empty(6)
+        pose_error_into(as_row(pose), as_row(self._model.link(self._model.tip, self._last[0])[0]), error)
+        if np.linalg.norm(error[:3]) > NEAR[0] or np.linalg.norm(error[3:]) > NEAR[1]:
+            return False
+        if twist is not None:
+            pose = make_pose(pose[:3, 3] - dt * twist[:3], rotation_exp(-dt * twist[3:]) @ pose[:3, :3])
+        sample = np.empty((3, self._model.n))
+        for _ in range(START_STEPS):
+            q = self._last[0].copy()
+            self._follow(pose, None, 1.0 / TRACKING, sample)  # takes the whole error back
+            self._last[0] = sample[0]
+            if np.abs(sample[0] - q).max() < ARRIVED:
+                break
+        return True
+
+    def _remember_backwards(self, t: float, sample: Array) -> None:
+        """Let the path begin before a start at time t [s], with the velocities of the start (3, n).
+
+        Joints that are behind their reference are somewhere there.
+        """
+        for earlier in np.linspace(REMEMBERED, 0.0, POINTS_BEFORE, endpoint=False):
+            self._path.remember(t - earlier, np.stack((sample[0] - earlier * sample[1], sample[1], 0.0 * sample[1])))
 
     def _follow(self, pose: Array, twist_ref: Array | None, dt: float, sample: Array) -> None:
         model = self._model

@@ -82,7 +82,7 @@ class RobotConfig:
         size=JOINT,
         lower=0.0,
         unit="N·m·s/rad",
-        doc="Damping of safe torques, which brake an arm whose gravity the controller compensates.",
+        doc="Damping of safe torques, which brake the arm.",
     )
     tip_speed: tuple[float, float] = entry(
         (0.25, 1.0), size=2, above=0.0, unit="m/s, rad/s", doc="Limits of commanded moves, linear and angular."

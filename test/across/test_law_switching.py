@@ -19,6 +19,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
 pytest.importorskip("mujoco")
+from robot_control_ros.experiments.contact.trial_arm import RATE, TrialArm, cycles, trial_robot
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 pytestmark = pytest.mark.sim
@@ -234,6 +235,77 @@ def test_switches_in_every_cycle_are_no_harder():
     rig.switch(("joint_impedance", None))
     error, _ = settle_on(rig, start)
     assert error < 1e-3
+
+
+# --- under load, in contact, and late ---
+
+SWITCHED = 1.5  # s, at which the law is switched
+
+
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+@pytest.mark.parametrize("delay", [0.0, 0.004])
+def test_a_law_without_a_spring_that_takes_over_as_a_push_ends_does_not_drive_on(name, delay):
+    """45 N over 500 N/m have 2 J in the spring. None of them go on with an arm that isn't held any more."""
+    robot = trial_robot(name)
+    arm = TrialArm(robot)
+    loop = ControlLoop(robot, "impedance")
+    switched = round(SWITCHED * RATE)
+    ways, energies = [], []
+    for k, (_, kin) in enumerate(cycles(arm, loop, delay, SWITCHED + 0.4)):
+        if k == 0:
+            arm.push(robot.tip, np.array([0.0, 45.0, 0.0]), np.zeros(3))
+        if k == switched:
+            arm.push(robot.tip, np.zeros(3), np.zeros(3))
+            loop.switch_law(RunningLaw(robot, "gravity_compensation"))
+        if k >= switched:
+            ways.append(kin.pose[:3, 3])
+            energies.append(0.5 * kin.v @ kin.mass @ kin.v)
+    assert max(energies) < 0.1  # J
+    assert np.linalg.norm(ways[-1] - ways[0]) < 0.1  # m
+
+
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+@pytest.mark.parametrize("law", ["joint_impedance", "joint_pid_effort", "position_domain_pd"])
+def test_a_law_of_the_joints_that_takes_over_in_contact_neither_leaps_off_nor_strikes(name, law):
+    """The tip is pressed on a wall with 40 N. The new law may press harder, as its stiffness wants, but only slowly."""
+    robot = trial_robot(name)
+    arm = TrialArm(robot, "wall")
+    loop = ControlLoop(robot, "impedance", {"stiffness": [1000.0] * 3 + [50.0] * 3})
+    switched = round(2.0 * RATE)
+    depths = []
+    for k, (_, kin) in enumerate(cycles(arm, loop, 0.002, 3.5)):
+        if k == 1:
+            goal = loop.tip().copy()
+            goal[0, 3] = 0.64  # m: 40 mm behind where the wall holds the tip
+            loop.motion.move_to(goal)
+        if k == switched:
+            pressed = len(arm.forces)
+            loop.switch_law(RunningLaw(robot, law))
+        depths.append(kin.pose[0, 3])
+    forces = -np.array(arm.forces)[:, 0]
+    assert forces[pressed - 1] == pytest.approx(40.0, abs=1.0)
+    assert depths[switched] - min(depths[switched:]) < 0.5e-3
+    assert forces[pressed:].max() < 1.1 * max(forces[pressed - 1], forces[-1])
+
+
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+@pytest.mark.parametrize("law", ["admittance", "force_control", "position_domain_pd"])
+def test_positions_that_take_over_in_motion_do_not_brake_the_tip(name, law):
+    """Over a line that is a period late; the drives would go back to where the last sample was."""
+    robot = trial_robot(name)
+    arm = TrialArm(robot)
+    loop = ControlLoop(robot, "impedance")
+    gains = {"output": "position"} | ({} if law == "admittance" else {"gravity": False})
+    switched = round(SWITCHED * RATE)
+    speeds = []
+    for k, (state, kin) in enumerate(cycles(arm, loop, 0.002, SWITCHED + 0.3)):
+        if k == 0:
+            loop.motion.trajectory = Circle(loop.tip(), 0.06, 2.5, time=state.time, fade=0.5)
+        if k == switched:
+            loop.switch_law(RunningLaw(robot, law, gains))
+        speeds.append(np.linalg.norm(kin.twist[:3]))
+    assert speeds[switched] > 0.14
+    assert np.abs(np.array(speeds[switched:]) - speeds[switched]).max() < 0.02  # m/s
 
 
 # --- to itself ---

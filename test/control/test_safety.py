@@ -376,8 +376,8 @@ def test_safe_output_holds_the_robot_in_each_mode(mode, gravity_by_robot, wanted
     assert safe.feedforward is None
 
 
-@pytest.mark.parametrize(("gravity_by_robot", "wanted"), [(False, GRAVITY + [-1.0, 0.5]), (True, [0.0, 0.0])])
-def test_at_a_fresh_state_safe_effort_brakes_where_gravity_is_ours(gravity_by_robot, wanted):
+@pytest.mark.parametrize(("gravity_by_robot", "wanted"), [(False, GRAVITY + [-1.0, 0.5]), (True, [-1.0, 0.5])])
+def test_at_a_fresh_state_safe_effort_brakes_whoever_compensates_gravity(gravity_by_robot, wanted):
     safe = settle(gate(gravity_by_robot), EFFORT, at(v=(0.5, -0.5)))
     assert safe.values == pytest.approx(np.array(wanted), abs=1e-12)
 

@@ -382,7 +382,7 @@ def test_effort_goes_from_the_last_command_to_the_safe_one_within_the_effort_rat
     course.until_taken_over()
     for _ in range(300):
         course.state()
-    wanted = share * (MODEL.at(Q).gravity - DAMPING * V)
+    wanted = share * MODEL.at(Q).gravity - DAMPING * V
     steps = np.diff(np.vstack((last, values(course))), axis=0)
     assert (np.abs(steps) <= EFFORT_RATE * DT * (1.0 + 1e-9)).all()
     assert (np.abs(steps[0]) == pytest.approx(EFFORT_RATE * DT)) or not share

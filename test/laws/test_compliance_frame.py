@@ -14,10 +14,11 @@ from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
 from robot_control_ros.core.types import Reference, RobotState
 from robot_control_ros.experiments.contact.frame_trials import CHANGES, changed, displaced, loop_work, postures, rows
 from robot_control_ros.experiments.contact.trial_arm import trial_robot
-from robot_control_ros.laws.impedance import Impedance
+from robot_control_ros.laws.impedance import MAX_INERTIA, Impedance
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.spring.bounded_spring import BoundedSpring
 from robot_control_ros.laws.spring.compliance_frame import TANK, ComplianceFrame, PassiveSpring, TipSpring
+from robot_control_ros.laws.terms import critical_damping
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -115,6 +116,35 @@ def test_damping_takes_power_only(rng, model, frame):
         axes = (rng.uniform(size=6) > 0.3).astype(float)
         law = law_at(kin, Reference(kin.pose), stiffness=full(rng), damping=0.1 * full(rng), frame=frame, axes=axes)
         assert law.terms["damping"] @ kin.v <= 1e-9
+
+
+def turned_reference(kin):
+    """A reference at the tip, whose axes are turned by 0.7 rad from the tip's."""
+    turn = rotation_exp(0.7 * np.array([0.6, 0.0, 0.8]))
+    return make_pose(kin.pose[:3, 3], turn @ kin.pose[:3, :3])
+
+
+@pytest.mark.parametrize("robot", ["ur5e", "gen3"])
+def test_damping_is_designed_along_the_axes_of_the_reference(rng, robot):
+    """The critical one of the stiffness along these axes, and of the inertia that the tip has along them."""
+    model = RobotModel.of(load_robot(robot))
+    stiffness = np.diag([2000.0, 200.0, 50.0, 50.0, 20.0, 5.0])
+    for _ in range(5):
+        kin = model.at(rng.uniform(0.3, 1.2, model.n), 0.1 * rng.normal(size=model.n))
+        pose = turned_reference(kin)
+        law = law_at(kin, Reference(pose), stiffness=stiffness, frame="reference")
+        jacobian = np.kron(np.eye(2), pose[:3, :3].T) @ kin.jacobian
+        mobility = jacobian @ np.linalg.solve(kin.mass, jacobian.T) + np.eye(6) / MAX_INERTIA
+        damping = critical_damping(stiffness, mobility, np.ones(6))
+        np.testing.assert_allclose(law.terms["damping"], -jacobian.T @ damping @ jacobian @ kin.v, rtol=0, atol=1e-9)
+
+
+def test_a_free_axis_of_the_reference_is_not_damped(model):
+    kin = model.at(np.array(UR5E.home))
+    pose = turned_reference(kin)
+    along = np.linalg.solve(kin.jacobian, np.concatenate((pose[:3, 2], np.zeros(3))))
+    law = law_at(model.at(kin.q, along), Reference(pose), frame="reference", axes=[1, 1, 0, 1, 1, 1])
+    np.testing.assert_allclose(law.terms["damping"], 0.0, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("frame", ["tip", ON_TIP])

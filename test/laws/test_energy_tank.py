@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_control_ros.laws.energy_tank import fill, pay, pay_whole
+from robot_control_ros.laws.energy_tank import fill, pay, pay_whole, unpaid
 
 MOST = 2.0
 
@@ -51,3 +51,23 @@ def test_it_never_gives_more_than_it_got(rng):
             given += cost * pay(tank, cost, MOST)
             assert 0.0 <= tank[0] <= MOST
             assert given <= got + 1e-12
+
+
+UNITS = "N/m", "N·m/rad"
+
+
+def test_a_matrix_that_is_in_force_is_no_word_worth():
+    wanted = np.diag([2000.0] * 3 + [50.0] * 3)
+    assert unpaid("stiffness", wanted, wanted, UNITS) == ""
+    assert unpaid("stiffness", np.zeros((6, 6)), np.zeros((6, 6)), UNITS) == ""
+
+
+@pytest.mark.parametrize(
+    ("axis", "words"), [(1, ("500", "2000 N/m", "along y")), (4, ("10", "50 N·m/rad", "along ry"))]
+)
+def test_what_is_in_force_of_a_matrix_is_told_of_the_axis_that_is_most_behind(axis, words):
+    wanted = np.diag([2000.0] * 3 + [50.0] * 3)
+    acts = wanted.copy()
+    acts[axis, axis] = float(words[0])
+    told = unpaid("stiffness", acts, wanted, UNITS)
+    assert all(word in told for word in words)

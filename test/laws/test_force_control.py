@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from arms import random_arm
 
+from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.core.types import Reference, SensedState
 from robot_control_ros.experiments.contact.force_trials import positions, rows, rows_of, shaken, torques, withdrawn
+from robot_control_ros.experiments.contact.trial_arm import TrialArm, cycles, trial_robot
 from robot_control_ros.laws.force.force_control import ForceControl
 from robot_control_ros.laws.force.pressing import LEVERS, Pressing, PressingGains
 from robot_control_ros.laws.impedance import Impedance
+from robot_control_ros.simulation.scene import JointLosses, Scene
 
 DT = 0.002
 DOWN = [0.0, 0.0, -10.0, 0.0, 0.0, 0.0]
@@ -237,6 +240,42 @@ def test_on_force_axes_nothing_pulls_to_the_reference(rng):
         a = torque(state, kin, reference, gains(model.n, **loose))
         b = torque(state, kin, replace(reference, pose=lower), gains(model.n, **loose))
         np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+# --- friction ---
+
+
+def test_the_compensation_of_friction_counts_the_force_as_a_spring_and_leaves_out_its_damper(rng):
+    """Written out here for a first approach along tip axes, with the other axes free, of an arm that moves."""
+    free = {"stiffness": 0.0, "damping_ratio": 0.0, "gravity": False, "axes": 0.0, "frame": "tip"}
+    for _ in range(20):
+        model, state, kin, reference = situation(rng)
+        push = 0.5 * rng.normal(size=6)
+        bound, width = rng.uniform(0.5, 3.0, model.n), rng.uniform(1.0, 20.0)
+        friction = {"friction_bound": bound, "friction_width": width, "contact_on": 50.0}
+        chosen = gains(model.n, force_damping=100.0, approach_speed=0.03, **free, **friction)
+        law = ForceControl()
+        torque(replace(state, wrench_on_tip=push), kin, replace(reference, wrench=None), chosen, law)
+        drive = kin.jacobian[:3].T @ kin.pose[:3, :3] @ (0.0, 0.0, -3.0)  # N: 100 N·s/m at 0.03 m/s
+        expected = bound * np.clip((drive + kin.jacobian.T @ push) / width, -1.0, 1.0)
+        np.testing.assert_allclose(law.terms["friction"], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+def test_an_approach_that_is_weaker_than_the_friction_of_the_joints_moves_with_its_compensation(name):
+    """4 N drive the tip; 2 N·m of friction in each joint hold it, and 1.8 N·m of them are compensated."""
+    robot = trial_robot(name)
+    friction = Scene("friction", joints=JointLosses(friction=2.0))
+    sunk = []
+    for bound in (0.0, 1.8):
+        arm = TrialArm(robot, friction)
+        loop = ControlLoop(robot, "force_control", {"force": DOWN, "force_axes": NORMAL, "friction_bound": bound})
+        heights = [kin.pose[2, 3] for _, kin in cycles(arm, loop, 0.002, 1.0)]
+        assert loop.fault == ""
+        sunk.append(heights[0] - heights[-1])
+    assert abs(sunk[0]) < 1e-4
+    assert 0.004 < sunk[1] < 0.02  # in 1 s; at 20 mm/s at most
 
 
 # --- on a surface ---

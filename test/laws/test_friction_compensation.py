@@ -9,7 +9,8 @@ from friction_trials import CASES, DIRECTIONS, FRICTION, trial
 from refusals import refuses
 
 from robot_control_ros.core.gains import make_gains
-from robot_control_ros.core.types import JointSpaceReference, Reference, RobotState
+from robot_control_ros.core.types import JointSpaceReference, Reference, RobotState, SensedState
+from robot_control_ros.laws import law_class, law_names
 from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.impedance import Impedance
 from robot_control_ros.laws.joint_impedance import JointImpedance
@@ -29,7 +30,7 @@ def state_of(kin, wrench=None):
 
 def reference_for(law, model, rng):
     q = rng.uniform(-1, 1, model.n)
-    if law is JointImpedance:
+    if getattr(law, "reference", Reference) is JointSpaceReference:
         return JointSpaceReference(q=q, v=np.zeros(model.n), a=np.zeros(model.n), path=lambda t: (q, 0 * q, 0 * q))
     return Reference(model.at(q).pose, np.zeros(6))
 
@@ -70,6 +71,27 @@ def test_without_a_wrench_the_springs_alone_count(law, rng):
     unmeasured = terms_of(law, kin, reference, gains)
     ignored = terms_of(law, kin, reference, gains | {"friction_by_wrench": False}, wrench)
     np.testing.assert_array_equal(unmeasured["friction"], ignored["friction"])
+
+
+@pytest.mark.parametrize("name", [name for name in law_names() if hasattr(law_class(name).Gains, "friction_bound")])
+def test_all_that_moves_an_arm_at_rest_counts(name, rng):
+    """Of every law that compensates friction: what it drives the joints with, but for gravity, and a push."""
+    law = law_class(name)
+    model = random_arm(9, 7).model()
+    pressing = {"force": [0.0, 0.0, -10.0, 0.0, 0.0, 0.0], "force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
+    offered = {"posture_stiffness": 20.0, "posture_damping": 1.0} | pressing
+    kin, push = model.at(rng.uniform(-1, 1, 7)), rng.normal(size=6)
+    reference = reference_for(law, model, rng)
+    gains = {key: value for key, value in offered.items() if hasattr(law.Gains, key)}
+    state = SensedState(0.0, kin.q, kin.v, np.zeros(7), None, wrench_on_tip=push)
+    made = law()
+    made.reset(state, kin)
+    chosen = make_gains(law.Gains, gains | {"friction_bound": 1.0, "friction_width": 20.0}, 7)
+    made.compute(state, kin, replace(reference, wrench=rng.normal(size=6)), chosen, 0.002)
+    drives = [term for key, term in made.terms.items() if key not in ("gravity", "friction")]
+    residual = kin.jacobian.T @ push + np.sum(drives, axis=0)
+    expected = np.clip(residual / 20.0, -1.0, 1.0)
+    np.testing.assert_allclose(made.terms["friction"], expected, rtol=0, atol=1e-12)
 
 
 def test_a_feed_forward_wrench_counts_as_the_spring_does(rng):

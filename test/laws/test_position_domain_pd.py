@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.types import CommandMode, Reference, RobotState
-from robot_control_ros.laws.position_domain_pd import MasterAxis, PositionDomainPD
+from robot_control_ros.laws.position_domain_pd import FIRST_STEPS, MasterAxis, PositionDomainPD
 from robot_control_ros.references import Circle
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -167,6 +167,16 @@ def test_the_look_up_finds_where_the_master_is(lag):
     assert v == pytest.approx(path(t - lag)[1], abs=1e-8)
 
 
+@pytest.mark.parametrize("lag", [0.0, 0.07, -0.03])
+def test_the_first_look_up_finds_at_once_where_the_master_is(lag):
+    """As where the law takes over from a soft one, whose arm is far behind."""
+    axis = MasterAxis()
+    axis.choose(path(0.0)[1], 0.05, DT)
+    q, v = axis.look_up(path, path(0.5 - lag)[0][MASTER], MODEL, 0.5, DT)
+    assert q == pytest.approx(path(0.5 - lag)[0], abs=1e-9)
+    assert v == pytest.approx(path(0.5 - lag)[1], abs=1e-8)
+
+
 @pytest.mark.parametrize(("lag", "bound"), [(1.0, 0.2), (-1.0, -0.05)])
 def test_the_look_up_stays_near_now_and_goes_there_in_small_steps(lag, bound):
     axis = MasterAxis()
@@ -180,8 +190,9 @@ def test_the_look_up_stays_near_now_and_goes_there_in_small_steps(lag, bound):
     times = 0.5 + DT * np.arange(100)
     for t in times:
         axis.look_up(watched, path(t - lag)[0][MASTER], MODEL, t, DT)
-    assert len(sought) == 2 * len(times)
-    found = np.array(sought[1::2])
+    first = FIRST_STEPS + 1
+    assert len(sought) == first + 2 * (len(times) - 1)
+    found = np.array(sought[first - 1 :: 2])
     assert times[-1] - found[-1] == pytest.approx(bound, abs=1e-12)
     assert np.abs(np.diff(found) - DT).max() <= 0.02 + 1e-12
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from refusals import refuses
 
+from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import CommandMode
+from robot_control_ros.experiments.contact.trial_arm import RATE, TrialArm, cycles, trial_robot
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
@@ -183,3 +185,45 @@ def test_arrays_of_gains_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         gains.stiffness[0, 0] = 1.0
     assert np.array_equal(gains.stiffness, np.diag(np.diag(gains.stiffness)))
+
+
+# --- what is in force of the gains ---
+
+LOAD = 40.0  # N
+CHANGED, RELEASED, END = 2.0, 5.0, 8.0  # s
+UNDER_LOAD = [
+    ("impedance", {}, 500.0),
+    ("impedance", {}, 200.0),
+    ("force_control", {}, 500.0),
+    ("force_control", {"output": "position", "gravity": False}, 500.0),
+    ("admittance", {}, 500.0),
+    ("admittance", {}, 200.0),
+]
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+@pytest.mark.parametrize(("law", "gains", "before"), UNDER_LOAD)
+def test_a_stiffness_that_is_raised_under_load_is_told_while_it_is_not_paid_and_comes_as_the_load_goes(
+    name, law, gains, before
+):
+    robot = trial_robot(name)
+    arm = TrialArm(robot)
+    loop = ControlLoop(robot, law, gains | {"stiffness": [before] * 3 + [50.0] * 3, "damping_ratio": 1.0})
+    start = loaded = None
+    for k, (_, kin) in enumerate(cycles(arm, loop, 0.0, END)):
+        if k == 0:
+            start = kin.pose[1, 3]
+            arm.push(robot.tip, np.array([0.0, LOAD, 0.0]), np.zeros(3))
+        if k == round(CHANGED * RATE):
+            assert loop.running.law.warning == ""
+            loop.running.gains.set({"stiffness": [2000.0] * 3 + [50.0] * 3})
+        if k == round(RELEASED * RATE):
+            loaded = loop.running.law.stiffness_in_force[1, 1]
+            assert loop.running.law.warning
+            assert loop.running.law.warning in loop.warning
+            assert LOAD / (kin.pose[1, 3] - start) == pytest.approx(loaded, rel=0.1)
+            arm.push(robot.tip, np.zeros(3), np.zeros(3))
+    assert before < loaded < 0.9 * 2000.0
+    np.testing.assert_allclose(np.diag(loop.running.law.stiffness_in_force)[:3], 2000.0, rtol=1e-6)
+    assert loop.running.law.warning == ""

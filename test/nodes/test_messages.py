@@ -25,7 +25,7 @@ from robot_control_ros.nodes.common.messages import (
     MAX_POINTS,
     MAX_POSES,
     JointStateReader,
-    NumbersMessage,
+    ValuesMessage,
     bounded_reader,
     fill_joint_state,
     fill_pose,
@@ -178,7 +178,7 @@ def test_numbers_are_taken_by_messages_as_they_are():
 
 def test_bytes_of_numbers_are_read_as_the_message():
     for n in (1, 2, 6, 7):
-        message = NumbersMessage(n)
+        message = ValuesMessage(n)
         for values in (np.arange(n) - 0.5, np.full(n, np.nan), np.full(n, -1e300)):
             read = read_message(message.of(values), Float64MultiArray)
             np.testing.assert_array_equal(np.array(read.data), values)

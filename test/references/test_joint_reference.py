@@ -89,6 +89,7 @@ def test_an_error_is_taken_back_at_the_tracking_rate():
             return Reference(pose=away, twist=rest)
 
     before = np.linalg.norm(away[:3, 3] - follower.pose[:3, 3])
+    follower.step(Poses(Hold(follower.pose, None)))  # it begins where it is
     for reference in follower.run(Away(), 0.3):
         after = np.linalg.norm(follower.tip_error(reference)[:3])
         assert after / before == pytest.approx(1.0 - TRACKING * follower.dt, abs=0.002)
@@ -242,6 +243,56 @@ def test_the_elbow_goes_back_to_the_posture_of_the_start():
     once = follower.run(there, turn)[-1].q
     again = follower.run(there, turn)[-1].q
     assert again == pytest.approx(once, abs=2e-3)
+
+
+# --- the start ---
+
+
+@every_robot
+def test_it_starts_at_a_pose_that_is_near_and_its_joints_rest_with_it(name):
+    """As in contact: the tip is held 30 mm and 0.1 rad away from where it should be."""
+    follower = Follower(name)
+    turn = rotation_exp(np.array([0.06, 0.0, 0.08]))
+    pose = make_pose(follower.pose[:3, 3] + [0.02, -0.02, 0.01], turn @ follower.pose[:3, :3])
+    for trajectory in (Hold(pose, None), Poses(Hold(pose, None))):
+        follower.joints.reset(follower.q0)
+        references = follower.run(trajectory, 0.1)
+        assert follower.tip_error(references[0]) == pytest.approx(np.zeros(6), abs=1e-6)
+        assert max(np.abs(r.v).max() for r in references) < 1e-3
+        assert max(np.abs(r.a).max() for r in references) < 0.5
+
+
+@every_robot
+def test_it_starts_beside_a_moving_pose_with_the_velocity_of_that(name):
+    follower, twin = Follower(name), Follower(name)
+    there = circle(follower)
+    follower.run(there, 0.8)
+    q = twin.run(there, 0.8)[-1].q
+    follower.joints.reset(q + 0.02 * np.cos(np.arange(q.size)))
+    for _ in range(50):
+        reference = follower.step(there)
+        assert reference.v == pytest.approx(twin.step(there).v, abs=0.03)
+        assert follower.tip_error(reference) == pytest.approx(np.zeros(6), abs=1e-4)
+        assert reference.path(follower.t - 0.1)[1] == pytest.approx(reference.v, abs=0.2)
+
+
+@every_robot
+def test_a_pose_that_is_far_is_approached_within_the_limits_from_where_the_joints_are(name):
+    follower = Follower(name)
+    pose = make_pose(follower.pose[:3, 3] + [0.0, 0.15, 0.0], follower.pose[:3, :3])
+    first = follower.step(Hold(pose, None))
+    assert np.abs(first.q - follower.q0).max() <= follower.dt * follower.model.limits.velocity.max() * (1.0 + 1e-9)
+
+
+def test_a_near_pose_that_is_out_of_reach_leaves_the_start_near_and_calm():
+    follower = Follower("ur5")
+    stretched = follower.model.at(np.array([0.3, -0.9, 0.02, 0.4, 0.5, 0.0]))
+    out = stretched.pose[:3, 3] / np.linalg.norm(stretched.pose[:3, 3])
+    pose = make_pose(stretched.pose[:3, 3] + 0.04 * out, stretched.pose[:3, :3])
+    follower.joints.reset(stretched.q)
+    references = follower.run(Hold(pose, None), 1.0)
+    assert np.abs(references[0].q - stretched.q).max() < 0.5
+    assert np.abs(references[-1].v).max() < 0.01
 
 
 # --- joints ---

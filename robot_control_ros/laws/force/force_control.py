@@ -20,11 +20,14 @@ from ...core.types import Array, Command, CommandMode, JointPathFunction, RobotS
 from ...robot.model import RobotDynamics
 from ..admittance import Admittance, with_path_velocity
 from ..compiled_law import CompiledLaw
+from ..friction_compensation import write_friction
 from ..gain_bounds.wall_contact import WALL, least_damping, usual_lag
-from ..impedance import Impedance
+from ..impedance import DRIVES as IMPEDANCE_DRIVES
+from ..impedance import FRICTION, Impedance
 from ..law import register
 from ..spring.bounded_spring import FRAME_WIDTH
 from ..spring.compliance_frame import ComplianceFrame, frame_error_into, placement_into
+from ..terms import sum_terms
 from .pressing import (
     PRESSING_WIDTH,
     PressingGains,
@@ -36,7 +39,10 @@ from .pressing import (
 
 _BODY = make_gains(Admittance.Gains, {}, 0)  # what of the admittance isn't a gain here
 TORQUES, POSITIONS = 1.0, 2.0  # numbers of what follows the reference: the impedance, and the admittance
-FORCE = 8  # number of its own term, after those of the impedance; then come those of the admittance
+# Numbers of its own terms, after those of the impedance; then come those of the admittance.
+FORCE, FORCE_DAMPING = 8, 9
+ADMITTANCE = 10  # number of the first of these
+DRIVES = np.append(IMPEDANCE_DRIVES, (1.0, 0.0))  # terms that move an arm at rest: those of impedance, and the force
 
 _OWN = Record(
     "ForceControlOwnMemory",
@@ -47,9 +53,12 @@ _OWN = Record(
         Field("frame", (FRAME_WIDTH,), "", "Frame of the gains; see laws/spring/bounded_spring.py."),
         Field("rest", (4, 4), "m, -", "Pose of the last reset; it holds where the reference has none."),
         Field("active", (TERMS,), "", "1 for each term of the last command."),
+        Field("viscous", ("n",), "N·m·s/rad", "Viscous friction of the description."),
+        Field("dry", ("n",), "N·m", "Dry friction of the description."),
     ),
 )
 _memory_at = _OWN.views
+_impedance_gains_at = gains_record(Impedance.Gains).views  # the law's gains begin with these
 
 
 @register("force_control")
@@ -63,6 +72,8 @@ class ForceControl(CompiledLaw):
         w = f + k_p (f - f_m) + k_i ∫ (f - f_m) dt - D_f v, f = `force` + target wrench.
         Before contact: w = sign(f) min(|f|, D_f v_a) - D_f v: the arm goes at the speed v_a at most. Contact, its
         loss, the tank of energy and the limits: see Pressing in laws/force/pressing.py.
+        The compensation of friction u_f counts the part w + D_f v as a spring: it helps an approach that is weaker than
+        the joints' friction. See laws/friction_compensation.py.
         On a force axis nothing pulls towards the reference. Beyond `max_displacement` from it, nothing drives.
         Output position or velocity: the law of the admittance, with the body's damping D_f and without its spring on
         the force axes. There the body gets w + D_f v instead of the measured wrench before contact, w + D_f v - f_m in
@@ -79,7 +90,7 @@ class ForceControl(CompiledLaw):
         D_f [N·s/m, N·m·s/rad]. The others as in impedance, or in admittance.
     Assumptions:
         A wrench, with the weight of tool and load taken out: 1 N of it is 10 % of 10 N. Under torques the friction of
-        the joints is smaller than what D_f v_a makes: else the approach stands still.
+        the joints, less `friction_bound`, is smaller than what D_f v_a makes: else the approach stands still.
     Source:
         M. Raibert, J. Craig, Hybrid position/force control of manipulators, ASME J. Dyn. Sys. Meas. Control 103, 1981;
         C. Schindlbeck, S. Haddadin, Unified passivity-based Cartesian force/impedance control for rigid and flexible
@@ -108,10 +119,14 @@ class ForceControl(CompiledLaw):
 
         @property
         def following(self) -> Any:
-            """Those of the law that follows the reference; under torques the force axes are left out."""
+            """Those of the law that follows the reference.
+
+            Under torques that law leaves out the force axes and friction. Friction holds the force, too, so it is
+            compensated here.
+            """
             kept = 1.0 - self.force_axes
             if self.output == "effort":
-                return replace(self, axes=self.axes * kept)
+                return replace(self, axes=self.axes * kept, friction=0.0, friction_bound=0.0 * self.friction_bound)
             stiffness, damping = (kept[:, None] * each * kept for each in (self.stiffness, self.damping))
             return replace(
                 _BODY,
@@ -129,7 +144,7 @@ class ForceControl(CompiledLaw):
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
     needs_wrench: ClassVar[bool] = True
 
-    term_names = (*Impedance.term_names, "force", *Admittance.term_names)
+    term_names = (*Impedance.term_names, "force", "force_damping", *Admittance.term_names)
     memory = Record(
         "ForceControlMemory",
         (
@@ -167,6 +182,8 @@ class ForceControl(CompiledLaw):
         memory["presses"] = 0.0
         memory["rest"] = kin.pose
         memory["active"] = 0.0
+        memory["viscous"] = kin.model.viscous_friction
+        memory["dry"] = kin.model.dry_friction
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
         """See :class:`~.compiled_law.CompiledLaw`."""
@@ -197,10 +214,10 @@ class ForceControl(CompiledLaw):
         n = self._n
         press(cycles, k, self._pressing_gains, self._row, inner, n, dt)
         self._follower(gains).run(inner, 0, kin, self._following, dt)
-        if follower == TORQUES:
-            take_over(cycles, k, inner, memory["impedance_active"], 0, self._row, n)
-        else:
-            take_over(cycles, k, inner, memory["admittance_active"], FORCE + 1, self._row, n)
+        active, first = memory["impedance_active"], 0
+        if follower == POSITIONS:
+            active, first = memory["admittance_active"], ADMITTANCE
+        take_over(cycles, k, inner, active, first, gains_row(gains, n), self._row, n)
 
     def command(
         self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
@@ -219,10 +236,25 @@ class ForceControl(CompiledLaw):
         return self._impedance.spring_load  # 0 of an impedance that hasn't run
 
     @property
+    def warning(self) -> str:
+        """See :class:`~.law.ControlLaw`."""
+        return self._followed.warning
+
+    @property
+    def stiffness_in_force(self) -> Array:
+        """K (6, 6) [N/m, N·m/rad] of what follows the reference; see there."""
+        return self._followed.stiffness_in_force
+
+    @property
+    def _followed(self) -> Impedance | Admittance:
+        """The law that followed the reference in the last cycle."""
+        positions = self._memory is not None and self._memory["follower"] == POSITIONS
+        return self._admittance if positions else self._impedance
+
+    @property
     def path_velocity(self) -> Array | None:
         """See :class:`~.law.ControlLaw`; None where torques are commanded."""
-        follows_path = self._memory is not None and self._memory["follower"] == POSITIONS
-        return self._admittance.path_velocity if follows_path else None
+        return self._admittance.path_velocity if self._followed is self._admittance else None
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -234,7 +266,7 @@ class ForceControl(CompiledLaw):
 
 @compiled
 def press(cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: int, dt: float) -> None:
-    """Write the term of the force, and the cycle as the law that follows the reference shall see it.
+    """Write the terms of the force, and the cycle as the law that follows the reference shall see it.
 
     Args:
         cycles, k, dt: see :meth:`~..compiled_law.CompiledLaw.run`.
@@ -275,9 +307,13 @@ def press(cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: i
         wanted[i] = gain.force[i] + target[i]
     drive_into(law.pressing, gains, wanted, measured, twist, away, dt, drive)
     if law.follower[0] == TORQUES:
-        _press_with_torques(gain.force_axes, gain.force_damping, twist, target, drive)
-        wrench_at_into(drive, placement, twist)
-        transposed_times(cycle.jacobian, twist, cycle.terms[FORCE])
+        damper = np.empty(6)
+        at_tip = np.empty(6)
+        _damp_force(gain.force_axes, gain.force_damping, twist, target, damper)
+        wrench_at_into(drive, placement, at_tip)
+        transposed_times(cycle.jacobian, at_tip, cycle.terms[FORCE])
+        wrench_at_into(damper, placement, at_tip)
+        transposed_times(cycle.jacobian, at_tip, cycle.terms[FORCE_DAMPING])
         if not math.isnan(cycle.target_wrench[0]):
             wrench_at_into(target, placement, seen.target_wrench)
         return
@@ -322,16 +358,17 @@ def _away_into(
 
 
 @compiled
-def _press_with_torques(axes: Array, damping: Array, twist: Array, target: Array, drive: Array) -> None:
-    """Add the damper to a force, and leave of the reference's wrench what isn't along its axes; both in place.
+def _damp_force(axes: Array, damping: Array, twist: Array, target: Array, damper: Array) -> None:
+    """Write the damper of a force, and leave of the reference's wrench what isn't along its axes.
 
     Args:
         axes, damping: of the force (6,).
         twist: of the tip (6,) along the frame's axes.
-        target, drive: reference's wrench, and the force without its damper (6,), likewise.
+        target: reference's wrench (6,), likewise; in place.
+        damper: result (6,), likewise.
     """
     for i in range(6):
-        drive[i] -= axes[i] * damping[i] * twist[i]
+        damper[i] = -axes[i] * damping[i] * twist[i]
         target[i] *= 1.0 - axes[i]
 
 
@@ -355,27 +392,43 @@ def _press_with_positions(
 
 
 @compiled
-def take_over(cycles: Array, k: int, inner: Array, active: Array, first: int, memory: Array, n: int) -> None:
-    """Write the command of the law that follows the reference, with the term of the force.
+def take_over(
+    cycles: Array, k: int, inner: Array, active: Array, first: int, gains: Array, memory: Array, n: int
+) -> None:
+    """Write the command of the law that follows the reference; under torques with the terms of force and friction.
 
     Args:
         cycles, k, inner, memory, n: see :func:`press`.
         active: of that law's memory; see :class:`~..compiled_law.CompiledLaw`.
         first: number of the first of its terms.
+        gains: row of the law's gains.
     """
     cycle = cycle_at(cycles[k], n)
     law = _memory_at(memory, n)
     followed = cycle_at(inner[0], n)
-    presses = law.presses[0] == 1.0 and law.follower[0] == TORQUES
     for term in range(len(law.active)):
         law.active[term] = 0.0
-    if presses:
-        law.active[FORCE] = 1.0
     for term in range(len(active)):
         law.active[first + term] = active[term]
         for joint in range(n):
             cycle.terms[first + term, joint] = followed.terms[term, joint]
-    for joint in range(n):
-        cycle.asked[joint] = followed.asked[joint]
-        if presses:
-            cycle.asked[joint] += cycle.terms[FORCE, joint]
+    if law.follower[0] == POSITIONS:
+        cycle.asked[:] = followed.asked
+        return
+    law.active[FORCE] = law.presses[0]
+    law.active[FORCE_DAMPING] = law.presses[0]
+    gain = _impedance_gains_at(gains, n)
+    write_friction(
+        cycles[k],
+        FRICTION,
+        law.active,
+        DRIVES,
+        gain.friction_bound,
+        gain.friction_width[0],
+        gain.friction[0],
+        gain.friction_by_wrench[0],
+        law.viscous,
+        law.dry,
+        n,
+    )
+    sum_terms(cycle.terms, law.active, cycle.asked)

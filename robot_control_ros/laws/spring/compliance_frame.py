@@ -13,7 +13,7 @@ from ...core.rotations import add_cross, log_jacobian_into, pose_error_into
 from ...core.spatial import pose_error, skew
 from ...core.types import Array, as_row
 from ...robot.model import RobotDynamics
-from ..energy_tank import fill, pay, pay_whole
+from ..energy_tank import fill, pay, pay_whole, unpaid
 from .bounded_spring import FRAME, FRAME_WIDTH, SPRING, WIDTH, BoundedSpring, frame_at, gradient_into, spring_at
 
 BASE, REFERENCE, TIP = "base", "reference", "tip"
@@ -215,7 +215,9 @@ class PassiveSpring:
     A change within a frame is taken over at once, and one of the frame in 0.2 s: then V = (1 - s) V_1 + s V_2, whose
     gradient mixes the wrenches, so that only a change of s costs energy. What a change costs is paid from a tank of at
     most 1 J, full at first, that is filled by what the damper takes out; see laws/energy_tank.py. A change within a
-    frame that can't be paid at once goes by s, too. With an empty tank the change waits.
+    frame that can't be paid at once goes by s, too: it is paid in parts. With an empty tank it stands still, and
+    :func:`unpaid_change` says what is in force. It arrives when the damper has filled the tank, or when the load has
+    gone: then it costs nothing.
 
     Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous and teleoperated
     robotic surgery, IEEE Trans. Robotics 31(5), 2015.
@@ -519,6 +521,25 @@ def spring_load(row: Array) -> float:
     change = change_at(row, 0)
     place = NOW if change.next_is_now[0] == 1.0 else NEXT
     return float(spring_at(change.springs[place], 0).load[0])
+
+
+def stiffness_in_force(row: Array) -> Array:
+    """K (6, 6) [N/m, N·m/rad] of the spring that acts, along the axes of its frame; during a change, its mix."""
+    change = CHANGE_MEMORY.by_name(row, 0)
+    springs = change["springs"]
+    now, after = (SPRING.by_name(springs[place], 0)["stiffness"] for place in (NOW, NEXT))
+    fraction = 0.0 if change["next_is_now"] else float(change["fraction"])
+    return np.asarray((1.0 - fraction) * now + fraction * after)
+
+
+def unpaid_change(row: Array) -> str:
+    """What of a change isn't in force yet, in words; empty where all of it is. See :func:`..energy_tank.unpaid`."""
+    change = CHANGE_MEMORY.by_name(row, 0)
+    if not change["changes"]:
+        return ""
+    wanted = SPRING.by_name(change["springs"][WANTED], 0)["stiffness"]
+    told = unpaid("stiffness", stiffness_in_force(row), wanted, ("N/m", "N·m/rad"))
+    return told or "frame or bound of the spring isn't in force in full: its change goes on, or has to be paid for"
 
 
 def new_change() -> Array:

@@ -19,7 +19,7 @@ from ...core.rotations import (
 )
 from ...core.small_matrices import cholesky_into, congruence_into, length, product_into, solve_with_factor, times
 from ...core.types import Array, as_row
-from ..energy_tank import fill, pay, pay_whole
+from ..energy_tank import fill, pay, pay_whole, unpaid
 
 TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use; empty at first
 APPROACH = 10.0  # 1/s, of what is left to its largest displacement: its speed there at most
@@ -116,6 +116,21 @@ class VirtualBody:
         """See :func:`step`; mass, damping and stiffness are diagonals (6,), or matrices (6, 6)."""
         mass, damping, stiffness = (np.diag(each) if each.ndim == 1 else each for each in (mass, damping, stiffness))
         step(self.row, as_row(wrench), as_row(mass), as_row(damping), as_row(stiffness), dt)
+
+
+def unpaid_gains(row: Array, mass: Array, stiffness: Array) -> str:
+    """What of a mass and a stiffness (6, 6) a body hasn't got yet, in words; empty where it has both.
+
+    See :func:`..energy_tank.unpaid`.
+    """
+    body = BODY.by_name(row, 0)
+    if body["begins"]:
+        return ""
+    parts = (
+        unpaid("stiffness", body["stiffness"], stiffness, ("N/m", "N·m/rad")),
+        unpaid("mass", body["mass"], mass, ("kg", "kg·m²")),
+    )
+    return "; ".join(part for part in parts if part)
 
 
 @compiled

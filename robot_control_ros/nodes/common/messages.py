@@ -199,7 +199,7 @@ def to_duration(time: float) -> Duration:
     return Duration(sec=whole, nanosec=rest)
 
 
-class NumbersMessage:
+class ValuesMessage:
     """A std_msgs Float64MultiArray of n numbers as bytes, which are published without being serialised each time.
 
     The bytes around the numbers are those that ROS makes.

@@ -11,7 +11,7 @@ from std_msgs.msg import Float64MultiArray
 from ...control.controller import Controller
 from ...core.types import Command, CommandMode
 from ..common.entities import Entities
-from ..common.messages import NumbersMessage, fill_joint_state, joint_command_parts
+from ..common.messages import ValuesMessage, fill_joint_state, joint_command_parts
 
 
 class CommandPublishers:
@@ -33,7 +33,7 @@ class CommandPublishers:
         self.gids: frozenset[bytes] = frozenset()
         self._loop, self._profile = loop, loop.robot.profile
         self._publishers: dict[CommandMode, Any] = {}
-        self._values = NumbersMessage(loop.robot.n)
+        self._values = ValuesMessage(loop.robot.n)
         self._joint_state = JointState(name=list(loop.robot.joints))
         self._on_one_topic = bool(self._profile.joint_commands)
         self._entities = Entities(entities.node)  # of the publishers, while they are there

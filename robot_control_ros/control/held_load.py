@@ -1,0 +1,78 @@
+"""What holds a resting arm beyond the torques that its model knows: an unknown load, say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.types import Array, RobotState
+
+LOAD_PERIOD = 0.01  # s between two looks at a resting arm
+SMOOTHING = 0.1  # s: time constant of the torque; and how long the arm must rest on, so that it counts
+SLOW = 0.01  # rad/s of each joint: an arm at rest
+WORK = 0.5  # J, by which the torque has faded away
+
+
+class HeldLoad:
+    """Lets a stopped arm hold the load that held still before.
+
+    At rest the torques that were sent hold the arm, against weight, friction and contact. What they are beyond the
+    model's holding torque, low-passed, is τ_s. The last 0.1 s before a motion don't count: there they already drive the
+    arm. A stopped arm goes on with s τ_s, where
+
+        s = max(0, 1 - W / 0.5 J),  W' = τ_sᵀ q̇, and W ≥ 0.
+
+    A load that sinks takes work from τ_s: then s stays 1. Where nothing is there any more to be held, τ_s drives the
+    arm, and fades with the work that it does: a force of 20 N ends after 25 mm.
+
+    Energy: from the stop on the arm gets at most ∫ (1 - W / 0.5 J) dW = 0.25 J from s τ_s. So it is passive but for
+    that.
+
+    Args:
+        n: number of joints.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._none = np.zeros(n)
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is held."""
+        self._torque = self._none
+        self._work = 0.0
+        self._present = self._none  # low-passed until now
+        self._waiting: Array | None = None  # the same of a while ago, which counts if the arm rests on
+        self._rested = 0.0  # s since then
+
+    def learn(self, sent: Array, holding: Array, state: RobotState, dt: float) -> None:
+        """Look at a sample of an arm that isn't stopped.
+
+        Args:
+            sent: torques (n,) [N·m] of the last command.
+            holding: torques (n,) that the model says hold the arm.
+            state: of the sample.
+            dt: since the last look [s].
+        """
+        self._work = 0.0
+        if np.abs(state.v).max() > SLOW:
+            self._waiting = None
+            self._rested = 0.0
+            return
+        self._present = self._present + dt / (SMOOTHING + dt) * (sent - holding - self._present)
+        self._rested += dt
+        if self._rested < SMOOTHING:
+            return
+        if self._waiting is not None:
+            self._torque = self._waiting
+        self._waiting = self._present
+        self._rested = 0.0
+
+    def torque(self, v: Array | None = None, dt: float = 0.0) -> Array:
+        """What a stopped arm is held with (n,) [N·m].
+
+        Args:
+            v: joint velocities of a fresh sample (n,) [rad/s]; None where there is none, and the work isn't known.
+            dt: since the last command [s].
+        """
+        if v is not None:
+            self._work = max(0.0, self._work + dt * float(self._torque.dot(v)))
+        return np.asarray(max(0.0, 1.0 - self._work / WORK) * self._torque)

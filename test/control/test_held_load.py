@@ -1,0 +1,149 @@
+"""A stopped arm under torques goes on holding what it held, and isn't driven by it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_control_ros.control.command_watchdog import CommandWatchdog
+from robot_control_ros.control.held_load import WORK, HeldLoad
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.safety import Safety
+from robot_control_ros.core.types import CommandMode, RobotState
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+
+MujocoPlant = pytest.importorskip("robot_control_ros.simulation.mujoco_plant").MujocoPlant
+WEIGHT = np.array([0.0, 0.0, -2.0 * 9.81])  # N, of a load that nobody has declared
+NONE = np.zeros(3)
+robots = pytest.mark.parametrize("name", ["ur5", "gen3"])
+
+
+class Arm:
+    """A robot of the package under a law, and the place of its tip."""
+
+    def __init__(self, name, law):
+        self.robot = load_robot(name)
+        self.model = RobotModel.of(self.robot)
+        self.plant = MujocoPlant(self.robot)
+        self.loop = ControlLoop(self.robot, law, model=self.model)
+
+    @property
+    def period(self):
+        return self.robot.period
+
+    def go(self, answer, seconds, force=WEIGHT):
+        """Tip positions (N, 3) and largest shares of the joints' speed limits (N,)."""
+        places, shares = [], []
+        for _ in range(round(seconds / self.period)):
+            self.plant.push(self.robot.tip, force, NONE)
+            state = self.plant.read()
+            self.plant.write(answer(state))
+            places.append(self.model.at(state.q).pose[:3, 3])
+            shares.append(np.abs(state.v / self.model.limits.velocity).max())
+        return np.array(places), np.array(shares)
+
+
+@robots
+@pytest.mark.parametrize("law", ["impedance", "joint_impedance"])
+def test_a_stopped_arm_holds_a_load_that_it_held_before(name, law):
+    arm = Arm(name, law)
+    before, _ = arm.go(arm.loop.tick, 2.0)
+    stopped, shares = arm.go(arm.loop.brake, 3.0)
+    assert np.linalg.norm(stopped - before[-1], axis=1).max() <= 0.05
+    assert shares.max() <= 1.0
+
+
+@robots
+def test_an_arm_that_moves_with_a_load_comes_to_rest_near_by(name):
+    arm = Arm(name, "impedance")
+    arm.go(arm.loop.tick, 2.0)
+    goal = arm.loop.tip()
+    goal[1, 3] += 0.15
+    arm.loop.motion.move_to(goal)
+    before, _ = arm.go(arm.loop.tick, 0.4)
+    stopped, shares = arm.go(arm.loop.brake, 1.0)
+    assert np.linalg.norm(stopped[-1] - before[-1]) <= 0.05
+    assert shares.max() <= 1.0
+
+
+@robots
+def test_a_load_that_falls_off_drives_a_stopped_arm_no_farther_than_its_work(name):
+    arm = Arm(name, "impedance")
+    before, _ = arm.go(arm.loop.tick, 2.0)
+    stopped, shares = arm.go(arm.loop.brake, 3.0, NONE)
+    assert np.linalg.norm(stopped - before[-1], axis=1).max() <= WORK / np.linalg.norm(WEIGHT) + 0.05
+    assert np.linalg.norm(stopped[-1] - stopped[-100]) <= 1e-3
+    assert shares.max() <= 1.0
+
+
+def test_the_work_of_what_is_held_is_bounded_however_the_arm_moves(rng):
+    for _ in range(20):
+        load = HeldLoad(6)
+        rest = RobotState(0.0, np.zeros(6), np.zeros(6), np.zeros(6))
+        held = rng.normal(scale=20.0, size=6)
+        for _ in range(200):
+            load.learn(held, np.zeros(6), rest, 0.01)
+        np.testing.assert_allclose(load.torque(), held, rtol=1e-6)
+        work, most, dt = 0.0, 0.0, 0.002
+        drift = rng.normal(size=6)
+        for _ in range(2000):
+            v = drift + rng.normal(size=6)
+            work += dt * float(load.torque(v, dt) @ v)
+            most = max(most, work)
+        assert most <= 0.5 * WORK + 1e-3
+
+
+def test_noise_of_the_velocities_leaves_the_load_held(rng):
+    load = HeldLoad(6)
+    rest = RobotState(0.0, np.zeros(6), np.zeros(6), np.zeros(6))
+    for _ in range(200):
+        load.learn(np.full(6, 20.0), np.zeros(6), rest, 0.01)
+    for _ in range(5000):
+        torque = load.torque(rng.normal(scale=0.02, size=6), 0.002)
+    assert (torque > 15.0).all()
+
+
+@robots
+def test_a_moving_arm_is_damped_also_where_the_robot_carries_its_weight_itself(name):
+    robot = load_robot(name)
+    profile = replace(robot.profile, gravity_by_robot=True)
+    robot = replace(robot, profile=profile)
+    model = RobotModel.of(robot)
+    safety = Safety(robot, model.limits)
+    v = 0.1 * model.limits.velocity
+    q = np.array(robot.home)
+    for k in range(200):
+        state = RobotState(k * robot.period, q, v, np.zeros(robot.n))
+        sent = safety.safe_output(CommandMode.EFFORT, state, model.at(q, v), robot.period)
+    np.testing.assert_allclose(
+        sent.values, np.clip(-np.array(robot.safe_damping) * v, -model.limits.effort, model.limits.effort)
+    )
+
+
+@robots
+def test_the_watchdog_holds_the_load_that_it_saw_being_held(name):
+    arm = Arm(name, "impedance")
+    watchdog = CommandWatchdog(arm.robot, arm.model, 0.04, 0.2, simulated=False)
+    now = [0.0]
+
+    def led(state):
+        now[0] = state.time
+        watchdog.on_state(state, now[0])
+        command = arm.loop.tick(state)
+        watchdog.on_command(command, now[0])
+        return command
+
+    before, _ = arm.go(led, 2.0)
+    last = [arm.loop.tick(arm.plant.read())]
+
+    def silent(state):
+        command = watchdog.on_state(state, state.time)
+        if command is not None:
+            last[0] = command
+        return last[0]
+
+    stopped, shares = arm.go(silent, 2.0)
+    assert watchdog.active
+    assert np.linalg.norm(stopped - before[-1], axis=1).max() <= 0.05
+    assert shares.max() <= 1.0
