@@ -66,6 +66,13 @@ class HeldLoad:
         self._waiting = self._present
         self._rested = 0.0
 
+    def hand_over(self, torque: Array) -> None:
+        """From now on the model holds a part (n,) [N·m] of what was held beyond it, as that of a payload."""
+        self._torque = self._torque - torque
+        self._present = self._present - torque
+        if self._waiting is not None:
+            self._waiting = self._waiting - torque
+
     def torque(self, v: Array | None = None, dt: float = 0.0) -> Array:
         """What a stopped arm is held with (n,) [N·m].
 

@@ -325,9 +325,11 @@ class ControlLoop:
     def _respond(self, sample: RobotState, arrival: Arrival) -> Command:
         """The command for a sample that brings new time, in the four stages of a cycle."""
         running = self.running
-        if self.payload.take():
+        weight = self.payload.take()
+        if weight is not None:
             self.cycles.payload[0] = self.model.payload.row
             self._transition.bridge()
+            self.safety.hand_over_load(weight)
         # sense: what the sample tells
         kin = self.model.update(self._counted_on(sample.q), sample.v)
         state = _sensed(self.wrench, sample, kin)

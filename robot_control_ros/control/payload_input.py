@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.errors import refused
 from ..core.gains import ParameterSet, gain_specs
+from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..robot.payload import Payload
@@ -33,15 +34,23 @@ class PayloadInput:
         self._model = model
         self._known = known
         self.settings = ParameterSet(Payload, 0, figures_of(model.payload), self._check)
-        self.take()
+        model.payload = self.settings.target
 
-    def take(self) -> bool:
-        """Give the model its payload, between two cycles; returns whether it is another one."""
+    def take(self) -> Array | None:
+        """Give the model its payload, between two cycles.
+
+        Returns:
+            By how much (n,) [N·m] the torque changes that holds the arm where it was last; None for the same payload.
+        """
         payload = self.settings.target
         if payload is self._model.payload:
-            return False
+            return None
+        kin = self._known()
+        change = np.zeros(self._model.n)
+        if kin is not None:
+            change = self._model.holding_torque(kin, payload) - kin.gravity
         self._model.payload = payload
-        return True
+        return change
 
     def _check(self, payload: Payload) -> None:
         kin = self._known()

@@ -223,6 +223,11 @@ class Safety:
         wanted = self.holding(mode, state, kin) if self.fault else command.values
         return self._send(command, wanted, state, kin, dt)
 
+    def hand_over_load(self, torque: Array) -> None:
+        """The model's holding torque is more by `torque` (n,) [N·m] from now on; so the load beyond it is less."""
+        if not self._robot.profile.gravity_by_robot:
+            self._load.hand_over(torque)
+
     def learn_load(self, efforts: Array, state: RobotState, kin: RobotDynamics, dt: float) -> None:
         """Look what the efforts (n,) [N·m] hold beyond the model, at a sample `dt` seconds after the last look.
 

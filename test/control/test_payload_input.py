@@ -152,6 +152,19 @@ def test_the_safe_output_holds_the_payload(name):
     assert np.abs(fallen).max() < 1e-3
 
 
+@pytest.mark.parametrize("wait", [0.004, 0.1, 0.5], ids=str)
+def test_a_load_that_the_safe_output_held_does_not_count_twice_once_it_is_told(name, wait):
+    """The safe output has learnt the unknown load at rest; then the model has it, and soon after the arm is stopped."""
+    arm = Arm(name, gains=SOFT)
+    arm.run(3.0)
+    arm.loop.payload.settings.set(FIGURES)
+    start = arm.run(wait)
+    for _ in range(1000):
+        arm.plant.write(arm.loop.brake(arm.plant.read()))
+    moved = arm.loop.model.at(arm.plant.sample().q).pose[:3, 3] - start
+    assert np.linalg.norm(moved) < 0.015
+
+
 # --- refused ---
 
 
