@@ -108,7 +108,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_drive_arguments(parser: argparse.ArgumentParser) -> None:
-    motor, load = Motor(), Load()
+    motor = Motor()
+    load = Load()
     drive = parser.add_argument_group("each drive, with its motor, gear and load")
     for name, default, text in (
         ("--counts", motor.counts, "of the encoder, per turn of the motor"),

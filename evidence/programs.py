@@ -26,7 +26,9 @@ from robot_control_ros.nodes.common.transport import leave_shared_memory
 
 AGAIN = " again"  # behind the name of a program for each start after the first
 ENDED_WITHIN = 10.0  # s, of a process that was told to end; each has 2 s of its own
-PORTS, PORTS_OF_A_DOMAIN = 7400, 250  # of DDS: of domain 0, and of each one
+# of DDS: of domain 0, and of each one
+PORTS = 7400
+PORTS_OF_A_DOMAIN = 250
 _domains = itertools.cycle(range(1, 101))
 
 
@@ -107,7 +109,8 @@ class Programs:
         self._shared_before = self._shared_memory()  # of those who had the domain before
         self._folder = tempfile.TemporaryDirectory(prefix="robot_control_ros.evidence.")
         folder = Path(self._folder.name)
-        self._logs, self.files = folder / "logs", folder / "files"
+        self._logs = folder / "logs"
+        self.files = folder / "files"
         for path in (self._logs, self.files):
             path.mkdir()
         root = Path(__file__).resolve().parents[1]

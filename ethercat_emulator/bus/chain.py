@@ -112,7 +112,10 @@ class Bus:
 
     def _access(self, slave: Slave, frame: bytearray, datagram: Datagram, now: int) -> int:
         """Read, write or both at one slave; returns the increment of the working counter."""
-        command, offset, start, end = datagram.command, datagram.offset, datagram.start, datagram.end
+        command = datagram.command
+        offset = datagram.offset
+        start = datagram.start
+        end = datagram.end
         arrived = bytes(frame[start:end])
         done = 0
         if command in _READS:
@@ -144,7 +147,8 @@ class Bus:
 
     def _logical(self, frame: bytearray, datagram: Datagram, now: int) -> None:
         address = datagram.offset << 16 | datagram.address
-        read, write = datagram.command != Command.LWR, datagram.command != Command.LRD
+        read = datagram.command != Command.LWR
+        write = datagram.command != Command.LRD
         weights = (0, 1, 2, 3) if datagram.command == Command.LRW else (0, 1, 1, 0)
         done = 0
         with memoryview(frame)[datagram.start : datagram.end] as data:
@@ -156,7 +160,8 @@ class Bus:
     def _read_one_write_others(self, frame: bytearray, datagram: Datagram, now: int) -> None:
         by_position = datagram.command == Command.ARMW
         chosen = -datagram.address & 0xFFFF
-        start, end = datagram.start, datagram.end
+        start = datagram.start
+        end = datagram.end
         done = 0
         for position, slave in enumerate(self._reachable):
             if position == chosen if by_position else slave.esc.answers_to(datagram.address):

@@ -39,7 +39,10 @@ NOTES = 0x2000  # object: a string of the user's, long enough for transfers in s
 NOTES_LENGTH = 600
 
 _DRIVE_TYPE = 0x00020192  # CiA 402, servo drive
-_MAILBOX_OUT_AT, _MAILBOX_IN_AT, _OUTPUTS_AT, _INPUTS_AT = 0x1000, 0x1400, 0x1800, 0x2000
+_MAILBOX_OUT_AT = 0x1000
+_MAILBOX_IN_AT = 0x1400
+_OUTPUTS_AT = 0x1800
+_INPUTS_AT = 0x2000
 
 IDENTITY = Identity(vendor=0x00000E5E, product=0x00000402)
 

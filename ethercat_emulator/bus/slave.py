@@ -59,12 +59,15 @@ class Slave:
         clock_start: int | None = None,
         eeprom_8_bytes: bool = True,
     ) -> None:
-        self.sii, self.dictionary, self.device = sii, dictionary, device
+        self.sii = sii
+        self.dictionary = dictionary
+        self.device = device
         self.eeprom = build(sii)
         self.powered = True
         self.deaf = False
         self.at_preop: list[tuple[int, int]] = []
-        self._clock_start, self._eeprom_8_bytes = clock_start, eeprom_8_bytes
+        self._clock_start = clock_start
+        self._eeprom_8_bytes = eeprom_8_bytes
         kinds = [window.type for window in sii.windows]
         self._windows = {kind: (number, sii.windows[number]) for number, kind in enumerate(kinds)}
         self.power_up()
@@ -147,7 +150,8 @@ class Slave:
         return self.esc.managers[self._windows[kind][0]] if kind in self._windows else None
 
     def _make_mailbox(self) -> Mailbox | None:
-        receive, send = self._manager(MAILBOX_OUT), self._manager(MAILBOX_IN)
+        receive = self._manager(MAILBOX_OUT)
+        send = self._manager(MAILBOX_IN)
         if receive is None or send is None:
             return None
         length = self._windows[MAILBOX_IN][1].length
@@ -183,7 +187,8 @@ class Slave:
         return al_state.NO_ERROR
 
     def _check_process_data(self) -> int:
-        rx, tx = ProcessData(self.dictionary, RX_ASSIGNMENT), ProcessData(self.dictionary, TX_ASSIGNMENT)
+        rx = ProcessData(self.dictionary, RX_ASSIGNMENT)
+        tx = ProcessData(self.dictionary, TX_ASSIGNMENT)
         if not _fits(self._outputs, rx.size, written=True):
             return al_state.OUTPUT_CONFIGURATION
         if not _fits(self._inputs, tx.size, written=False):

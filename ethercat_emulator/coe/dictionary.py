@@ -27,7 +27,10 @@ NO_SUBINDEX = 0x06090011
 OUT_OF_RANGE = 0x06090030
 WRONG_STATE = 0x08000022
 
-VARIABLE, ARRAY, RECORD = 7, 8, 9  # object codes
+# object codes
+VARIABLE = 7
+ARRAY = 8
+RECORD = 9
 
 
 class SdoAbort(Exception):
@@ -249,9 +252,11 @@ class Dictionary:
         """
         entries = self._complete(index, first)
         if first == 0:
-            count, rest = data[0] if data else 0, data[2:]
+            count = data[0] if data else 0
+            rest = data[2:]
         else:
-            count, rest = -1, data
+            count = -1
+            rest = data
         parts = []
         for entry in entries if count < 0 else entries[:count]:
             if not rest and count < 0:

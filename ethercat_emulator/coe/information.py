@@ -11,14 +11,20 @@ from .dictionary import COMMAND, NO_OBJECT, NO_SUBINDEX, OUT_OF_RANGE, Dictionar
 
 _SERVICE = 8 << 12
 _HEADER = struct.Struct("<HBBH")  # service, operation, reserved, fragments left
-_LIST, _OBJECT, _ENTRY = 1, 3, 5  # requests; answers are one more
+# requests; answers are one more
+_LIST = 1
+_OBJECT = 3
+_ENTRY = 5
 _ERROR = 7
 _INCOMPLETE = 0x80
 _NUMBERS, _ALL, _RX, _TX = range(4)  # lists; those of backups and settings are empty
 _LISTS = 6
 
-_READABLE, _WRITABLE = 0x0007, 0x0038  # in PREOP, SAFEOP and OP
-_RX_MAPPABLE, _TX_MAPPABLE = 0x0040, 0x0080
+# in PREOP, SAFEOP and OP
+_READABLE = 0x0007
+_WRITABLE = 0x0038
+_RX_MAPPABLE = 0x0040
+_TX_MAPPABLE = 0x0080
 
 
 class Information:

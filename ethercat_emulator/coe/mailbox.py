@@ -12,7 +12,8 @@ from collections.abc import Callable
 from ..esc.sync_manager import SyncManager
 
 HEADER = struct.Struct("<HHBB")  # length, address, channel and priority, type and counter
-ERROR, COE = 0, 3  # types
+ERROR = 0  # types
+COE = 3  # types
 
 UNSUPPORTED_PROTOCOL = 0x0002
 INVALID_SIZE = 0x0008
@@ -39,7 +40,9 @@ class Mailbox:
     def __init__(self, receive: SyncManager, send: SyncManager, serve: Callable[[bytes], list[bytes]]) -> None:
         self.mute = False
         self.error = 0
-        self._receive, self._send, self._serve = receive, send, serve
+        self._receive = receive
+        self._send = send
+        self._serve = serve
         self._queue: deque[bytes] = deque()
         self._last = b""
         self._counter = 0
@@ -47,7 +50,8 @@ class Mailbox:
     def reset(self) -> None:
         """Forget everything, as in state INIT."""
         self._queue.clear()
-        self._last, self._counter = b"", 0
+        self._last = b""
+        self._counter = 0
         self._receive.set_full(False)
         self._send.set_full(False)
 

@@ -28,8 +28,10 @@ from .dictionary import (
 )
 
 SYNC_MANAGER_TYPES = 0x1C00
-RX_ASSIGNMENT, TX_ASSIGNMENT = 0x1C12, 0x1C13
-RX_PDO, TX_PDO = 0x1600, 0x1A00
+RX_ASSIGNMENT = 0x1C12
+TX_ASSIGNMENT = 0x1C13
+RX_PDO = 0x1600
+TX_PDO = 0x1A00
 
 _SLOTS = 16  # entries of a PDO, and PDOs of an assignment, that a master can fill
 _PDO_NUMBERS = 0x200
@@ -155,7 +157,9 @@ def check_mapping_write(dictionary: Dictionary, index: int, subindex: int, data:
 
 
 def _check_mapped(dictionary: Dictionary, word: int, direction: str) -> int:
-    index, subindex, bits = word >> 16, word >> 8 & 0xFF, word & 0xFF
+    index = word >> 16
+    subindex = word >> 8 & 0xFF
+    bits = word & 0xFF
     if index:
         entry = dictionary.entry(index, subindex)
         if entry.mapped != direction or entry.bits != bits:

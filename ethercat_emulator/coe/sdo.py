@@ -12,7 +12,11 @@ from .dictionary import COMMAND, TOGGLE, TOO_LONG, TOO_SHORT, Dictionary, SdoAbo
 from .information import Information
 from .pdo import check_mapping_write, is_mapping
 
-EMERGENCY, REQUEST, RESPONSE, INFORMATION = 1, 2, 3, 8  # services
+# services
+EMERGENCY = 1
+REQUEST = 2
+RESPONSE = 3
+INFORMATION = 8
 
 _SERVICE = struct.Struct("<H")  # number, service << 12
 _SDO = struct.Struct("<BHB")  # command, index, subindex
@@ -20,8 +24,11 @@ _SIZE = struct.Struct("<I")
 _EMERGENCY = struct.Struct("<HHB5s")
 
 _DOWNLOAD_SEGMENT, _DOWNLOAD, _UPLOAD, _UPLOAD_SEGMENT, _ABORT = range(5)  # upper three bits of a request's command
-_COMPLETE, _TOGGLE = 0x10, 0x10
-_EXPEDITED, _SIZE_GIVEN, _LAST = 0x02, 0x01, 0x01
+_COMPLETE = 0x10
+_TOGGLE = 0x10
+_EXPEDITED = 0x02
+_SIZE_GIVEN = 0x01
+_LAST = 0x01
 _SHORTEST_SEGMENT = 7
 
 
@@ -49,7 +56,8 @@ class SdoServer:
     """
 
     def __init__(self, dictionary: Dictionary, length: int, preop: Callable[[], bool]) -> None:
-        self._dictionary, self._preop = dictionary, preop
+        self._dictionary = dictionary
+        self._preop = preop
         self._information = Information(dictionary, length)
         self._room = length - 6 - _SERVICE.size
         self._upload = b""
@@ -86,7 +94,9 @@ class SdoServer:
             return [_SERVICE.pack(REQUEST << 12) + answer]
 
     def _end(self) -> None:
-        self._upload, self._download, self._received = b"", None, b""
+        self._upload = b""
+        self._download = None
+        self._received = b""
 
     def _start_upload(self, command: int, index: int, subindex: int) -> bytes:
         self._end()
@@ -98,7 +108,8 @@ class SdoServer:
             head |= _EXPEDITED | (4 - len(data)) << 2
             return self._response(head, index, subindex, data.ljust(4, b"\x00"))
         if len(data) + _SDO.size + _SIZE.size > self._room:
-            self._upload, self._toggle = data, 0
+            self._upload = data
+            self._toggle = 0
             data, size = b"", len(data)
         else:
             size = len(data)
@@ -108,7 +119,8 @@ class SdoServer:
         if not self._upload:
             raise SdoAbort(COMMAND)
         self._check_toggle(command)
-        data, self._upload = self._upload[: self._room - 1], self._upload[self._room - 1 :]
+        data = self._upload[: self._room - 1]
+        self._upload = self._upload[self._room - 1 :]
         head = (self._toggle ^ _TOGGLE) | (0 if self._upload else _LAST)
         if len(data) < _SHORTEST_SEGMENT:
             head |= (_SHORTEST_SEGMENT - len(data)) << 1
@@ -132,7 +144,9 @@ class SdoServer:
                 most = self._dictionary.complete_size if complete else self._entry_size
                 if size > most(index, subindex):
                     raise SdoAbort(TOO_LONG)
-                self._download, self._received, self._toggle = (index, subindex, complete, size), data, 0
+                self._download = (index, subindex, complete, size)
+                self._received = data
+                self._toggle = 0
         return self._response((_UPLOAD_SEGMENT << 5) | (command & _COMPLETE), index, subindex, bytes(4))
 
     def _next_download(self, command: int, data: bytes) -> bytes:

@@ -21,20 +21,35 @@ COMMUNICATION = 0x8130
 _COAST = 0  # how a drive stops (0x605A, 0x605E)
 _QUICK_STOP = 0x0002  # control word
 
-_CONTROL, _STATUS = key(0x6040), key(0x6041)
-_MODE, _MODE_SHOWN = key(0x6060), key(0x6061)
-_ERROR_CODE, _ERROR_REGISTER = key(0x603F), key(0x1001)
-_POSITION, _VELOCITY, _TORQUE = key(0x6064), key(0x606C), key(0x6077)
+_CONTROL = key(0x6040)
+_STATUS = key(0x6041)
+_MODE = key(0x6060)
+_MODE_SHOWN = key(0x6061)
+_ERROR_CODE = key(0x603F)
+_ERROR_REGISTER = key(0x1001)
+_POSITION = key(0x6064)
+_VELOCITY = key(0x606C)
+_TORQUE = key(0x6077)
 _POSITION_ERROR = key(0x60F4)
-_TARGET_POSITION, _TARGET_VELOCITY, _TARGET_TORQUE = key(0x607A), key(0x60FF), key(0x6071)
-_VELOCITY_OFFSET, _TORQUE_OFFSET = key(0x60B1), key(0x60B2)
+_TARGET_POSITION = key(0x607A)
+_TARGET_VELOCITY = key(0x60FF)
+_TARGET_TORQUE = key(0x6071)
+_VELOCITY_OFFSET = key(0x60B1)
+_TORQUE_OFFSET = key(0x60B2)
 _MAX_TORQUE = key(0x6072)
-_ERROR_WINDOW, _ERROR_TIME = key(0x6065), key(0x6066)
-_QUICK_STOP_OPTION, _FAULT_OPTION, _ABORT_OPTION = key(0x605A), key(0x605E), key(0x6007)
+_ERROR_WINDOW = key(0x6065)
+_ERROR_TIME = key(0x6066)
+_QUICK_STOP_OPTION = key(0x605A)
+_FAULT_OPTION = key(0x605E)
+_ABORT_OPTION = key(0x6007)
 _QUICK_STOP_DECELERATION = key(0x6085)
 
 # Bits of the status word beyond the state.
-_VOLTAGE, _REMOTE, _LIMIT, _FOLLOWS, _FOLLOWING_ERROR = 1 << 4, 1 << 9, 1 << 11, 1 << 12, 1 << 13
+_VOLTAGE = 1 << 4
+_REMOTE = 1 << 9
+_LIMIT = 1 << 11
+_FOLLOWS = 1 << 12
+_FOLLOWING_ERROR = 1 << 13
 _NO_WINDOW = 0xFFFFFFFF
 _AT_REST = 0.002  # rad/s
 
@@ -59,7 +74,8 @@ class Drive:
         self.position_frozen = False
         self.refused_modes: set[int] = set()
         self._values = dictionary.values
-        self._counts, self._speed = motor.counts_per_radian, motor.velocity_per_radian
+        self._counts = motor.counts_per_radian
+        self._speed = motor.velocity_per_radian
         self._per_mille = motor.torque_per_mille
         self._strongest = 1000.0 * motor.max_torque * abs(self._per_mille)
         self._servo = Servo(motor)
@@ -161,7 +177,8 @@ class Drive:
 
     def _control(self, position: float, velocity: float, dt: float) -> None:
         mode = self._values[_MODE_SHOWN]
-        speed, torque = self._values[_VELOCITY_OFFSET] / self._speed, self._values[_TORQUE_OFFSET] * self._per_mille
+        speed = self._values[_VELOCITY_OFFSET] / self._speed
+        torque = self._values[_TORQUE_OFFSET] * self._per_mille
         servo = self._servo
         if mode == POSITION:
             actual = round(position * self._counts) + self.settings.motor.zero
@@ -227,14 +244,16 @@ class Machine:
     def __init__(self, drives: Sequence[Drive], mechanics: Mechanics) -> None:
         if len(drives) != len(mechanics.position):
             raise ValueError(f"{len(drives)} drives: the mechanics have {len(mechanics.position)} joints")
-        self.drives, self.mechanics = tuple(drives), mechanics
+        self.drives = tuple(drives)
+        self.mechanics = mechanics
         self.watchers: list[Callable[[], None]] = []
         self._sense()
 
     def advance(self, dt: float) -> None:
         """One cycle of all drives, and what the joints do meanwhile [s]."""
         mechanics = self.mechanics
-        position, velocity = mechanics.position, mechanics.velocity
+        position = mechanics.position
+        velocity = mechanics.velocity
         for n, drive in enumerate(self.drives):
             drive.step(position[n], velocity[n], dt)
         mechanics.advance([drive.torque for drive in self.drives], [drive.braked for drive in self.drives], dt)
@@ -243,7 +262,8 @@ class Machine:
             watcher()
 
     def _sense(self) -> None:
-        position, velocity = self.mechanics.position, self.mechanics.velocity
+        position = self.mechanics.position
+        velocity = self.mechanics.velocity
         for n, drive in enumerate(self.drives):
             drive.sense(position[n], velocity[n])
 

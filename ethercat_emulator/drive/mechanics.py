@@ -70,7 +70,8 @@ class Rotors:
         self.inertia = [load.inertia for load in loads]
 
     def advance(self, torque: Sequence[float], braked: Sequence[bool], dt: float) -> None:
-        position, velocity = self.position, self.velocity
+        position = self.position
+        velocity = self.velocity
         for n, load in enumerate(self._loads):
             v = velocity[n] + dt * (torque[n] + load.gravity - load.viscous * velocity[n]) / load.inertia
             friction = dt * (load.coulomb + (BRAKE_TORQUE if braked[n] else 0.0)) / load.inertia

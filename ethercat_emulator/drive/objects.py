@@ -22,7 +22,10 @@ from ..coe.dictionary import (
 )
 from .servo import Motor
 
-POSITION, VELOCITY, TORQUE = 8, 9, 10  # cyclic synchronous modes
+# cyclic synchronous modes
+POSITION = 8
+VELOCITY = 9
+TORQUE = 10
 ABORT_NOTHING, ABORT_FAULT, ABORT_DISABLE, ABORT_QUICK_STOP = range(4)  # 0x6007: when the master is gone
 
 
@@ -56,7 +59,8 @@ def drive_objects(settings: DriveSettings) -> list[Object]:
     deceleration = round(settings.deceleration * abs(motor.velocity_per_radian))
     supported = sum(1 << (mode - 1) for mode in settings.modes)
     unit = _velocity_unit(motor.velocity_unit)
-    rx, tx = "rx", "tx"
+    rx = "rx"
+    tx = "tx"
     return [
         variable(0x6007, INTEGER16, settings.abort_option, "Abort connection option", writable=True, allowed=range(4)),
         variable(0x603F, UNSIGNED16, 0, "Error code", mapped=tx),

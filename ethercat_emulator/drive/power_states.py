@@ -25,7 +25,9 @@ class Power(IntEnum):
 
 MOVING = (Power.OPERATION_ENABLED, Power.QUICK_STOP_ACTIVE, Power.FAULT_REACTION_ACTIVE)  # the motor has torque
 
-_ENABLE_VOLTAGE, _QUICK_STOP = 0x02, 0x04  # bits of the control word; quick stop at 0
+# bits of the control word; quick stop at 0
+_ENABLE_VOLTAGE = 0x02
+_QUICK_STOP = 0x04
 _FAULT_RESET = 0x80
 
 

@@ -48,7 +48,8 @@ class AlState:
         self, memory: bytearray, refusal: Callable[[State], int], changed: Callable[[State, State], None]
     ) -> None:
         self._memory = memory
-        self._refusal, self._changed = refusal, changed
+        self._refusal = refusal
+        self._changed = changed
         self.state = State.INIT
 
     @property
@@ -89,7 +90,8 @@ class AlState:
         return self._refusal(State(wanted))
 
     def _enter(self, state: State) -> None:
-        before, self.state = self.state, state
+        before = self.state
+        self.state = state
         self._tell(NO_ERROR)
         self._changed(before, state)
 

@@ -148,7 +148,8 @@ class Esc:
                 self._plans.clear()
             plan = self._plans[key] = fmmu.plan(self._fmmus, self.managers, *key)
         memory = self.memory
-        read, write = read and plan.readable, write and plan.writable
+        read = read and plan.readable
+        write = write and plan.writable
         # What arrived is written, also where inputs lie over outputs.
         arrived = bytes(data) if read and write else data
         if read:

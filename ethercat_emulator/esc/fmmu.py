@@ -10,7 +10,8 @@ from .registers import FMMU, FMMU_SIZE, FMMUS, RAM
 from .sync_manager import SyncManager
 
 _REGISTERS = struct.Struct("<IHBBHBBB")  # logical address, length, first, last bit; address, bit; direction, active
-READ, WRITE = 1, 2
+READ = 1
+WRITE = 2
 
 
 class Fmmu(NamedTuple):
@@ -108,12 +109,15 @@ def plan(fmmus: Sequence[Fmmu], managers: Sequence[SyncManager], logical: int, l
     completes: list[SyncManager] = []
     for fmmu in fmmus:
         begin = 8 * (fmmu.logical - logical) + fmmu.logical_bit  # of its bits, counted from the datagram's first
-        first, last = max(0, begin), min(8 * length, begin + fmmu.bits)
+        first = max(0, begin)
+        last = min(8 * length, begin + fmmu.bits)
         if first >= last:
             continue
         memory_bit = 8 * fmmu.physical + fmmu.physical_bit + first - begin
-        data, memory = _bytes(first, last), _bytes(memory_bit, memory_bit + last - first)
-        at, end = memory.start, memory.stop
+        data = _bytes(first, last)
+        memory = _bytes(memory_bit, memory_bit + last - first)
+        at = memory.start
+        end = memory.stop
         inside = [sm for sm in managers if sm.active and at < sm.end and end > sm.start]
         for direction in (READ, WRITE):
             write = direction == WRITE

@@ -9,13 +9,22 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-STRINGS, GENERAL, FMMUS, SYNC_MANAGERS, TX_PDO, RX_PDO = 10, 30, 40, 41, 50, 51  # categories
+# categories
+STRINGS = 10
+GENERAL = 30
+FMMUS = 40
+SYNC_MANAGERS = 41
+TX_PDO = 50
+RX_PDO = 51
 END = 0xFFFF
 
 PROTOCOL_COE = 0x04
 COE_DETAILS = 0x01 | 0x02 | 0x04 | 0x08  # SDO, SDO information, PDO assignment, PDO configuration
 COE_COMPLETE_ACCESS = 0x20
-MAILBOX_OUT, MAILBOX_IN, OUTPUTS, INPUTS = 1, 2, 3, 4  # types of sync managers; of FMMUs: outputs 1, inputs 2
+MAILBOX_OUT = 1  # types of sync managers; of FMMUs: outputs 1, inputs 2
+MAILBOX_IN = 2  # types of sync managers; of FMMUs: outputs 1, inputs 2
+OUTPUTS = 3  # types of sync managers; of FMMUs: outputs 1, inputs 2
+INPUTS = 4  # types of sync managers; of FMMUs: outputs 1, inputs 2
 CONTROL = {MAILBOX_OUT: 0x26, MAILBOX_IN: 0x22, OUTPUTS: 0x64, INPUTS: 0x20}
 FMMU_MAILBOX_STATE = 3
 

@@ -28,7 +28,8 @@ class Watchdog:
 
     def arm(self, armed: bool, now: int) -> None:
         """Begin to count, or end."""
-        self._armed, self._written_at = armed, now
+        self._armed = armed
+        self._written_at = now
         if armed:
             self._memory[WATCHDOG_STATUS] = 1
 

@@ -130,7 +130,8 @@ def _arguments(parameters: Mapping[str, inspect.Parameter], words: list[str]) ->
             found = next(places, None)
             if found is None:
                 raise ValueError(f"{len(words)} arguments are too many")
-            parameter, text = found, word
+            parameter = found
+            text = word
         try:
             value = _READERS[parameter.annotation](text)
         except (ValueError, TypeError) as error:

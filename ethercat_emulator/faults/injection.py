@@ -23,7 +23,8 @@ class Faults:
     """
 
     def __init__(self, line: Line) -> None:
-        self._line, self._bus = line, line.bus
+        self._line = line
+        self._bus = line.bus
 
     def lose_frames(self, count: int) -> None:
         """The next frames get lost."""
@@ -31,7 +32,8 @@ class Faults:
 
     def late_frames(self, delay: float, count: int = 1) -> None:
         """The next frames come back late [s]."""
-        self._line.delay, self._line.late = round(delay * 1e9), count
+        self._line.delay = round(delay * 1e9)
+        self._line.late = count
 
     def link(self, *, up: bool) -> None:
         """The cable is unplugged, or plugged in; the front end takes its interface down, too."""
@@ -85,7 +87,8 @@ class Faults:
     def swap(self, first: int, second: int) -> None:
         """Two slaves change places in the chain; their drives stay on their joints."""
         slaves = self._bus.slaves
-        slaves[first], slaves[second] = self._slave(second), self._slave(first)
+        slaves[first] = self._slave(second)
+        slaves[second] = self._slave(first)
         self._bus.rewire()
 
     def remove(self, slave: int) -> Slave:

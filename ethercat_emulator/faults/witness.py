@@ -25,7 +25,8 @@ class Witness:
     def __init__(self, bus: Bus) -> None:
         if bus.machine is None:
             raise ValueError("the bus moves nothing")
-        self._bus, self._machine = bus, bus.machine
+        self._bus = bus
+        self._machine = bus.machine
         self._powers = [drive.power for drive in self._machine.drives]
         self.begin()
         self._machine.watchers.append(self._watch)
@@ -52,7 +53,8 @@ class Witness:
 
     def _watch(self) -> None:
         for n, drive in enumerate(self._machine.drives):
-            before, self._powers[n] = self._powers[n], drive.power
+            before = self._powers[n]
+            self._powers[n] = drive.power
             if before is drive.power:
                 continue
             if before is Power.OPERATION_ENABLED:

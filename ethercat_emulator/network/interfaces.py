@@ -8,7 +8,9 @@ import struct
 
 from ..errors import UnknownInterfaceError
 
-_GET_FLAGS, _SET_FLAGS = 0x8913, 0x8914  # SIOCGIFFLAGS, SIOCSIFFLAGS
+# SIOCGIFFLAGS, SIOCSIFFLAGS
+_GET_FLAGS = 0x8913
+_SET_FLAGS = 0x8914
 _UP = 0x1  # IFF_UP
 _REQUEST = "16sH14x"  # struct ifreq: name, flags
 

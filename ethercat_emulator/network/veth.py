@@ -14,7 +14,9 @@ from pathlib import Path
 from ..errors import NetworkError
 from .interfaces import set_up
 
-MASTER, SLAVES = "ecm", "ecs"  # interfaces
+# interfaces
+MASTER = "ecm"
+SLAVES = "ecs"
 
 _OUTSIDE = "ETHERCAT_EMULATOR_OUTER_NETWORK"  # environment: the network namespace that was left
 _INSTALL = {"unshare": "util-linux", "ip": "iproute2"}  # Debian's packages

@@ -430,7 +430,8 @@ def crc8(data: bytes) -> int:
 
 
 def categories(content: bytes) -> dict[int, bytes]:
-    found, at = {}, 0x80
+    found = {}
+    at = 0x80
     while (kind := int.from_bytes(content[at : at + 2], "little")) != 0xFFFF:
         size = 2 * int.from_bytes(content[at + 2 : at + 4], "little")
         found[kind] = content[at + 4 : at + 4 + size]

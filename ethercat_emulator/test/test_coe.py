@@ -10,8 +10,11 @@ from ethercat_emulator.bus.devices import RX, TX, drive_slave, terminal
 from ethercat_emulator.coe.pdo import Mapped, Pdo, gap
 from ethercat_emulator.esc.sii import Identity
 
-UPLOAD, UPLOAD_COMPLETE, SEGMENT = 0x40, 0x50, 0x60
-DOWNLOAD, DOWNLOAD_COMPLETE = 0x21, 0x31
+UPLOAD = 0x40
+UPLOAD_COMPLETE = 0x50
+SEGMENT = 0x60
+DOWNLOAD = 0x21
+DOWNLOAD_COMPLETE = 0x31
 NOTES = 0x2000  # 600 bytes
 
 
@@ -54,7 +57,8 @@ def test_normal_upload(master):
 
 
 def upload_segments(master: Master) -> tuple[list[bytes], bytes]:
-    parts, toggle = [], 0
+    parts = []
+    toggle = 0
     while True:
         answer = master.sdo(0, SEGMENT | toggle, 0, 0)
         assert answer[0] & 0xF0 == toggle
@@ -80,7 +84,8 @@ def test_segmented_transfers(mailbox):
 
     for first in (0, mailbox - 16):  # some masters begin with data in the first request, some don't
         assert sdo(DOWNLOAD, struct.pack("<I", 600) + data[:first])[0] == 0x60
-        at, toggle = first, 0
+        at = first
+        toggle = 0
         while at < 600:
             part = data[at : at + mailbox - 9]
             at += len(part)
@@ -92,7 +97,8 @@ def test_segmented_transfers(mailbox):
 
     first = sdo(UPLOAD)
     assert first == struct.pack("<BHBI", 0x41, NOTES, 0, 600)  # no data in the first answer
-    received, toggle = b"", 0
+    received = b""
+    toggle = 0
     while True:
         answer = sdo(SEGMENT | toggle)
         part = answer[1:]
@@ -420,7 +426,8 @@ def test_a_heterogeneous_bus():
     assert master.one("BRD", 0, 0x0000, b"\x00")[1] == 6
 
     layouts = {1: (16, 20), 2: (1, 0), 3: (8, 6), 4: (0, 1), 5: (2, 1)}
-    at_out, at_in = 0, 0x1000
+    at_out = 0
+    at_in = 0x1000
     for n in range(6):
         mailbox = {1: 128, 3: 256}.get(n, 0)
         if mailbox:
@@ -437,7 +444,8 @@ def test_a_heterogeneous_bus():
             assert master.write(n, 0x0800 + 8 * manager, registers) == 1
             master.fmmu(n, number, at, size, start, kind)
             number += 1
-        at_out, at_in = at_out + outputs, at_in + inputs
+        at_out = at_out + outputs
+        at_in = at_in + inputs
         assert master.request(n, 0x04) == (0x04, 0)
         assert master.request(n, 0x08) == (0x08, 0)
 

@@ -13,8 +13,16 @@ from ethercat_emulator.drive.mechanics import Load, Rotors
 from ethercat_emulator.drive.objects import DriveSettings
 from ethercat_emulator.drive.servo import Motor, Servo
 
-DISABLED, READY, ON, ENABLED, QUICK, REACTION, FAULT = 0x40, 0x21, 0x23, 0x27, 0x07, 0x0F, 0x08
-CSP, CSV, CST = 8, 9, 10
+DISABLED = 0x40
+READY = 0x21
+ON = 0x23
+ENABLED = 0x27
+QUICK = 0x07
+REACTION = 0x0F
+FAULT = 0x08
+CSP = 8
+CSV = 9
+CST = 10
 
 
 class Axis:
@@ -171,11 +179,13 @@ def test_the_unit_of_velocity_is_told(unit, code):
 def test_position_mode_follows_with_velocity_and_torque_feedforward():
     axis = Axis(load=Load(inertia=0.1, viscous=0.0, coulomb=0.0, position=0.3))
     axis.enable(CSP)
-    start, lag = axis.angle, []
+    start = axis.angle
+    lag = []
     for n in range(1, 801):
         t = n * 0.001
         angle = start + 0.1 * (1.0 - math.cos(4.0 * t))
-        speed, acceleration = 0.4 * math.sin(4.0 * t), 1.6 * math.cos(4.0 * t)
+        speed = 0.4 * math.sin(4.0 * t)
+        acceleration = 1.6 * math.cos(4.0 * t)
         axis.run(
             1,
             position=axis.counts(angle),
@@ -379,7 +389,9 @@ def test_mechanics_of_ones_own_get_all_torques_at_once():
         """Two joints on one shaft."""
 
         def __init__(self) -> None:
-            self.position, self.velocity, self.calls = [0.0, 0.0], [0.0, 0.0], []
+            self.position = [0.0, 0.0]
+            self.velocity = [0.0, 0.0]
+            self.calls = []
 
         def advance(self, torque, braked, dt):
             self.calls.append((list(torque), list(braked), dt))
@@ -412,7 +424,8 @@ def test_time_passes_wholly_however_it_is_cut(gap):
     axis = Axis(load=Load(inertia=0.1, viscous=0.0, coulomb=0.0))
     axis.enable(CST)
     axis.run(20, torque=10)
-    speed, start = axis.speed, axis.master.now
+    speed = axis.speed
+    start = axis.master.now
     while axis.master.now - start < 60 * MS:
         axis.master.wait(round(gap * MS))
     passed = (axis.master.now - start) * 1e-9

@@ -26,7 +26,9 @@ class Arm:
         self.faults, self.drive_faults = Faults(self.master.line), DriveFaults(self.master.bus)
         for slave in range(AXES):
             self.bring_up(slave)
-        self.control, self.mode, self.torque = 0, 10, 0
+        self.control = 0
+        self.mode = 10
+        self.torque = 0
 
     def bring_up(self, slave: int) -> None:
         self.master.preop(slave)

@@ -17,7 +17,8 @@ GROWTH = 200_000  # bytes that a bus may take beyond those after the first batch
 def outlive(frames: int, seed: int) -> None:
     """Run so many fuzzed frames; a good master comes after each batch. Every other batch leaves the slaves in OP."""
     bus = make_bus()
-    master, fuzz = GoodMaster(bus), Fuzz(seed, real_frames())
+    master = GoodMaster(bus)
+    fuzz = Fuzz(seed, real_frames())
     memories = [len(slave.esc.memory) for slave in bus.slaves]
     first = 0
     for batch in range(frames // BATCH):

@@ -58,7 +58,9 @@ class SimulatedArm:
         self.robot = robot
         self.model = RobotModel.of(robot)
         self.plant = MujocoPlant(robot)
-        self.states, self.wrenches, self.commands = Line(1), Line(2), Line(3)
+        self.states = Line(1)
+        self.wrenches = Line(2)
+        self.commands = Line(3)
         self.clock_speed = 1.0
         self.clock_offset = 0.0
         self.heard: list[Heard] = []

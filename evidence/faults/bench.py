@@ -90,7 +90,8 @@ class Bench:
         self.children: dict[str, Any] = {}
         self.fault = ""
         self.told: list[Told] = []
-        self._law, self._parameters = law, parameters
+        self._law = law
+        self._parameters = parameters
         self._diagnosed: dict[str, str] = {}  # the last message of each status
         self._logs: list[list[Any]] = []  # of each program: its name, itself, and the characters that were read
         node = nodes.node

@@ -129,7 +129,8 @@ def _late_copy(trial: Trial, k: int) -> JointState:
     """What the arm was 30 ms ago, in another order."""
     sample = trial.arm.plant.sample()
     message = JointState(name=list(reversed(trial.bench.robot.joints)))
-    message.position, message.velocity = sample.q[::-1].tolist(), sample.v[::-1].tolist()
+    message.position = sample.q[::-1].tolist()
+    message.velocity = sample.v[::-1].tolist()
     message.header.stamp = to_stamp(max(trial.arm.time - 0.03, 0.0))
     return message
 

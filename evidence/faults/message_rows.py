@@ -161,7 +161,8 @@ def _targets(value: float) -> Iterator[tuple[str, type, Any]]:
     for part, axes in (("position", "xyz"), ("orientation", "xyzw")):
         for axis in axes:
             pose = PoseStamped()
-            pose.pose.position.x, pose.pose.position.z = 0.4, 0.4
+            pose.pose.position.x = 0.4
+            pose.pose.position.z = 0.4
             setattr(getattr(pose.pose, part), axis, value)
             pose.header.frame_id = "base_link"
             yield "/controller/target_pose", PoseStamped, pose

@@ -112,9 +112,11 @@ class Trial:
     """
 
     def __init__(self, bench: Bench, fault: Fault, path: Array | None = None) -> None:
-        self.bench, self.arm = bench, bench.arm
+        self.bench = bench
+        self.arm = bench.arm
         self.began = 0.0
-        self._fault, self._path = fault, path
+        self._fault = fault
+        self._path = path
         self._first_command = self._first_moment = 0
         self._restarted: list[str] = []
         self._wrong: list[str] = []
@@ -125,7 +127,8 @@ class Trial:
 
     def run(self) -> TrialRecord:
         """Inject the fault, watch, and judge what was seen; the programs go on."""
-        bench, fault = self.bench, self._fault
+        bench = self.bench
+        fault = self._fault
         if fault.moving:
             bench.move()
         else:
@@ -265,7 +268,8 @@ class Trial:
         return "started again" if self._restarted else "itself"
 
     def _watch_words(self) -> list[Told]:
-        bench, said = self.bench, []
+        bench = self.bench
+        said = []
 
         def heard() -> bool:
             said.extend(bench.logged())
@@ -275,7 +279,8 @@ class Trial:
         return [*bench.told, *said]
 
     def _record(self, back: str, told: Sequence[Told]) -> TrialRecord:
-        arm, limits = self.arm, self.arm.model.limits
+        arm = self.arm
+        limits = self.arm.model.limits
         moments = arm.moments[self._first_moment :]
         assert self._path is not None
         step = largest_step(arm.heard[self._first_command :], self.bench.robot, limits)

@@ -28,7 +28,10 @@ ROBOT = "ur5"
 LAWS = ("impedance", "joint_impedance", "admittance", "joint_pid")
 START_LIMIT = 60.0  # s
 LOOK = 5.0  # s between two looks at the processes
-GAIN_CHANGE, LAW_CHANGE, MOVE = 1.0, 7.0, 5.0  # s between two of each
+# s between two of each
+GAIN_CHANGE = 1.0
+LAW_CHANGE = 7.0
+MOVE = 5.0
 RESTART = 150.0  # s between two restarts of the simulator
 SETTLE = 5.0  # s after the start that don't count
 HEAD = ("process", "memory at 10 min [MB]", "at the end [MB]", "grown [MB]", "handles", "threads")

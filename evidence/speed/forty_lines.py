@@ -31,7 +31,8 @@ def forty_lines(
     mujoco.mj_forward(model, data)
     target_position = data.xpos[tip].copy()
     target_rotation = data.xquat[tip].copy()
-    inverse, turn = np.zeros(4), np.zeros(4)
+    inverse = np.zeros(4)
+    turn = np.zeros(4)
     error = np.zeros(6)
     for k in range(cycles):
         mujoco.mj_jacBody(model, data, jacobian[:3], jacobian[3:], tip)

@@ -23,8 +23,10 @@ from .page_load import REPORTED, ROBOT, connected, open_page, wait_until
 TURNS = 4  # of each kind
 SETTLE = 5.0  # s after a change that don't count: the controller's times are those of its last 2000 cycles
 NICENESS = 19  # of the hostile browser, which would be on another machine
-ROTATION, POSITION = (1.0, 0.0, 0.0, 0.0), (0.5, 0.1, 0.4)
-P50, P99 = "response p50 [us]", "response p99 [us]"
+ROTATION = (1.0, 0.0, 0.0, 0.0)
+POSITION = (0.5, 0.1, 0.4)
+P50 = "response p50 [us]"
+P99 = "response p99 [us]"
 ODD: tuple[Any, ...] = (
     None,
     True,
@@ -66,8 +68,10 @@ def mutated_load(seconds: float) -> int:
     from robot_control_ros.nodes.demo.operator import Operator
 
     taken: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
-    sent, newest = multiprocessing.Value("l", 0, lock=False), [(np.nan, np.nan)]
-    specs, config = SETUPS["sim"].make(robot=ROBOT).nodes(), load_robot(ROBOT)
+    sent = multiprocessing.Value("l", 0, lock=False)
+    newest = [(np.nan, np.nan)]
+    specs = SETUPS["sim"].make(robot=ROBOT).nodes()
+    config = load_robot(ROBOT)
     with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
         Entities(operator).subscription(DiagnosticArray, "/diagnostics", lambda message: _keep(message, newest))
         wait_until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
@@ -87,7 +91,8 @@ def mutated_load(seconds: float) -> int:
 
 def mutated(fields: dict[str, Any], chance: random.Random) -> bytes:
     """A message of viser's client with something changed."""
-    kind, name = chance.randrange(6), chance.choice(list(fields))
+    kind = chance.randrange(6)
+    name = chance.choice(list(fields))
     if kind == 0:
         fields = fields | {name: chance.choice(ODD)}
     elif kind == 1:

@@ -62,10 +62,12 @@ def print_dds(results: dict[str, Any]) -> None:
         for name, row in rows.items():
             times = f"{row['p50_us']:>8.0f}{row['p99_us']:>8.0f}{row['p999_us']:>10.0f}"
             print(f"{f'{rate}, {name}':<28}{times}{row['sent']:>8}{row['lost']:>6}")
-        measured, echo = rows["controller"], rows["echo"]
+        measured = rows["controller"]
+        echo = rows["echo"]
         ratios = "  ".join(f"{key[:-3]} {measured[key] / echo[key]:.2f}" for key in ("p50_us", "p99_us", "p999_us"))
         print(f"{rate + ', ratio':<28}{ratios}")
-    controller, simulator = results["controller"], results["simulator"]
+    controller = results["controller"]
+    simulator = results["simulator"]
     print(f"start to the first command: {controller['start_s']:.2f} s")
     print(f"memory: controller {controller['memory_mb']:.0f} MB, simulator {simulator['memory_mb']:.0f} MB")
 

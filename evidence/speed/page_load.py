@@ -64,7 +64,8 @@ def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
     from robot_control_ros.nodes.demo.operator import Operator
 
     counts = {"closed": Count(), "open": Count()}
-    specs, config = SETUPS["sim"].make(robot=ROBOT).nodes(), load_robot(ROBOT)
+    specs = SETUPS["sim"].make(robot=ROBOT).nodes()
+    config = load_robot(ROBOT)
     with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
         wait_until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
         for _ in range(TURNS):
@@ -86,7 +87,8 @@ def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
 def _print(counts: dict[str, Count], seconds: float) -> None:
     print(f"\n{'page':<8}{'late or lost joint states a minute':>36}{'messages of the page a second':>32}")
     for name, count in counts.items():
-        a_minute, a_second = 60.0 * count.missed / count.seconds, count.messages / (TURNS * seconds)
+        a_minute = 60.0 * count.missed / count.seconds
+        a_second = count.messages / (TURNS * seconds)
         print(f"{name:<8}{a_minute:>36.1f}{a_second:>32.1f}")
     closed, opened = (counts[name].missed / counts[name].seconds for name in ("closed", "open"))
     if closed:

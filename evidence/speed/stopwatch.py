@@ -41,9 +41,11 @@ class Stopwatch:
     """
 
     def __init__(self, robot: RobotConfig, node: Node, spin: Callable[[float], None]) -> None:
-        self._node, self._spin = node, spin
+        self._node = node
+        self._spin = spin
         self._message = JointState(name=list(robot.joints))
-        self._message.position, self._message.velocity = array("d", robot.home), array("d", [0.0] * robot.n)
+        self._message.position = array("d", robot.home)
+        self._message.velocity = array("d", [0.0] * robot.n)
 
     def compare(self, nodes: dict[str, str], rate: float, seconds: float) -> dict[str, Any]:
         """Measure each node, named with its topics' namespace, for `seconds` in all, in turns."""
@@ -119,7 +121,8 @@ class _Turn:
 
     def count(self) -> None:
         """From now on it counts."""
-        self._sent_at, self._counting = None, True
+        self._sent_at = None
+        self._counting = True
 
     def stop(self) -> None:
         """Send no more."""

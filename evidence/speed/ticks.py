@@ -40,7 +40,8 @@ def tick_rows(laws: tuple[str, ...] = ()) -> dict[str, dict[str, float]]:
     Args:
         laws: those to measure with a wrench and a moving target; all registered ones by default.
     """
-    ur5, gen3 = load_robot("ur5"), load_robot("gen3")
+    ur5 = load_robot("ur5")
+    gen3 = load_robot("gen3")
     rows = {}
     if not laws:
         rows = {f"ur5 impedance, {name}": _row(ur5, "impedance", each) for name, each in IMPEDANCE.items()}
@@ -84,7 +85,9 @@ class BareCalls:
     def time(self, samples: list[RobotState]) -> float:
         """Mean time of the calls for one sample [us]."""
         configurations = [self.configuration(state.q) for state in samples]
-        model, data, tip = self._model, self._data, self._tip
+        model = self._model
+        data = self._data
+        tip = self._tip
         begin = time.perf_counter()
         for q in configurations:
             pin.framesForwardKinematics(model, data, q)

@@ -24,7 +24,9 @@ from .process_figures import processor_time
 ARMS = ("left", "right")
 RATE = 500.0  # Hz
 LATE = 1e-3  # of the commands, from which on the exit status is 1
-START_LIMIT, SETTLE = 60.0, 3.0  # s
+# s
+START_LIMIT = 60.0
+SETTLE = 3.0
 
 
 class Stamps:
@@ -85,7 +87,8 @@ def _record(
 def _print_arm(arm: str, sent: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], period: float) -> float:
     """Returns the fraction of late commands."""
     sent = sent[(sent > answered[0] + 0.1) & (sent < answered[-1])]  # topics were cleared one after the other
-    delay, gaps = answered[np.searchsorted(answered, sent)] - sent, np.diff(sent)
+    delay = answered[np.searchsorted(answered, sent)] - sent
+    gaps = np.diff(sent)
     late = float(np.mean(delay > period))
     states = f"{len(sent)} joint states at {1.0 / gaps.mean():.1f} Hz, {np.mean(gaps > 1.5 * period):.2%} of them late"
     times = f"{1e6 * np.median(delay):.0f} us, p99 {1e6 * np.percentile(delay, 99):.0f} us"

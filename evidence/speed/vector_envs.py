@@ -33,10 +33,12 @@ def _rate(task: str, settings: dict[str, Any], seconds: float) -> float:
     envs: Any = gymnasium.make_vec(f"robot_control_ros/{task}-v0", **settings, stiffness=True)
     try:
         envs.reset(seed=0)
-        random, shape = np.random.default_rng(0), envs.action_space.shape
+        random = np.random.default_rng(0)
+        shape = envs.action_space.shape
         for _ in range(3):  # imports, caches
             envs.step(random.uniform(-1.0, 1.0, shape).astype(np.float32))
-        steps, begin = 0, time.perf_counter()
+        steps = 0
+        begin = time.perf_counter()
         while (taken := time.perf_counter() - begin) < seconds:
             envs.step(random.uniform(-1.0, 1.0, shape).astype(np.float32))
             steps += envs.num_envs

@@ -30,7 +30,8 @@ def ur(given: Given) -> System:
     Raises:
         ConfigError: unknown law or file, or a law whose commands the robot doesn't take.
     """
-    robot, given = given["ur_type"], {**given, "prefix": given["tf_prefix"]}
+    robot = given["ur_type"]
+    given = {**given, "prefix": given["tf_prefix"]}
     config, given = _on_driver(given, robot)
     forward = config.profile.controllers[checked_law(config, given["law"], given["gains"]).mode]
     ours = control(given, config.profile_name, rate=_rate(given, robot), vital=False, forward_follows=True)

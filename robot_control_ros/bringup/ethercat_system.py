@@ -25,7 +25,9 @@ def drives(given: Given) -> System:
         ConfigError: unknown robot, law, topology or file, a robot without the profile, or a topology of another robot.
     """
     config = load_robot(given["robot"], "ethercat")
-    topology, interface, hosted = given["topology"], given["interface"], given["in_process"] == "true"
+    topology = given["topology"]
+    interface = given["interface"]
+    hosted = given["in_process"] == "true"
     bus = load_topology(topology or config.name)
     bus.in_order_of(config.joints)
     parameters: dict[str, Value] = {

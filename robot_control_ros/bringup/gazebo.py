@@ -24,7 +24,8 @@ from .system import Argument, Given, NodeSpec, Program, Setup, System, stages
 
 PROFILES = {"effort": "gz", "position": "gz_position"}  # by the interface that joints have in one run
 PLUGINS = ("gz_ros2_control", "joint_state_broadcaster", "forward_command_controller")
-PLUGIN_PATH, RESOURCE_PATH = "GZ_SIM_SYSTEM_PLUGIN_PATH", "GZ_SIM_RESOURCE_PATH"
+PLUGIN_PATH = "GZ_SIM_SYSTEM_PLUGIN_PATH"
+RESOURCE_PATH = "GZ_SIM_RESOURCE_PATH"
 WORLDS = "/gazebo/worlds"  # the service that every Gazebo offers
 LISTED_WITHIN = 10.0  # s for the list of Gazebo's services
 
@@ -70,7 +71,8 @@ def simulator(world: Path, headless: bool) -> Program:
 
 def search_paths() -> dict[str, str]:
     """Where Gazebo looks for plug-ins and models: the user's places, then those of the installed ROS packages."""
-    plugins, resources = list(_exported("plugin_path")), list(_exported("gazebo_model_path", "gazebo_media_path"))
+    plugins = list(_exported("plugin_path"))
+    resources = list(_exported("gazebo_model_path", "gazebo_media_path"))
     plugins += [str(prefix / "lib") for prefix in ament_prefixes() if has_package(prefix, "gz_ros2_control")]
     found = {
         PLUGIN_PATH: [os.environ.get(PLUGIN_PATH), os.environ.get("LD_LIBRARY_PATH"), *plugins],

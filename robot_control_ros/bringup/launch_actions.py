@@ -79,7 +79,8 @@ def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
     """The first stage's actions, and the next one's: at once, or when the last node has ended well."""
     if not stages:
         return []
-    later, started = _actions(stages[1:]), [(spec, _action(spec)) for spec in stages[0]]
+    later = _actions(stages[1:])
+    started = [(spec, _action(spec)) for spec in stages[0]]
     last, _ = started[-1]
     actions = [action for _, action in started]
     for spec, action in started:
@@ -93,7 +94,8 @@ def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
 
 def _action(spec: Part) -> Any:
     if isinstance(spec, Program):
-        command, variables = [sys.executable, str(SESSION), *spec.command], dict(spec.environment)
+        command = [sys.executable, str(SESSION), *spec.command]
+        variables = dict(spec.environment)
         return ExecuteProcess(cmd=command, name=spec.name, additional_env=variables, output="screen", emulate_tty=True)
     if isinstance(spec, LaunchFile):
         path = PathJoinSubstitution([FindPackageShare(spec.package), spec.path])

@@ -71,7 +71,8 @@ def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = T
         ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take, or whose
             wrench it doesn't have.
     """
-    prefix, namespace = given.get("prefix", ""), given.get("namespace", "")
+    prefix = given.get("prefix", "")
+    namespace = given.get("namespace", "")
     robot = load_robot(given["robot"], profile, prefix)
     source = gain_parameters(given["gains"], namespace).get("wrench.source", "")
     check_wrench_supply(running_law(robot, given["law"], given["gains"], namespace), str(source))
@@ -123,7 +124,8 @@ def simulator(given: Given, remappings: Mapping[str, str] | None = None, **param
     Raises:
         ConfigError: unknown scene or imperfections, or those of another robot; a rate that is no number.
     """
-    scene, imperfections = given["scene"], given["imperfections"]
+    scene = given["scene"]
+    imperfections = given["imperfections"]
     if scene:
         load_scene(scene)
     if imperfections:
@@ -161,7 +163,8 @@ def running_law(robot: RobotConfig, law: str, gains: str, namespace: str = "") -
     Raises:
         ConfigError: no such law or file, or a gain or the pairing of law and robot is refused.
     """
-    parameters, prefix = gain_parameters(gains, namespace), f"{law}."
+    parameters = gain_parameters(gains, namespace)
+    prefix = f"{law}."
     if law in parameters:
         raise refused("gains", gains, f"{law} = {parameters[law]!r}: must be a mapping of gains")
     own = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}

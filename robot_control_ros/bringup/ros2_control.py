@@ -34,7 +34,9 @@ DRIVES = "config/ros2_control/ethercat"
 FORWARD_PLUGINS = ("joint_state_broadcaster", "forward_command_controller")  # packages of what is spawned
 DEFAULT_UPDATE_RATE = 100  # Hz (ros2_control, controller_manager/src/controller_manager_parameters.yaml)
 MANAGER_LIMIT = "60"  # s that a spawner waits for the controller manager; by default it waits for ever
-STATES, COMMANDS = "/robot/joint_states", "/robot/joint_commands"  # of a simulator behind ros2_control
+# of a simulator behind ros2_control
+STATES = "/robot/joint_states"
+COMMANDS = "/robot/joint_commands"
 BEHIND_TOPICS = {  # what the manager and its controllers have by the same names
     "joint_states": STATES,
     "joint_commands": COMMANDS,
@@ -52,7 +54,8 @@ def mock(given: Given) -> System:
     """
     config = load_robot(given["robot"], "mock", given["prefix"])
     front = in_front(given, config)
-    description, file = xacro(config, hardware="mock"), controllers(given, config)
+    description = xacro(config, hardware="mock")
+    file = controllers(given, config)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
         [wrench_broadcaster(file)],
@@ -80,7 +83,8 @@ def icube(given: Given) -> System:
             "first command: the arm would fall. Use a law that commands position or velocity, or support the arm and "
             "say supported:=true"
         )
-    folder, file = str(drives(given["slave_config"], config)), controllers(given, config)
+    folder = str(drives(given["slave_config"], config))
+    file = controllers(given, config)
     rate = f"{config.profile.rate:g}"
     description = xacro(config, hardware="ethercat", command_interface=mode.value, slave_config=folder, rate=rate)
     check_update_rate(file, config.profile.rate)
@@ -99,7 +103,8 @@ def behind(given: Given) -> System:
     Raises:
         ConfigError: unknown robot, scene, imperfections or file.
     """
-    config, controller = load_robot(given["robot"], prefix=given["prefix"]), given["controller"]
+    config = load_robot(given["robot"], prefix=given["prefix"])
+    controller = given["controller"]
     driving = "forward_command_controller" if controller.startswith("forward_") else controller
     topics = {"joint_states_topic": STATES, "joint_commands_topic": COMMANDS}
     description = xacro(config, hardware="topic", command_interface=DRIVING[controller].value, **topics)

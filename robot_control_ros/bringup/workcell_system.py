@@ -21,7 +21,9 @@ def workcell(given: Given) -> System:
     Raises:
         ConfigError: unknown work cell, law, scene, profile or file, or a law whose commands a profile doesn't take.
     """
-    cell, profile, rate = portable(given["workcell"]), given["profile"], number("rate", given["rate"])
+    cell = portable(given["workcell"])
+    profile = given["profile"]
+    rate = number("rate", given["rate"])
     specs = []
     if profile == "sim":
         if given["scene"]:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ..ethercat.driver.topology import FoundSlave
     from ..ethercat.tools.inspection import Read
 
-_MAX_INDEX, _MAX_SUB_INDEX = 0xFFFF, 0xFF
+_MAX_INDEX = 0xFFFF
+_MAX_SUB_INDEX = 0xFF
 _STRING = "string"
 _TO_INIT = "Every slave goes to INIT, then to PRE-OP, and back to INIT at the end."
 _ABSENT = (0x06020000, 0x06090011)  # SDO abort codes of ETG.1000.6: no such object, no such sub-index
@@ -36,7 +37,8 @@ def add_slave_commands(commands: Any) -> None:
     scan.add_argument("--template", action="store_true", help="print a topology to start from instead of the table")
     info = add("info", "what slaves say of themselves", _info)
     info.add_argument("--position", type=int, help="of the slave on the bus, from 0 (default: all)")
-    read, write = add("read", "an object of a slave", _read), add("write", "change an object of a slave", _write)
+    read = add("read", "an object of a slave", _read)
+    write = add("write", "change an object of a slave", _write)
     for parser in (read, write):
         parser.add_argument("--position", type=int, required=True, help="of the slave on the bus, from 0")
         parser.add_argument("object", metavar="INDEX[:SUB]", help="such as 0x6041:0; the index is hexadecimal")
@@ -144,7 +146,9 @@ def _template_entry(position: int, slave: FoundSlave, read: Read) -> list[str]:
     name = f" # {slave.name}" if slave.name else ""
     if drive is None:
         return [f"  - name: slave_{position}{name}", *identity]
-    gear, encoder, torque = ratio(read, GEAR_RATIO), ratio(read, ENCODER_RESOLUTION), rated_torque(read, drive)
+    gear = ratio(read, GEAR_RATIO)
+    encoder = ratio(read, ENCODER_RESOLUTION)
+    torque = rated_torque(read, drive)
     counts = encoder[0] // encoder[1] if encoder else "null"
     return [
         f"  - joint: joint_{position}{name}",
@@ -162,7 +166,8 @@ def _info(options: argparse.Namespace) -> int:
     with _bus(options.interface) as (master, found):
         positions = range(len(found)) if options.position is None else (_position(options.position, found),)
         for position in positions:
-            slave, read = found[position], _reader(master, position)
+            slave = found[position]
+            read = _reader(master, position)
             drive = fitting_drive(slave, read)
             print(f"slave {position}: {slave}")
             rows = list(describe(read, drive, slave))
@@ -184,7 +189,8 @@ def _object(text: str) -> tuple[int, int]:
     """Index and sub-index of INDEX[:SUB]."""
     first, colon, second = text.partition(":")
     try:
-        index, sub_index = int(first, 16), int(second, 0) if colon else 0
+        index = int(first, 16)
+        sub_index = int(second, 0) if colon else 0
     except ValueError as error:
         message = f"object {text!r}: must be INDEX or INDEX:SUB, such as 0x6041:0"
         raise ConfigError(message, name="object", value=text) from error

@@ -110,9 +110,12 @@ def _chain(root: Any, base: str, tip: str) -> tuple[str, str, list[str]]:
 
 def _axes_and_home(model: RobotModel) -> tuple[Array, Array]:
     """The axes (6,) that the tip can be moved in, and the posture (n,) that is farthest from a singular one."""
-    limits, rng = model.limits, np.random.default_rng(0)
-    lower, upper = np.maximum(limits.lower, -np.pi / 2), np.minimum(limits.upper, np.pi / 2)
-    lower, upper = np.minimum(lower, limits.upper), np.maximum(upper, limits.lower)
+    limits = model.limits
+    rng = np.random.default_rng(0)
+    lower = np.maximum(limits.lower, -np.pi / 2)
+    upper = np.minimum(limits.upper, np.pi / 2)
+    lower = np.minimum(lower, limits.upper)
+    upper = np.maximum(upper, limits.lower)
     margin = 0.15 * (upper - lower)
     postures = rng.uniform(lower + margin, upper - margin, (POSTURES, model.n))
     weight = np.array([1.0, 1.0, 1.0, RADIAN, RADIAN, RADIAN])[:, None]

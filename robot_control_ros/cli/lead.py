@@ -52,7 +52,8 @@ def _status(robot: Any, options: argparse.Namespace) -> str:
 
     from ..core.spatial import rotation_to_rpy
 
-    state, config = robot.state, robot.config
+    state = robot.state
+    config = robot.config
     force = "no sensor" if np.isnan(state.wrench).any() else f"{_text(state.wrench[:3])} N"
     lines = {
         "robot": f"{config.name}, profile {config.profile_name}, law {robot.law}",
@@ -127,7 +128,8 @@ def _gripper(robot: Any, options: argparse.Namespace) -> str:
     from ..core.errors import NotReached
     from ..robot.gripper import describe_grip
 
-    gripper, chosen = robot.gripper, {"force": options.force, "timeout": options.seconds}
+    gripper = robot.gripper
+    chosen = {"force": options.force, "timeout": options.seconds}
     if options.target in ("open", "close"):
         return describe_grip(getattr(gripper, options.target)(**chosen))
     if not options.target:

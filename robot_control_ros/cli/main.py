@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _reader_has_gone() -> bool:
     """Whether nobody reads what is printed, as where `head` has read enough; the rest of it is thrown away then."""
-    output, state = sys.stdout.fileno(), select.poll()
+    output = sys.stdout.fileno()
+    state = select.poll()
     state.register(output, 0)
     gone = any(event & select.POLLERR for _, event in state.poll(0))
     if gone:
@@ -219,8 +220,10 @@ def _circle(options: argparse.Namespace, start: Any) -> Any:
     from ..robot.inverse_kinematics import solve_pose
     from ..robot.model import RobotModel
 
-    circle, robot = Circle(start, options.circle, period=TURN, normal=(0.0, 0.0, 1.0)), load_robot(options.robot)
-    model, q = RobotModel.of(robot), np.array(robot.home)
+    circle = Circle(start, options.circle, period=TURN, normal=(0.0, 0.0, 1.0))
+    robot = load_robot(options.robot)
+    model = RobotModel.of(robot)
+    q = np.array(robot.home)
     try:
         for time_ in np.linspace(0.0, min(options.seconds, 1.5 * TURN), CHECKED_POSES):
             q = solve_pose(model, np.asarray(circle.sample(time_).pose), q, np.array(robot.axes), tolerance=1e-3)

@@ -39,7 +39,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def filled(self) -> CommandParser:
         """The parser itself, with its arguments."""
-        fill, self._fill = self._fill, None
+        fill = self._fill
+        self._fill = None
         if fill is not None:
             fill(self)
         return self
@@ -145,5 +146,8 @@ def picture(text: str) -> Path:
     return picture_path(text)
 
 
-NOT_NEGATIVE, POSITIVE, FINITE, PORT = number(0.0), number(above=0.0), number(), whole(1, 65535)
+NOT_NEGATIVE = number(0.0)
+POSITIVE = number(above=0.0)
+FINITE = number()
+PORT = whole(1, 65535)
 OUTPUT_FOLDER = option_type(writable_folder)

@@ -146,11 +146,14 @@ def _section(title: str, lead: str, documented: type, gains: type) -> Iterator[s
 
 def _row(spec: GainSpec) -> str:
     if spec.switch:
-        default, bounds = ("on" if spec.default else "off"), "on, off"
+        default = "on" if spec.default else "off"
+        bounds = "on, off"
     elif spec.choices:
-        default, bounds = str(spec.default), ", ".join((*spec.choices, *["a link"] * spec.links))
+        default = str(spec.default)
+        bounds = ", ".join((*spec.choices, *["a link"] * spec.links))
     else:
-        default, bounds = _default(spec.default), f"{spec.lower:g} … {spec.upper:g}"
+        default = _default(spec.default)
+        bounds = f"{spec.lower:g} … {spec.upper:g}"
     size = _SIZES.get(spec.size, "one per joint")
     return f"| `{spec.name}` | {default} | {size} | {spec.unit} | {bounds} | {spec.doc} |"
 

@@ -53,12 +53,16 @@ class ControllerWatch:
         lost_after: float,
         hears: Callable[[], bool],
     ) -> None:
-        self.lost, self._hears = False, hears
+        self.lost = False
+        self._hears = hears
         self.fault: str | None = None
         self._old: str | None = None  # the last fault from before
         self._old_at = 0.0  # when it came
         self._first_state = math.inf  # when that was sent [ns], by the controller's clock
-        self._controller, self._name, self._feed, self._lost_after = controller, name, feed, lost_after
+        self._controller = controller
+        self._name = name
+        self._feed = feed
+        self._lost_after = lost_after
         self._states = 0  # since it was lost
         self._looked_at = self._stalled_at = time.monotonic()
         entities.subscription(Float64MultiArray, f"{name}/state", self._on_state, stamped=True)
@@ -75,13 +79,15 @@ class ControllerWatch:
 
     def _on_fault(self, message: String, sent: int) -> None:
         if message.data and sent < self._first_state:
-            self._old, self._old_at = message.data, time.monotonic()
+            self._old = message.data
+            self._old_at = time.monotonic()
         else:
             self._take(message.data)
 
     def _take(self, fault: str) -> None:
         """Take the present fault."""
-        self._old, self.fault = None, fault
+        self._old = None
+        self.fault = fault
         if not self.lost:
             self._report_fault()
 
@@ -93,7 +99,8 @@ class ControllerWatch:
 
         One that was lost is there again when its gains are known, and it sends states or says why it doesn't.
         """
-        now, before = time.monotonic(), self._looked_at
+        now = time.monotonic()
+        before = self._looked_at
         self._looked_at = now
         if now - before > CHECK_PERIOD + STALLED:
             self._stalled_at = now
@@ -101,7 +108,10 @@ class ControllerWatch:
             self._take(self._old)
         silence = min(self._controller.silence, now - self._stalled_at)
         if silence > self._lost_after and not self.lost and self._hears():
-            self.lost, self.fault, self._states, self._first_state = True, None, 0, math.inf
+            self.lost = True
+            self.fault = None
+            self._states = 0
+            self._first_state = math.inf
             text = f"controller {self._name} doesn't answer for {silence:.2f} s: does it still run?"
             self._feed.fail(StaleStateError(text, name=self._name, value=silence, bound=self._lost_after))
         elif silence < self._lost_after and self.lost and self._controller.known and (self.fault or self._states):

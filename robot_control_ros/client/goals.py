@@ -43,7 +43,10 @@ class MotionGoal:
         self, since: float, error: Callable[[Snapshot], Array], backend: RobotBackend, pose: Array | None = None
     ) -> None:
         self.arrived: float | None = None
-        self._since, self._error, self._backend, self._pose = since, error, backend, pose
+        self._since = since
+        self._error = error
+        self._backend = backend
+        self._pose = pose
         self._axes = np.array(backend.config.axes)
         self._stands_since: float | None = None  # stamp [s]; None while the tip follows
 
@@ -151,7 +154,8 @@ def tip_goal(backend: RobotBackend, pose: Any) -> MotionGoal:
 
 def joint_goal(backend: RobotBackend, q: Any) -> MotionGoal:
     """Send joint angles (n,) [rad]; ConfigError where they are refused."""
-    goal, cyclic = finite("q", q, (backend.config.n,)), backend.model.cyclic
+    goal = finite("q", q, (backend.config.n,))
+    cyclic = backend.model.cyclic
     since = backend.move_joints_to(goal)
     return MotionGoal(since, lambda state: wrap(goal - state.blocks["reference_position"], cyclic), backend)
 

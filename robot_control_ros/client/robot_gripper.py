@@ -25,7 +25,8 @@ class Gripper:
     """
 
     def __init__(self, backend: RobotBackend, fingers: Fingers) -> None:
-        self._backend, self._fingers = backend, fingers
+        self._backend = backend
+        self._fingers = fingers
 
     @property
     def config(self) -> GripperConfig:
@@ -69,7 +70,8 @@ class Gripper:
         return self._command(self.config.position(width), force, wait, timeout)
 
     def _command(self, position: float, force: float | None, wait: bool, timeout: float) -> Grip:
-        fingers, force = self._fingers, self.config.check_force(force)
+        fingers = self._fingers
+        force = self.config.check_force(force)
         end = time.monotonic() + FOUND
         while not fingers.ready:
             self._wait(end, f"nobody takes commands of {self.config.controller}")

@@ -106,7 +106,8 @@ class RobotReadings:
     @property
     def gripper(self) -> Gripper:
         """The gripper on the tip; ConfigError where there is none."""
-        fingers, names = self._backend.gripper, config_names("grippers")
+        fingers = self._backend.gripper
+        names = config_names("grippers")
         if fingers is None:
             text = f"robot {self.config.name} has no gripper: start it with one; grippers: {', '.join(names)}"
             raise ConfigError(text, name="gripper", bound=tuple(names))

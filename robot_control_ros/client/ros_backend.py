@@ -48,13 +48,15 @@ TRIGGERS = ("hold", "zero_wrench", "clear_contact", "save_record")
 class RosBackend:
     """See :class:`~.backend.RobotBackend` and :class:`~.robot.Robot`."""
 
-    concurrent, simulated = True, False
+    concurrent = True
+    simulated = False
     clock = staticmethod(time.monotonic)
 
     def __init__(
         self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
     ) -> None:
-        self.feed, self.gripper = StateFeed(), None
+        self.feed = StateFeed()
+        self.gripper = None
         feed = self.feed
         parts = namespace.strip("/") or arm_namespace(robot), controller.strip("/")
         self._name = name = _checked("/" + "/".join(filter(None, parts)))
@@ -149,7 +151,9 @@ class RosBackend:
         copy_last(whole_file(Path(self._trigger("save_record"))), path, seconds)
 
     def clear_contact(self) -> str:
-        cleared, before, end = self._trigger("clear_contact"), self.feed.newest, time.monotonic() + UNANSWERED
+        cleared = self._trigger("clear_contact")
+        before = self.feed.newest
+        end = time.monotonic() + UNANSWERED
         while (self.feed.contact or self.feed.newest is before) and time.monotonic() < end:
             self._check_alive()  # the end of its fault comes before the next state
             time.sleep(POLL)
@@ -188,7 +192,8 @@ class RosBackend:
         """Send a target until it is answered; returns the time [s] after which states are under it."""
         stamp = message.header.stamp
         stamp.sec, stamp.nanosec = key = divmod(time.time_ns(), 1_000_000_000)
-        end, again = time.monotonic() + UNANSWERED, 0.0
+        end = time.monotonic() + UNANSWERED
+        again = 0.0
         self._replies[key] = None
         try:
             while (reply := self._replies[key]) is None:
@@ -272,6 +277,7 @@ def _refusal(reason: str, values: Mapping[str, Value], known: Mapping[str, Param
         for index, number in enumerate(np.atleast_1d(value) if not isinstance(value, str) else ()):
             if not declared.lower <= number <= declared.upper:
                 several = isinstance(value, tuple) or isinstance(declared.value, tuple)
-                shown, bound = f"{name}[{index}]" if several else name, (declared.lower, declared.upper)
+                shown = f"{name}[{index}]" if several else name
+                bound = (declared.lower, declared.upper)
                 return ConfigError(reason, name=shown, value=float(number), bound=bound)
     return ConfigError(reason, name=next(iter(values)), value=next(iter(values.values())))

@@ -45,7 +45,8 @@ class RosThread:
 
     def __init__(self, domain: int | None, namespace: str, on_error: Callable[[Exception], None]) -> None:
         leave_shared_memory()
-        self._context, self._on_error = rclpy.Context(), on_error
+        self._context = rclpy.Context()
+        self._on_error = on_error
         rclpy.init(context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node(
             f"robot_client_{os.getpid()}_{next(_numbers)}",
@@ -55,7 +56,8 @@ class RosThread:
             start_parameter_services=False,
             enable_rosout=False,
         )
-        self.entities, self.closed = Entities(self.node), False
+        self.entities = Entities(self.node)
+        self.closed = False
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name="robot client", daemon=True)

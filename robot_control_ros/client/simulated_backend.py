@@ -52,13 +52,19 @@ class SimulatedBackend:
         push: Push | None,
         real_time: bool,
     ) -> None:
-        self.config, self.feed, self.concurrent = load_robot(robot), StateFeed(), real_time
+        self.config = load_robot(robot)
+        self.feed = StateFeed()
+        self.concurrent = real_time
         scene = load_scene(scene) if isinstance(scene, str) else scene
         self._arm, self._plant = arm_and_plant(self.config, imperfections, scene=scene)
-        self.model, self.gripper = RobotModel.of(self.config), self._arm.gripper
-        self._law, self._gains, self._push = law, dict(gains or {}), push
+        self.model = RobotModel.of(self.config)
+        self.gripper = self._arm.gripper
+        self._law = law
+        self._gains = dict(gains or {})
+        self._push = push
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
-        self._lock, self._closed = threading.RLock(), threading.Event()
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
         self._plain: dict[str, tuple[Any, dict[str, Value]]] = {}  # by prefix: of which target, and its values
         self._plant.open()
         warm_up(self.config, [law])
@@ -156,7 +162,8 @@ class SimulatedBackend:
             self._disturb = Disturbance(self._arm, self.config, self._push)
             self.model.payload = self.config.payload
             self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
-            self._laws, self._count = {self._law: self._loop.running}, 0
+            self._laws = {self._law: self._loop.running}
+            self._count = 0
             self._cycle()
 
     def clear_contact(self) -> str:

@@ -56,5 +56,6 @@ class Snapshot:
     @property
     def reference_pose(self) -> Array:
         """Pose (4, 4) of the reference in the base."""
-        position, turn = self.pose[:3, 3] + self.pose_error[:3], rotation_exp(self.pose_error[3:])
+        position = self.pose[:3, 3] + self.pose_error[:3]
+        turn = rotation_exp(self.pose_error[3:])
         return make_pose(position, np.asarray(turn @ self.pose[:3, :3]))

@@ -22,7 +22,8 @@ class StateRecording:
 
     def restart(self, start: float) -> None:
         """Keep the states from a time [s] on, and forget those of before."""
-        self.samples, self._start = [], start
+        self.samples = []
+        self._start = start
 
     def take(self, event: Event) -> None:
         """A state; what else comes isn't kept."""

@@ -34,7 +34,8 @@ def wait_for(
         NotReached: the time is over.
         RobotControlError: the robot's fault.
     """
-    feed, seen = backend.feed, None
+    feed = backend.feed
+    seen = None
     since = feed.faults if faults is None else faults
     start = backend.clock()
     while True:
@@ -42,7 +43,8 @@ def wait_for(
         newest = feed.newest
         if newest is not None and newest is not seen and condition(newest):
             return newest
-        seen, left = newest, start + timeout - backend.clock()
+        seen = newest
+        left = start + timeout - backend.clock()
         if left <= 0.0:
             raise NotReached(f"{what} was not reached within {timeout:g} s", name=what, bound=timeout)
         backend.advance(seen, min(left, SLICE))

@@ -23,9 +23,13 @@ from .held_load import LOAD_PERIOD, SMOOTHING
 from .safety import Safety
 from .sample_order import SampleOrder
 
-STALE, STALE_PERIODS = 0.02, 3  # s, and periods, without a joint state after which the last one doesn't brake any more
+# s, and periods, without a joint state after which the last one doesn't brake any more
+STALE = 0.02
+STALE_PERIODS = 3
 FINAL_COMMANDS = 50  # at most, that lead to one that doesn't brake any more
-REST_SPEED, REST_TIME = 0.02, 0.2  # rad/s (m/s) below which the joints are at rest, and for how long [s]
+# rad/s (m/s) below which the joints are at rest, and for how long [s]
+REST_SPEED = 0.02
+REST_TIME = 0.2
 
 
 class CommandWatchdog:
@@ -61,8 +65,11 @@ class CommandWatchdog:
         self.timeout = timeout
         self.active = self.at_rest = False
         self.silence = self.longest_silence = 0.0
-        self._robot, self._model, self._simulated = robot, model, simulated
-        self._state_timeout, self._stale = max(state_timeout, self.timeout), max(STALE, STALE_PERIODS * robot.period)
+        self._robot = robot
+        self._model = model
+        self._simulated = simulated
+        self._state_timeout = max(state_timeout, self.timeout)
+        self._stale = max(STALE, STALE_PERIODS * robot.period)
         self._safety = Safety(robot, model.limits)
         self._unanswered, self._nothing = Timeout(self.timeout), Timeout(self._state_timeout)
         self._last: Command | None = None  # received
@@ -99,8 +106,10 @@ class CommandWatchdog:
             return False
         if not self.active:
             self.longest_silence = max(self.longest_silence, self.silence)
-        self.active, self.at_rest = False, False
-        self._last, self.silence = command, 0.0
+        self.active = False
+        self.at_rest = False
+        self._last = command
+        self.silence = 0.0
         self._learn_load(command, now)
         self._unanswered.restart(*self._times(now, 0.0 if self._state is None else self._state.time))
         self._nothing.restart(*self._times(now, self._clock))
@@ -180,7 +189,8 @@ class CommandWatchdog:
     def disarm(self) -> None:
         """Do nothing until the next command comes."""
         self.active = self.at_rest = False
-        self.silence, self._last = 0.0, None
+        self.silence = 0.0
+        self._last = None
 
     def final_commands(self) -> Iterator[Command]:
         """The last commands before the watchdog ends, one a period; none where the robot isn't taken over, or at rest.
@@ -201,9 +211,12 @@ class CommandWatchdog:
 
     def _rehearse(self) -> None:
         """Make safe outputs that nobody gets, so that nothing is compiled when the robot is taken over."""
-        robot, model = self._robot, self._model
-        home, rest = np.array(robot.home), np.zeros(robot.n)
-        state, kin = RobotState(0.0, home, rest, rest), model.at(home)
+        robot = self._robot
+        model = self._model
+        home = np.array(robot.home)
+        rest = np.zeros(robot.n)
+        state = RobotState(0.0, home, rest, rest)
+        kin = model.at(home)
         for mode in robot.profile.commands:
             Safety(robot, model.limits).safe_output(mode, state, kin, robot.period)
 

@@ -215,7 +215,8 @@ def zero_wrench(loop: Controller) -> str:
         ConfigError: there is no fresh wrench.
     """
     loop.wrench.zero()
-    done, state = "the present wrench counts as zero", loop.state
+    done = "the present wrench counts as zero"
+    state = loop.state
     speed = 0.0 if state is None else float(np.abs(state.v).max())
     if speed <= AT_REST:
         return done

@@ -25,8 +25,11 @@ class TimeRing:
 
     def __init__(self, columns: int, size: int, memory: memoryview | None = None) -> None:
         memory = memoryview(bytearray(self.bytes_of(columns, size))) if memory is None else memory
-        self._columns, self._size = columns, size
-        self._memory, self._count, self._write = memory, memory[:8].cast("Q"), struct.Struct(f"{columns}d").pack_into
+        self._columns = columns
+        self._size = size
+        self._memory = memory
+        self._count = memory[:8].cast("Q")
+        self._write = struct.Struct(f"{columns}d").pack_into
         self._rows = np.frombuffer(memory[8:]).reshape(size, columns)
 
     @staticmethod
@@ -71,7 +74,9 @@ class CycleTimes:
     SIZE = 2000
 
     def __init__(self, period: float) -> None:
-        self._period, self._earliest, self._latest = period, -CREDIT * period, LATE * period
+        self._period = period
+        self._earliest = -CREDIT * period
+        self._latest = LATE * period
         self._ring = TimeRing(2, self.SIZE)
         self._late = 0.0  # of the last sample [s]; below 0 where it was early
         self.repeated = self.missed = 0

@@ -37,14 +37,17 @@ class FollowingMonitor:
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
-        self._robot, self._min_torque = robot, (MIN_TORQUE * limits.effort).tolist()
+        self._robot = robot
+        self._min_torque = (MIN_TORQUE * limits.effort).tolist()
         self._lifts = not robot.profile.gravity_by_robot
         self.reset()
 
     def reset(self) -> None:
         """Begin anew with the next command."""
         self._mode: CommandMode | None = None
-        self._since, self._near, self._found = 0.0, True, ""
+        self._since = 0.0
+        self._near = True
+        self._found = ""
         self._ways: list[float] = []  # that velocity commands went beyond the joints
 
     def check(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> str:
@@ -52,15 +55,19 @@ class FollowingMonitor:
         self._since += dt
         if mode is self._mode and self._since < INTERVAL:
             return self._found
-        commands, q = last.tolist(), state.q.tolist()  # plain numbers: numpy takes longer for so few joints
+        # plain numbers: numpy takes longer for so few joints
+        commands = last.tolist()
+        q = state.q.tolist()
         self._near = self._near or mode is not self._mode
         if self._is_near(mode, commands, q, kin):
-            self._near, self._found = True, ""
+            self._near = True
+            self._found = ""
         else:
             if self._near:
                 self._start(last, commands, q)
             self._found = self._judge(mode, last, commands, q, state)
-        self._mode, self._since = mode, 0.0
+        self._mode = mode
+        self._since = 0.0
         return self._found
 
     def _judge(self, mode: CommandMode, last: Array, commands: list[float], q: list[float], state: RobotState) -> str:
@@ -69,7 +76,8 @@ class FollowingMonitor:
                 return late
             left = [abs(command - start) >= DEPARTURE for command, start in zip(commands, self._starts, strict=True)]
         elif mode is CommandMode.VELOCITY:
-            kept, ways = max(1.0 - self._since / WINDOW, 0.0), zip(self._ways, commands, strict=True)
+            kept = max(1.0 - self._since / WINDOW, 0.0)
+            ways = zip(self._ways, commands, strict=True)
             self._ways = [(way + command * self._since) * kept for way, command in ways]
             left = [abs(way) >= DEPARTURE for way in self._ways]
         else:
@@ -96,16 +104,20 @@ class FollowingMonitor:
         self._near = False
         self._low = self._high = self._old_low = self._old_high = last
         self._window_age = 0.0
-        self._anchors, self._starts = list(q), list(commands)
-        self._ways, self._left_for = [0.0] * len(q), [0.0] * len(q)
+        self._anchors = list(q)
+        self._starts = list(commands)
+        self._ways = [0.0] * len(q)
+        self._left_for = [0.0] * len(q)
 
     def _late(self, last: Array, state: RobotState) -> str:
         """Which joint isn't where its position command was within the last window, or up to two."""
         self._low, self._high = np.minimum(self._low, last), np.maximum(self._high, last)
-        low, high = np.minimum(self._low, self._old_low), np.maximum(self._high, self._old_high)
+        low = np.minimum(self._low, self._old_low)
+        high = np.maximum(self._high, self._old_high)
         self._window_age += self._since
         if self._window_age >= WINDOW / 2.0:
-            self._old_low, self._old_high = self._low, self._high
+            self._old_low = self._low
+            self._old_high = self._high
             self._low = self._high = last
             self._window_age = 0.0
         beyond = np.maximum(low - state.q, state.q - high)
@@ -122,7 +134,8 @@ class FollowingMonitor:
         """The joint that has stood longest, where that is the window's time after its command left it."""
         for joint, behind in enumerate(left):
             if abs(q[joint] - self._anchors[joint]) > REST:
-                self._anchors[joint], self._starts[joint] = q[joint], commands[joint]
+                self._anchors[joint] = q[joint]
+                self._starts[joint] = commands[joint]
                 self._ways[joint] = self._left_for[joint] = 0.0
             elif behind:
                 self._left_for[joint] += self._since

@@ -61,7 +61,8 @@ def _of_stiffness(running: RunningLaw, bound: StiffnessBound) -> GainReport:
 
 
 def _of_contact(running: RunningLaw, kin: RobotDynamics, load: float) -> GainReport:
-    walled, free = contact_bound(running, kin, load=load), contact_bound(running, kin, wall=0.0, load=load)
+    walled = contact_bound(running, kin, load=load)
+    free = contact_bound(running, kin, wall=0.0, load=load)
     if walled is None or free is None:
         return GainReport({}, "")
     gains = running.gains.target

@@ -48,7 +48,8 @@ class Replayed:
         """
         largest = np.zeros_like(self.asked)
         for name in PARTS:
-            now, then = getattr(self, name)[self.replayed], self.record[name][self.replayed]
+            now = getattr(self, name)[self.replayed]
+            then = self.record[name][self.replayed]
             apart = np.abs(now - then)
             apart[np.isnan(now) & np.isnan(then)] = 0.0
             apart[np.isnan(now) != np.isnan(then)] = math.inf
@@ -173,7 +174,8 @@ class Replay:
     def _state(self, record: CycleRecord, i: int) -> tuple[RobotState, RobotDynamics]:
         """The state and its dynamics in a cycle."""
         q, v, effort, wrench = (record[name][i].copy() for name in ("q", "v", "effort", "wrench"))
-        time, age = float(record["time"][i]), float(record["age"][i])
+        time = float(record["time"][i])
+        age = float(record["age"][i])
         payload = record["payload"][i]
         if not (np.isnan(payload).any() or np.array_equal(payload, self._model.payload.row)):
             self._model.payload = Payload.of_row(payload)

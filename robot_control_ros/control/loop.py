@@ -98,7 +98,8 @@ class ControlLoop:
         self.model = RobotModel.of(robot) if model is None else model
         self.soft_limits = SoftLimits(robot, self.model)
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
-        self._singular_damping, self._late_samples = SingularDamping(robot), LateSamples(robot)
+        self._singular_damping = SingularDamping(robot)
+        self._late_samples = LateSamples(robot)
         self._softening = Softening()
         self.wrench = WrenchPipeline(robot.profile.wrench_settings, robot.profile.measures_torque)
         self.payload = PayloadInput(self.model, lambda: self.kin)
@@ -557,7 +558,9 @@ def _write(part: Array | None, shape: tuple[int, ...], place: Array) -> None:
 def _report(loop: ControlLoop, singular_damping: Array) -> LoopReport:
     if loop.state is None:
         raise ConfigError("there has been no cycle yet")
-    safety, soft_limits, terms = loop.safety, loop.soft_limits, loop.running.law.terms
+    safety = loop.safety
+    soft_limits = loop.soft_limits
+    terms = loop.running.law.terms
     if loop.running.mode is CommandMode.EFFORT:
         terms = {**terms, "soft_limits": soft_limits.torque, "singular_damping": singular_damping}
     return LoopReport(
@@ -592,7 +595,9 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
 
 def _with_rows(state: RobotState) -> RobotState:
     """The sample, with its numbers as compiled functions take them."""
-    q, v, effort = as_row(state.q), as_row(state.v), as_row(state.effort)
+    q = as_row(state.q)
+    v = as_row(state.v)
+    effort = as_row(state.effort)
     usual = q is state.q and v is state.v and effort is state.effort
     if usual and type(state.time) is float and type(state.age) is float:
         return state

@@ -37,7 +37,9 @@ JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 WRENCH_SHARE = 0.25  # of the effort limits, that a target wrench may take from a joint at home
 WRENCH_RAMP = 0.05  # s from none to the largest target wrench
-FAR, FAR_TIP = 0.05, (0.05, 0.2)  # rad; m and rad: a law that takes over moves to a reference further away than this
+# rad; m and rad: a law that takes over moves to a reference further away than this
+FAR = 0.05
+FAR_TIP = (0.05, 0.2)
 
 
 class MotionCommands:
@@ -71,12 +73,18 @@ class MotionCommands:
     ) -> None:
         self.trajectory: Trajectory | None = None
         self.feedforward_wrench: Array | None = None
-        self.reference, self.governor = Reference(), Governor()
+        self.reference = Reference()
+        self.governor = Governor()
         self.stream = ParameterSet(StreamSettings, 0, {})
-        self._robot, self._model, self._workspace = robot, model, workspace
-        self._transition, self._known = transition, known
+        self._robot = robot
+        self._model = model
+        self._workspace = workspace
+        self._transition = transition
+        self._known = known
         self._axes = np.array(robot.axes)
-        self._time, self._wrench_until = 0.0, math.inf  # by the samples' clock [s]
+        # by the samples' clock [s]
+        self._time = 0.0
+        self._wrench_until = math.inf
         self.largest_wrench = _largest_wrench(robot, model)
         self._exerted: Array | None = None  # of the feed-forward wrench, in the last tick; None for nothing
 
@@ -99,7 +107,8 @@ class MotionCommands:
         reference = self.governor.sample(trajectory, time)
         if time > self._wrench_until:
             self.feedforward_wrench = None
-        elapsed, self._time = time - self._time, time
+        elapsed = time - self._time
+        self._time = time
         if self.feedforward_wrench is None and self._exerted is None:
             return reference
         exerted = self._ramped(elapsed)
@@ -216,7 +225,8 @@ class MotionCommands:
         state, _ = self._known()
         for pose in poses:
             self._workspace.check(pose[:3, 3])
-        stream, robot = self.trajectory, self._robot
+        stream = self.trajectory
+        robot = self._robot
         if not isinstance(stream, TipStream):
             limits = robot.tip_speed, robot.tip_acceleration, robot.tip_jerk
             stream = TipStream(self.reference, state.time, *limits, self.stream)
@@ -233,9 +243,11 @@ class MotionCommands:
         Speeds above the tip limits are scaled down, and those towards the workspace's walls so that it stops before.
         """
         state, _ = self._known()
-        linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
+        linear = float(np.linalg.norm(twist[:3]))
+        angular = float(np.linalg.norm(twist[3:]))
         excess = max(linear / self._robot.tip_speed[0], angular / self._robot.tip_speed[1], 1.0)
-        reference, acceleration = self.reference, self._robot.tip_acceleration
+        reference = self.reference
+        acceleration = self._robot.tip_acceleration
         if reference.pose is not None:
             before = np.zeros(6) if reference.twist is None else reference.twist
             twist = self._workspace.slowed(twist / excess, before, reference.pose[:3, 3], acceleration, lasting)

@@ -84,7 +84,8 @@ def overload_at(kin: RobotDynamics) -> str:
     joint = int(np.argmax(loads))
     if loads[joint] <= 1.0:
         return ""
-    torque, limit = kin.gravity[joint], model.limits.effort[joint]
+    torque = kin.gravity[joint]
+    limit = model.limits.effort[joint]
     return f"{model.joints[joint]} needs {torque:.4g} N·m here to hold the arm: its limit is {limit:g} N·m"
 
 

@@ -72,7 +72,9 @@ class Safety:
             if not (np.isfinite(values).all() and (values > 0.0).all()):
                 text = f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
                 raise ConfigError(text, name=name, value=values, bound=(0.0, math.inf))
-        self._robot, self._limits, self._shape = robot, limits, (robot.n,)
+        self._robot = robot
+        self._limits = limits
+        self._shape = (robot.n,)
         self._effort_rate = np.array(robot.effort_rate, dtype=float)
         self._bounds, bounds = BOUNDS.single(robot.n)
         self._period = robot.period
@@ -322,7 +324,8 @@ class Safety:
 
     def usable(self, command: Command) -> bool:
         """Whether all parts of a command are (n,) finite numbers; :meth:`apply` replaces one that isn't."""
-        torque, velocity = command.feedforward, command.velocity
+        torque = command.feedforward
+        velocity = command.velocity
         if torque is None is velocity:
             return self._finite(command.values)
         usable = self._finite(command.values) and (torque is None or self._finite(torque))

@@ -8,7 +8,9 @@ MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew 
 STANDSTILL = 0.08  # s of samples that bring no new time, which are a fault: the safe output is due within 0.1 s
 SET_BACK = 0.05  # s of older samples alone, each newer than the one before: the clock was set back
 STORM = 3  # restarts in a row that are a fault
-FAR_BACK, FAR_SAMPLES = 0.5, 3  # s; samples so much older were not held up: so many in a row show the same
+# s; samples so much older were not held up: so many in a row show the same
+FAR_BACK = 0.5
+FAR_SAMPLES = 3
 CALM = 1.0  # s between two restarts, by the stamps, after which they are no longer in a row
 
 

@@ -19,7 +19,9 @@ from .controller import tip_error
 
 HEAVIEST = 1000.0  # kg: a direction in which the tip feels heavier counts as singular
 LENGTH = 0.2  # m: a turn of 1 rad/s counts as 0.2 m/s
-SLOWEST, FASTEST = 2.5, 10.0  # 1/s with which motion in a singular direction is damped: from 1 to 0.01 rad/s in 2 s
+# 1/s with which motion in a singular direction is damped: from 1 to 0.01 rad/s in 2 s
+SLOWEST = 2.5
+FASTEST = 10.0
 PERIOD = 0.02  # s for which a damping is kept
 MOVED = 0.01  # rad, since the damping was designed
 AWAY = 0.02  # m from the target, that are told
@@ -91,11 +93,13 @@ class SingularDamping:
         gains = running.gains.target
         kind: Any = type(gains)
         if kind is not self._gains:
-            self._gains, self._age = kind, np.inf
+            self._gains = kind
+            self._age = np.inf
             springs, _ = springs_and_dampers(kind)
             self._springs = tuple(name for name, acts_on in springs.items() if acts_on == TIP)
         if not self._springs or command.mode is not CommandMode.EFFORT:
-            self._damping, self.torque = None, self._none
+            self._damping = None
+            self.torque = self._none
             return command
         self._age += dt
         if self._age >= PERIOD:
@@ -111,7 +115,8 @@ class SingularDamping:
         self._age = 0.0
         away = kin.q - self._posture
         if not float(away.dot(away)) < MOVED**2:
-            self._modes, self._posture = self._find_modes(kin), kin.q
+            self._modes = self._find_modes(kin)
+            self._posture = kin.q
         self._damping = None
         if self._modes is not None:
             momentum, weights, moved, bent = self._modes

@@ -91,7 +91,8 @@ class SoftLimits:
 
     def __init__(self, robot: RobotConfig, model: RobotModel) -> None:
         limits = model.limits
-        self._joints, self._limits = robot.joints, limits
+        self._joints = robot.joints
+        self._limits = limits
         self._none = self.torque = np.zeros(robot.n)
         self._fixed_delay = 2.5 * robot.period
         self._gravity_by_robot = robot.profile.gravity_by_robot
@@ -99,7 +100,8 @@ class SoftLimits:
         least, most = _inertias(model)
         rate = self._rate(DELAY)
         bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-        lower, upper = np.where(bounded, limits.lower + MARGIN, -1.0), np.where(bounded, limits.upper - MARGIN, 1.0)
+        lower = np.where(bounded, limits.lower + MARGIN, -1.0)
+        upper = np.where(bounded, limits.upper - MARGIN, 1.0)
         holds = HELD * limits.effort
         zone = np.minimum(holds / (least * (rate / 2.0) ** 2), WIDEST * (upper - lower))
         self.zone = np.where(bounded, zone, 0.0)
@@ -125,7 +127,9 @@ class SoftLimits:
         memory["counts_gravity"] = not self._gravity_by_robot
         memory["slow"] = (SLOW * float(speed.min())) ** 2
         memory["place"] = math.inf  # not seen yet
-        self._joint, self._kind, self._shown = 0, "", -math.inf
+        self._joint = 0
+        self._kind = ""
+        self._shown = -math.inf
 
     def reset(self) -> None:
         """Forget the last samples."""
@@ -141,9 +145,13 @@ class SoftLimits:
 
         Call it where :func:`is_clear` says no, and as long as :attr:`acts` says that a torque was added last.
         """
-        law_row, age = as_row(law), state.age
-        n, model = len(law), kin.model
-        q, v, torque = np.empty(n), np.empty(n), np.empty(n)
+        law_row = as_row(law)
+        age = state.age
+        n = len(law)
+        model = kin.model
+        q = np.empty(n)
+        v = np.empty(n)
+        torque = np.empty(n)
         newest, second, third = self._samples if len(self._samples) == 3 else (state, state, state)
         median_into(as_row(newest.q), as_row(second.q), as_row(third.q), q)
         median_into(as_row(newest.v), as_row(second.v), as_row(third.v), v)
@@ -171,7 +179,8 @@ class SoftLimits:
         """Which joint was kept off which limit within the last second before `time` [s]; empty where none was."""
         if not 0.0 <= time - self._shown <= SHOWN:
             return ""
-        name, limits = self._joints[self._joint], self._limits
+        name = self._joints[self._joint]
+        limits = self._limits
         if self._kind == "velocity":
             return f"{name} is braked: its velocity limit is {limits.velocity[self._joint]:.3g} rad/s"
         limit = (limits.upper if self._kind == "upper" else limits.lower)[self._joint]
@@ -311,7 +320,8 @@ def median_into(a: Array, b: Array, c: Array, result: Array) -> None:
 
 def _inertias(model: RobotModel) -> tuple[Array, Array]:
     """The least inertia of each joint, the others free, and the largest, the others held (n,), over many postures."""
-    lower, upper = np.maximum(model.limits.lower, -math.pi), np.minimum(model.limits.upper, math.pi)
+    lower = np.maximum(model.limits.lower, -math.pi)
+    upper = np.minimum(model.limits.upper, math.pi)
     shares = np.array([np.random.default_rng(list(name.encode())).random(POSTURES) for name in model.joints]).T
     masses = np.array([model.mass(q) for q in lower + shares * (upper - lower)])
     free = 1.0 / np.diagonal(np.linalg.inv(masses), axis1=1, axis2=2)

@@ -14,8 +14,10 @@ def state_blocks(loop: Controller, command: Command) -> dict[str, Array]:
     Raises:
         ConfigError: there has been no cycle.
     """
-    report, reference = loop.report(), loop.reference
-    state, kin = loop.state, loop.kin
+    report = loop.report()
+    reference = loop.reference
+    state = loop.state
+    kin = loop.kin
     assert state is not None
     assert kin is not None
     wrench = report.state.wrench_on_tip

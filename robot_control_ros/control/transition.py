@@ -83,7 +83,8 @@ class BumplessTransition:
 
         A command that safety refuses is returned as it is. `safety` knows the last command; dt [s] is the time since.
         """
-        last, self._variant = self._variant, variant
+        last = self._variant
+        self._variant = variant
         same_mode = safety.mode is command.mode
         changed = safety.mode is not None and (not same_mode or variant != last)
         bridges = self._bridges and command.mode is CommandMode.EFFORT

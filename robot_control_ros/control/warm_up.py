@@ -50,7 +50,8 @@ def check_warm(running: RunningLaw) -> None:
     Raises:
         ConfigError: says how to go on.
     """
-    robot, law = running.robot, running.name
+    robot = running.robot
+    law = running.name
     if _may_compile(law) and (robot.name, robot.profile_name, law) not in _warm:
         message = f"law = {law!r} isn't compiled, which would hold up the arm: deactivate, set the law, and activate"
         raise ConfigError(message, name="law", value=law)
@@ -138,7 +139,8 @@ class _Rehearsal:
 
     def situations(self) -> Iterator[Callable[[], object]]:
         """What begins each of them."""
-        loop, motion = self._loop, self._loop.motion
+        loop = self._loop
+        motion = self._loop.motion
         beside = self._home + REACH
         times = np.array([0.5, 1.0]) * self._span
         pose = loop.model.at(beside).pose
@@ -170,13 +172,16 @@ class _Rehearsal:
 
     def _brake_softly(self) -> None:
         """What soft limits do about joints that are too fast."""
-        loop, random = self._loop, self._random
+        loop = self._loop
+        random = self._random
         fast = replace(self._sample(), v=loop.model.limits.velocity * random.random(loop.robot.n))
         loop.soft_limits.remember(fast)
         loop.soft_limits.add(random.normal(size=loop.robot.n), fast, loop.model.at(fast.q, fast.v))
 
     def _sample(self) -> RobotState:
-        loop, random, period = self._loop, self._random, self._loop.robot.period
+        loop = self._loop
+        random = self._random
+        period = self._loop.robot.period
         self._time += period
         phase = 2.0 * np.pi * SHAKES * self._time
         size = REACH if self._shaking else 0.1 * REACH
@@ -230,7 +235,8 @@ def compute_alone(robot: RobotConfig, laws: Iterable[str]) -> None:
 
 def main() -> None:
     """Compile the package's laws; where that takes long a second process begins with the last ones."""
-    robot, laws = load_robot("ur5"), law_names(plugins=False)
+    robot = load_robot("ur5")
+    laws = law_names(plugins=False)
     second = get_context("spawn").Process(target=compute_alone, args=(robot, laws[::-1]), daemon=True)
 
     def announce(text: str) -> None:

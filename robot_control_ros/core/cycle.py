@@ -12,7 +12,10 @@ NONE = math.nan  # of a quantity that a cycle hasn't: no wrench, no reference of
 BASE = "base axes, about the tip's origin"
 COMMAND = "N·m, rad or rad/s"
 TERMS = 12  # parts that a law's command may have
-SATURATED, RATE_LIMITED, SOFT_LIMITED = 1, 2, 4  # of which `limited` is the sum
+# of which `limited` is the sum
+SATURATED = 1
+RATE_LIMITED = 2
+SOFT_LIMITED = 4
 
 CYCLE = Record(
     "Cycle",

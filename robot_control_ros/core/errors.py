@@ -25,7 +25,9 @@ class RobotControlError(Exception):
 
     def __init__(self, message: str = "", *, name: str = "", value: Any = None, bound: Any = None):
         super().__init__(message)
-        self.name, self.value, self.bound = name, value, bound
+        self.name = name
+        self.value = value
+        self.bound = bound
 
 
 class ConfigError(RobotControlError, ValueError):
@@ -63,7 +65,8 @@ def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str =
 
 def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError, hint: str = "") -> _E:  # type: ignore[assignment]
     """The error for a name that isn't there; it lists the valid names, then the hint, and has the names as `bound`."""
-    names, plural = tuple(map(str, valid)), f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    names = tuple(map(str, valid))
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
     message = f"unknown {kind} {_shown(value)}; {plural}: {', '.join(names) or 'none'}{hint}"
     return error(message, name=kind, value=value, bound=names)
 

@@ -203,7 +203,8 @@ def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
 
 
 def _numbers(spec: GainSpec, value: Any, joints: int) -> Array:
-    shape, lengths = _describe_shape(spec, joints), spec.lengths(joints)
+    shape = _describe_shape(spec, joints)
+    lengths = spec.lengths(joints)
     try:
         raw = np.array(value)
     except ValueError:  # rows of different lengths
@@ -360,8 +361,10 @@ class ParameterSet:
         if not (math.isfinite(time_constant) and time_constant >= 0.0):
             raise refused("gain_time_constant", time_constant, "must be 0 s or more", (0.0, math.inf))
         self.specs = gain_specs(gains_type)
-        self.joints, self.time_constant = joints, time_constant
-        self._type, self._validate = gains_type, validate
+        self.joints = joints
+        self.time_constant = time_constant
+        self._type = gains_type
+        self._validate = validate
         self._defaults = self._start = self.current = self.target = make_gains(gains_type, defaults, joints)
         self._left, self.choices = 0.0, self._choices_of(self.target)
         self._way: Any = None  # from start to target, where they fade
@@ -386,7 +389,9 @@ class ParameterSet:
 
     def change(self, gains: Any) -> None:
         """Begin to move to `gains`: one assignment, whatever moved before."""
-        self._start, self.target, self._left = self.current, gains, 1.0
+        self._start = self.current
+        self.target = gains
+        self._left = 1.0
         self._way = None
         self.choices = self._choices_of(gains)
         if self.time_constant == 0.0:
@@ -412,7 +417,8 @@ class ParameterSet:
 
     def finish(self) -> None:
         """Be at the target at once: for a robot that is not being commanded."""
-        self._left, self.current = 0.0, self.target
+        self._left = 0.0
+        self.current = self.target
 
     def _choices_of(self, gains: Any) -> tuple[str, ...]:
         return tuple(getattr(gains, spec.name) for spec in self.specs if spec.choices and not spec.links)

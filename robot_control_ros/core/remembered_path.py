@@ -12,7 +12,9 @@ from .types import Array, JointSample
 
 REMEMBERED = 0.25  # s of the way that can be looked up
 AHEAD = 0.05  # s, at most, that it is continued into the future
-FIRST, COUNT = 0, 1  # places in `ends`
+# places in `ends`
+FIRST = 0
+COUNT = 1
 
 
 class RememberedPath:

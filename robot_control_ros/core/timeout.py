@@ -20,7 +20,8 @@ class Timeout:
 
     def restart(self, *times: float) -> None:
         """A message came, now being `times` [s] by the clocks."""
-        self._since, self._lasting = times, (0.0,) * len(times)
+        self._since = times
+        self._lasting = (0.0,) * len(times)
 
     def poll(self, *times: float) -> float:
         """The silence [s] by the clock by which it is shortest; a clock that goes back doesn't count."""

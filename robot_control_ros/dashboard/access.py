@@ -97,9 +97,11 @@ def check_host(host: str) -> None:
 
 def check_origin(headers: Mapping[str, str]) -> str:
     """Why a request with these headers isn't answered; empty where it is."""
-    host, origin = headers.get("Host", ""), headers.get("Origin")
+    host = headers.get("Host", "")
+    origin = headers.get("Origin")
     try:
-        name, site = urlsplit(f"//{host}").hostname or "", urlsplit(origin or "").netloc
+        name = urlsplit(f"//{host}").hostname or ""
+        site = urlsplit(origin or "").netloc
     except ValueError as error:
         return f"Host {host!r} or Origin {origin!r}: {error}"
     if not is_address(name) and name not in ("localhost", socket.gethostname(), socket.getfqdn()):

@@ -32,7 +32,8 @@ class BrowserTab:
     """Title and colours of the browser's tab; the page's library has no calls for them."""
 
     def __init__(self, gui: Any, title: str) -> None:
-        self._title, self._handle = "", gui.add_html("")
+        self._title = ""
+        self._handle = gui.add_html("")
         self.show(title)
 
     def show(self, title: str) -> None:

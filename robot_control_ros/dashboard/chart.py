@@ -13,7 +13,9 @@ from ..core.types import Array
 from ..simulation.log import figure_class
 
 TIME = "time [s]"
-LINE_GREY, LINE_RED = "#868e96", "#c92a2a"  # seen on a light and on a dark panel
+# seen on a light and on a dark panel
+LINE_GREY = "#868e96"
+LINE_RED = "#c92a2a"
 DPI = 120
 _FONT = "11px sans-serif"
 _AXIS = {"font": _FONT, "labelFont": _FONT, "labelGap": 0, "gap": 3, "ticks": {"size": 4}}  # in a narrow panel

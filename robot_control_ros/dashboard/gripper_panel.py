@@ -12,7 +12,8 @@ from .markup import AMBER, note
 from .page_thread import PageThread
 from .view.robot_view import RobotView
 
-OPEN, CLOSE = "Open", "Close"
+OPEN = "Open"
+CLOSE = "Close"
 STEP = 1.0  # mm and N
 
 
@@ -20,12 +21,15 @@ class GripperPanel:
     """A folder with two buttons and two sliders; the fingers of `view` move as they do."""
 
     def __init__(self, gui: Any, fingers: Fingers, thread: PageThread, view: RobotView) -> None:
-        self._fingers, self._view, config = fingers, view, fingers.config
+        self._fingers = fingers
+        self._view = view
+        config = fingers.config
         self._model = FingerModel(config)
         self._refusal = self._shown = ""
         with gui.add_folder("Gripper"):
             buttons = gui.add_button_group("Gripper", (OPEN, CLOSE), hint="The gripper keeps the last command.")
-            low, high = 1e3 * config.widths[-1], 1e3 * config.widths[0]
+            low = 1e3 * config.widths[-1]
+            high = 1e3 * config.widths[0]
             self._width = gui.add_slider("Width [mm]", low, high, STEP, high, hint="Between the fingers.")
             least, most = config.force
             hint = "Of each finger, at most; it goes with the next command."

@@ -26,14 +26,18 @@ from .bar.status_bar import STOP, STOP_ALL, StatusBar
 from .browser_values import is_number, is_rotation, is_value_of
 
 MAX_MESSAGE = 2**20  # bytes
-MAX_RATE, BURST = 400.0, 800.0  # messages of one browser: per second, and at once
+# messages of one browser: per second, and at once
+MAX_RATE = 400.0
+BURST = 800.0
 MAX_CONNECTIONS = 64  # of viser, and as many of the bar; who looks on never takes a place of who controls
 MAX_ARRIVING = 128  # connections that haven't asked for anything yet
 MAX_DETAIL = 100  # characters of what a browser sent, in the log
 PROTOCOL = f"viser-v{viser.__version__}"  # of viser's websocket
 READ_ONCE = ("Host", "Origin", "Cookie", "Upgrade", "Accept-Encoding")  # headers that a request may have once
 NO_ROTATION = (1.0, 0.0, 0.0, 0.0)  # w, x, y, z
-BEAT, STALL = 0.1, 0.7  # s between two beats, and after which what browsers have sent is old
+# s between two beats, and after which what browsers have sent is old
+BEAT = 0.1
+STALL = 0.7
 
 # What viser's client sends, and a page uses.
 LOOKING = ("ViewerCameraMessage",)
@@ -58,7 +62,8 @@ class Tally:
     """
 
     def __init__(self, what: str) -> None:
-        self._what, self._count = what, 0
+        self._what = what
+        self._count = 0
         self._log = logging.getLogger(__name__)
 
     def add(self, detail: str = "") -> None:
@@ -207,7 +212,8 @@ class Guard:
         if sum((each.of_bar, each.right) == (of_bar, right) for each in self._open) >= MAX_CONNECTIONS:
             kind = "control the robot" if right is Right.CONTROL else "look on"
             return _refuse(f"{MAX_CONNECTIONS} browsers {kind}: must be at most {MAX_CONNECTIONS}")
-        connection.right, connection.of_bar = right, of_bar
+        connection.right = right
+        connection.of_bar = of_bar
         self._arriving.pop(connection, None)
         self._open.add(connection)
         return answer(connection, request)
@@ -227,7 +233,8 @@ class Guard:
 
     def _beat(self) -> None:
         """After a stall of the whole program, end all connections: their messages are old commands."""
-        loop, now = asyncio.get_running_loop(), time.monotonic()
+        loop = asyncio.get_running_loop()
+        now = time.monotonic()
         if self._beaten_at is not None and now - self._beaten_at > STALL:
             for each in self._open:
                 each.end_if_old()
@@ -245,8 +252,12 @@ class _Connection(asyncio_server.ServerConnection):
 
     def __init__(self, guard: Guard, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.right, self.of_bar, self._old = Right.NONE, False, False
-        self._guard, self._left, self._since = guard, BURST, time.monotonic()
+        self.right = Right.NONE
+        self.of_bar = False
+        self._old = False
+        self._guard = guard
+        self._left = BURST
+        self._since = time.monotonic()
 
     async def recv(self, decode: bool | None = None) -> Any:
         """The next message that is passed on."""
@@ -279,7 +290,8 @@ class _Connection(asyncio_server.ServerConnection):
     def _in_time(self) -> bool:
         """Whether this browser sends no more than it may."""
         now = time.monotonic()
-        self._left, self._since = min(BURST, self._left + MAX_RATE * (now - self._since)), now
+        self._left = min(BURST, self._left + MAX_RATE * (now - self._since))
+        self._since = now
         if self._left < 1.0:
             return False
         self._left -= 1.0

@@ -15,7 +15,9 @@ from .link import RobotLink
 from .markup import AMBER, GREY, RED, block, note
 from .page_thread import PageThread
 
-PLAN, MOVE, STOP = "Identify this arm", "Move within these bounds", "Stop identification"
+PLAN = "Identify this arm"
+MOVE = "Move within these bounds"
+STOP = "Stop identification"
 PREFIX = "controller/"
 REQUESTS = {PLAN: "plan_identification", MOVE: "identify", STOP: "stop_identification"}
 WHEN = {  # states in which a button is shown; the first one in all others
@@ -36,7 +38,8 @@ class IdentificationPanel:
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread) -> None:
-        self._link, self._thread = link, thread
+        self._link = link
+        self._thread = thread
         self._shown: object = None
         self._folder = gui.add_folder("Identification", expand_by_default=False, visible=False)
         with self._folder:
@@ -57,7 +60,8 @@ class IdentificationPanel:
         step = self._link.identification()
         if step is self._shown:
             return
-        self._shown, state = step, step.get("state", "")
+        self._shown = step
+        state = step.get("state", "")
         for label, states in WHEN.items():
             self._buttons[label].visible = state in states
         self._buttons[PLAN].visible = not self._buttons[STOP].visible

@@ -11,7 +11,8 @@ class LastRefusal:
     """The message of the last refusal."""
 
     def __init__(self) -> None:
-        self._message, self._at = "", 0.0
+        self._message = ""
+        self._at = 0.0
 
     @property
     def message(self) -> str:
@@ -20,4 +21,5 @@ class LastRefusal:
 
     def show(self, message: str) -> None:
         """Show a message from now on."""
-        self._message, self._at = message, time.monotonic()
+        self._message = message
+        self._at = time.monotonic()

@@ -40,7 +40,8 @@ from .view.trail import Trail
 from .view.workspace_box import WorkspaceBox
 from .web_page import WebPage
 
-WRENCH, CONTACT = (0.12, 0.55, 0.25), (0.85, 0.33, 0.1)
+WRENCH = (0.12, 0.55, 0.25)
+CONTACT = (0.85, 0.33, 0.1)
 POSES = 2000  # at random, to find how far the arm reaches
 ACTIONS = {
     "Hold here": "controller/hold",
@@ -74,7 +75,8 @@ class Page(WebPage):
     """
 
     def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
-        self._link, robot = link, link.robot
+        self._link = link
+        robot = link.robot
         self._model = RobotModel.of(robot, link.urdf)
         self._name = " · ".join(filter(None, (link.arm, robot.name)))
         super().__init__(" · ".join(filter(None, (link.arm, robot.description or robot.name))), host, port, token)
@@ -110,7 +112,9 @@ class Page(WebPage):
     # --- the view ---
 
     def _make_view(self) -> None:
-        scene, robot, reach = self.server.scene, self._link.robot, self.reach
+        scene = self.server.scene
+        robot = self._link.robot
+        reach = self.reach
         scene.set_up_direction("+z")
         scene.configure_default_lights(True, cast_shadow=True)
         flat = not any(robot.axes[2:5])
@@ -145,7 +149,8 @@ class Page(WebPage):
         """The border of the tip's reach: a ball, or a disc."""
         look: dict[str, Any] = {"opacity": 0.15, "side": "back", "cast_shadow": False, "receive_shadow": False}
         look |= {"color": (90, 140, 200), "position": self._shoulder, "visible": False}
-        scene, reach = self.server.scene, self.reach
+        scene = self.server.scene
+        reach = self.reach
         if flat:
             return scene.add_cylinder("/reach", reach, 0.002 * reach, radial_segments=96, **look)
         return scene.add_icosphere("/reach", reach, subdivisions=5, **look)
@@ -153,7 +158,9 @@ class Page(WebPage):
     # --- the panels ---
 
     def _make_panels(self) -> None:
-        gui, thread, link = self.server.gui, self.thread, self._link
+        gui = self.server.gui
+        thread = self.thread
+        link = self._link
         self._tab = BrowserTab(gui, self._name)
         self._state = StatePanel(gui, link, thread, self._name)
         self.bar.on_stop = self._stop
@@ -201,7 +208,8 @@ class Page(WebPage):
         return self.thread.connect(group, request)
 
     def _make_view_panel(self) -> None:
-        gui, thread = self.server.gui, self.thread
+        gui = self.server.gui
+        thread = self.thread
 
         def add_switch(label: str, hint: str, action: Any) -> None:
             thread.connect(gui.add_checkbox(label, False, hint=hint), action)
@@ -221,7 +229,9 @@ class Page(WebPage):
         add_switch(f"Reach ({self.reach:.2f} m)", hint, lambda shown: setattr(self._ball, "visible", shown))
 
     def _make_simulation_panel(self) -> None:
-        gui, thread, link = self.server.gui, self.thread, self._link
+        gui = self.server.gui
+        thread = self.thread
+        link = self._link
         hint = "Drag the arrows on the link: 2 N per centimetre. The target is hidden meanwhile."
         push = gui.add_checkbox("Push mode", False, hint=hint)
         hint = "The link to push."
@@ -236,8 +246,11 @@ class Page(WebPage):
     # --- every drawing ---
 
     def draw(self) -> None:
-        telemetry, requests, health = self._link.telemetry(), self._link.requests(), self._link.health()
-        before, self._drawn_at = self._drawn_at, time.monotonic()
+        telemetry = self._link.telemetry()
+        requests = self._link.requests()
+        health = self._link.health()
+        before = self._drawn_at
+        self._drawn_at = time.monotonic()
         if self._drawn_at - before > STALL:
             self.target.stop()  # what was dragged then is an old command
             self._jog.stop()
@@ -286,6 +299,7 @@ class Page(WebPage):
 
 def _reach(model: RobotModel, shoulder: Array) -> float:
     """How far the tip gets from the shoulder (3,) [m], nearly."""
-    lower, upper = np.maximum(model.limits.lower, -np.pi), np.minimum(model.limits.upper, np.pi)
+    lower = np.maximum(model.limits.lower, -np.pi)
+    upper = np.minimum(model.limits.upper, np.pi)
     chosen = np.random.default_rng(0).uniform(lower, upper, (POSES, model.n))
     return max(float(np.linalg.norm(model.at(q).pose[:3, 3] - shoulder)) for q in chosen)

@@ -27,7 +27,8 @@ class PageThread:
     """
 
     def __init__(self, draw: Callable[[], None], refuse: Callable[[str], None]) -> None:
-        self._draw, self.refuse = draw, refuse
+        self._draw = draw
+        self.refuse = refuse
         # By id of the handle. An action lives as long as its handle, which is why this must not keep it.
         self._actions: weakref.WeakValueDictionary[int, Callable[[Any], Any]] = weakref.WeakValueDictionary()
         self._waiting: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
@@ -76,7 +77,8 @@ class PageThread:
 
         async def on_upload(event: Any) -> None:
             if event.client is not None:
-                file, camera = event.target.value, event.client.camera
+                file = event.target.value
+                camera = event.client.camera
                 self.post(lambda: action(file.name, file.content, camera))
 
         button.on_upload(on_upload)

@@ -31,7 +31,8 @@ class StatePanel:
     """A window of its own, which never scrolls out of view."""
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, title: str) -> None:
-        self._link, self._thread = link, thread
+        self._link = link
+        self._thread = thread
         self._refusal = LastRefusal()
         panel = gui.add_panel()
         with panel.add_tab(title):
@@ -75,7 +76,8 @@ class StatePanel:
 
 def details(health: Health) -> list[str]:
     """Rate, response, refusals and drives, in lines."""
-    values, lines = health.diagnosis, []
+    values = health.diagnosis
+    lines = []
     rate, speed, response = (_number(values, name) for name in ("rate [Hz]", "real time factor", "response p99 [us]"))
     if health.commands and rate is not None:
         parts = [f"{rate:.0f} Hz"]

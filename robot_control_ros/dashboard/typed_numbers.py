@@ -55,7 +55,8 @@ class TypedNumbers:
     """
 
     def __init__(self, controls: Callable[[], Mapping[str, Any]], thread: PageThread) -> None:
-        self._controls, self._thread = controls, thread
+        self._controls = controls
+        self._thread = thread
 
     def take(self, typed: TypedNumber) -> None:
         """Set the control to the typed number, or say why not; from any thread."""

@@ -46,7 +46,9 @@ class WebPage(ABC):
     """
 
     def __init__(self, title: str, host: str, port: int, token: bool = True) -> None:
-        self._title, self._host, self._first_port = title, host, port
+        self._title = title
+        self._host = host
+        self._first_port = port
         self._redirect: Path | None = None  # the file that a browser was opened with
         access = access_of(token, host)
         guard = Guard(access)

@@ -42,8 +42,11 @@ class ContourSession:
 
     def __init__(self, operator: Any, spin: Callable[[float], None], processes: Processes, topology: Topology) -> None:
         self.recorder: TimingRecorder | None = None
-        self._operator, self._spin, self._processes = operator, spin, processes
-        self._cycle, self._dead_time = topology.cycle, dead_time(topology)
+        self._operator = operator
+        self._spin = spin
+        self._processes = processes
+        self._cycle = topology.cycle
+        self._dead_time = dead_time(topology)
         self._collected = 0.0
 
     def start(self) -> None:
@@ -124,7 +127,8 @@ class ContourSession:
         self._until(lambda: self._operator.home_distance < AT_HOME, HOME_LIMIT, "the arm doesn't get home")
 
     def _enable(self) -> None:
-        operator, limit = self._operator, time.monotonic() + ENABLE_LIMIT
+        operator = self._operator
+        limit = time.monotonic() + ENABLE_LIMIT
         refusal = ""
         while not operator.running:
             if time.monotonic() > limit:
@@ -142,13 +146,15 @@ class ContourSession:
 
     def diagnostics(self) -> Mapping[str, str]:
         """The next diagnostics of the bus."""
-        operator, since = self._operator, time.monotonic()
+        operator = self._operator
+        since = time.monotonic()
         self._until(lambda: operator.diagnosed_at > since, DIAGNOSTICS_LIMIT, "no diagnostics of the bus")
         values: Mapping[str, str] = operator.bus
         return values
 
     def _until(self, condition: Callable[[], bool], limit: float, what: str) -> None:
-        operator, end = self._operator, time.monotonic() + limit
+        operator = self._operator
+        end = time.monotonic() + limit
         was_running = operator.running
         while not condition():
             late = time.monotonic() > end  # before messages are taken that came while this process was held up

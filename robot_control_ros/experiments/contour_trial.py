@@ -32,7 +32,8 @@ FEED = 0.25  # m/s
 # s at the contour's beginning, before it, and a quarter of a cycle, since the reference's acceleration jumps: where it
 # did so at a sample, or at one of what is fed forward (half a cycle on, with the drives' dead time), the slightest
 # jitter would decide whether that sample has it already.
-LEAD, OFF_CYCLE = 0.5, 0.25
+LEAD = 0.5
+OFF_CYCLE = 0.25
 STEP = 0.005  # s between two points; the ramps of UR5_ACCELERATION at FEED are so many of them
 MAX_GAP = 5  # cycles between two samples: peaks of the contour error last no longer
 CLOSE = 0.01  # m from the end, where the tip rests at last
@@ -152,7 +153,8 @@ class ContourTrial:
     """
 
     def __init__(self, robot: RobotConfig) -> None:
-        self.robot, self.model = robot, RobotModel.of(robot)
+        self.robot = robot
+        self.model = RobotModel.of(robot)
         home = np.array(robot.home)
         pose = self.model.at(home).pose
         self.contour: Polyline = ur5_rectangle(pose)
@@ -166,10 +168,15 @@ class ContourTrial:
         self._begin = pose[:3, 3]
 
     def _joint_path(self, pose: Array, points: Array, speeds: Array) -> tuple[Array, Array]:
-        solver, q, target, twist = DifferentialKinematics(), np.array(self.robot.home), pose.copy(), np.zeros(6)
-        positions, velocities = [], []
+        solver = DifferentialKinematics()
+        q = np.array(self.robot.home)
+        target = pose.copy()
+        twist = np.zeros(6)
+        positions = []
+        velocities = []
         for point, speed in zip(points, speeds, strict=True):
-            target[:3, 3], twist[:3] = point, speed
+            target[:3, 3] = point
+            twist[:3] = speed
             q = solve_pose(self.model, target, q)
             positions.append(q)
             velocities.append(solver.velocities(self.model.at(q), twist))
@@ -189,7 +196,8 @@ class ContourTrial:
         return self.track(np.array([state.time for state in states]), np.array([state.q for state in states]))
 
     def _path(self) -> JointPath:
-        home, limits = np.array(self.robot.home), self.model.limits.velocity
+        home = np.array(self.robot.home)
+        limits = self.model.limits.velocity
         return JointPath(self.model, home, self.times, self.positions, self.velocities, 0.0, limits)
 
     def track(self, t: Array, q: Array) -> Track:

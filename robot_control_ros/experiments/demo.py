@@ -133,7 +133,9 @@ def _operator(config: RobotConfig, law: str, scene: str, browser: bool, namespac
 
 
 def _watch(operator: Any, spin: Any, groups: Sequence[Processes], seconds: float, live: bool) -> None:
-    began, terminal, next_line = time.monotonic(), sys.stdout.isatty(), 0.0
+    began = time.monotonic()
+    terminal = sys.stdout.isatty()
+    next_line = 0.0
     while not operator.finished and (seconds == 0.0 or operator.elapsed < seconds):
         spin(0.1)
         for processes in groups:

@@ -30,7 +30,8 @@ from .contour_session import ATTEMPTS, RATES, ContourSession
 from .contour_trial import FEED, LAW, Comparison, ContourTrial, Setting, Track, write_figures, write_samples
 from .reproduce.contour_benchmark import DOMAINS
 
-ROBOT, PROFILE = "ur5", "ethercat"
+ROBOT = "ur5"
+PROFILE = "ethercat"
 FEEDFORWARDS = (0.0, 1.0)
 SHOWN = ("on time [%]", "cycles", "cycles left out", "working counter", "wrong working counters", "lost frames")
 
@@ -131,7 +132,8 @@ def _running(
     from ..nodes.demo.contour_operator import ContourOperator
 
     master, slaves = interfaces
-    hosted, file = "true" if in_process else "false", str(topology.path)
+    hosted = "true" if in_process else "false"
+    file = str(topology.path)
     given = {"interface": master, "robot": ROBOT, "law": LAW, "topology": file}
     ethercat, *others = SETUPS["ethercat"].make(**given, in_process=hosted, emulated_bus="true").nodes()
     ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})  # peaks last a few cycles

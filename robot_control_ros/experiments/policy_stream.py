@@ -17,9 +17,17 @@ from ..simulation.in_process import lockstep
 from ..simulation.mujoco_plant import MujocoPlant
 from .contact.row import ContactRow, at_most
 
-RATE, POLICY, LASTING = 500.0, 30.0, 60.0  # Hz, Hz and s
-LOST, LATE, JITTER = 0.2, 0.03, 0.05  # share; s that each chunk needs, and up to so many more
-LENGTH, SPEED = 0.4, 0.1  # m and m/s: of the line along y, there and back
+# Hz, Hz and s
+RATE = 500.0
+POLICY = 30.0
+LASTING = 60.0
+# share; s that each chunk needs, and up to so many more
+LOST = 0.2
+LATE = 0.03
+JITTER = 0.05
+# m and m/s: of the line along y, there and back
+LENGTH = 0.4
+SPEED = 0.1
 SWING = 200.0, 0.5  # N/m and Hz, of the stiffness about 500 N/m
 AWAY = 0.8  # s about each turn of the line that are not judged
 ROUNDING = 1e-6  # relative
@@ -96,7 +104,8 @@ def _along(t: float) -> float:
 
 def _chunks(start: Array, poses: int, lasting: float) -> list[PolicyChunk]:
     """All that arrive, in the order of arrival."""
-    rng, found = np.random.default_rng(22), []
+    rng = np.random.default_rng(22)
+    found = []
     for begin in np.arange(0.0, lasting, 1.0 / POLICY):
         if rng.random() < LOST:
             continue
@@ -129,7 +138,8 @@ def _follow(robot: RobotConfig, poses: int, delay: float, lasting: float) -> Ite
 
 
 def _cycle(loop: ControlLoop, kin: RobotDynamics, command: Command) -> PolicyCycle:
-    reference, rest = loop.reference, np.zeros(6)
+    reference = loop.reference
+    rest = np.zeros(6)
     acceleration = rest if reference.acceleration is None else reference.acceleration
     twist = rest if reference.twist is None else reference.twist
     return PolicyCycle(acceleration.copy(), command.values.copy(), abs(twist[1]), abs(kin.twist[1]))

@@ -64,8 +64,14 @@ HEAVY = 100.0  # kg or kg·m²: where the tip feels heavier in a direction, the 
 TURNED = 0.02  # rad, after which it is designed anew there
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
 REGULARISATION = 1e-6  # 1/kg, added to J M⁻¹ Jᵀ in the null space: keeps the solve finite at singularities
-DONE, NEEDS_MASS, NO_DAMPING = 0, 1, 2  # what compute answers
-MASS, COUPLING, DRIFT = 1, 2, 4  # of the model: M, C q̇ and J̇ q̇
+# what compute answers
+DONE = 0
+NEEDS_MASS = 1
+NO_DAMPING = 2
+# of the model: M, C q̇ and J̇ q̇
+MASS = 1
+COUPLING = 2
+DRIFT = 4
 STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, CORIOLIS, INERTIA, POSTURE, FRICTION = range(8)  # its terms
 DRIVES = np.isin(range(8), (STIFFNESS, FEEDFORWARD, POSTURE)).astype(float)  # terms that move an arm at rest
 
@@ -187,7 +193,8 @@ class Impedance(CompiledLaw):
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present joint angles as the posture, and design the damping anew."""
-        model, memory = kin.model, self._memory
+        model = kin.model
+        memory = self._memory
         memory["posture"] = state.q
         memory["cyclic"] = model.cyclic
         memory["viscous"] = model.viscous_friction
@@ -250,7 +257,9 @@ class Impedance(CompiledLaw):
         spring = axes[:, None] * gains.stiffness * axes
         damper = np.zeros((6, 6))
         bounded = np.zeros((6, 6))
-        mass_row, jacobian_row, axes_row = as_row(mass), as_row(jacobian), as_row(axes)
+        mass_row = as_row(mass)
+        jacobian_row = as_row(jacobian)
+        axes_row = as_row(axes)
         _mobility_into(mass_row, jacobian_row, axes_row, bounded)
         ratio = as_row(gains.damping_ratio)
         _design_into(as_row(gains.stiffness), as_row(gains.damping), ratio, axes_row, bounded, damper)
@@ -258,7 +267,8 @@ class Impedance(CompiledLaw):
         if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
             rows = axes[:, None] * jacobian
             null = np.column_stack([project(unit, rows, mass, 1.0 - axes**2) for unit in np.eye(len(mass))])
-            stiffness, damping = stiffness + gains.posture_stiffness * null, damping + gains.posture_damping * null
+            stiffness = stiffness + gains.posture_stiffness * null
+            damping = damping + gains.posture_damping * null
         return stiffness, damping
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:

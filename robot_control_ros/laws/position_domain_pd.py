@@ -26,7 +26,9 @@ RAMP = 0.05  # s, with which the slaves go over to a new master
 LAG_FILTER = 4.0  # time constant of the measured lags, as a multiple of the slowest joint's M_ii / D
 SMALL_LAG = 5e-4  # s: lags well below it aren't matched
 HYSTERESIS = 1.2  # times faster than the master a joint must move to replace it
-BACK, AHEAD = 0.2, 0.05  # s, from now, within which the look-up stays
+# s, from now, within which the look-up stays
+BACK = 0.2
+AHEAD = 0.05
 MAX_STEP = 0.02  # s, of one Newton step
 FIRST_STEPS = 10  # of Newton's, where there was no look-up in the cycle before; else one
 SLOWEST = 1e-3  # rad/s, of the master's reference, below which no Newton step is taken

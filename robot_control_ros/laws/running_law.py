@@ -158,7 +158,8 @@ class RunningLaw:
         return self.name, self.gains.choices
 
     def _defaults(self, law_type: Any) -> dict[str, Any]:
-        robot, specs = self.robot, {spec.name: spec for spec in gain_specs(law_type.Gains)}
+        robot = self.robot
+        specs = {spec.name: spec for spec in gain_specs(law_type.Gains)}
         defaults: dict[str, Any] = {}
         if "axes" in specs:
             defaults["axes"] = robot.axes

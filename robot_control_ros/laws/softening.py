@@ -10,7 +10,9 @@ import numpy as np
 
 from ..core.gains import DAMPING, JOINT, SCALAR, STIFFNESS, GainSpec, changed, gain_specs
 
-TIP, JOINTS, ELSEWHERE = "tip", "joints", "elsewhere"
+TIP = "tip"
+JOINTS = "joints"
+ELSEWHERE = "elsewhere"
 
 
 @cache
@@ -69,7 +71,9 @@ class Softening:
         if fraction == 1.0:
             return gains
         if gains is not self._given or fraction != self._fraction:
-            self._given, self._fraction, self._softened = gains, fraction, softened(gains, fraction)
+            self._given = gains
+            self._fraction = fraction
+            self._softened = softened(gains, fraction)
         return self._softened
 
 

@@ -24,7 +24,8 @@ class Topic(NamedTuple):
 
 
 _EFFORTS = "std_msgs/Float64MultiArray"
-_STATES, _DIAGNOSTICS = "sensor_msgs/JointState", "diagnostic_msgs/DiagnosticArray"
+_STATES = "sensor_msgs/JointState"
+_DIAGNOSTICS = "diagnostic_msgs/DiagnosticArray"
 _WRENCH, _POSE, _TWIST = (f"geometry_msgs/{name}Stamped" for name in ("Wrench", "Pose", "Twist"))
 
 TOPICS = (

@@ -55,9 +55,12 @@ class FileRecording(ABC):
         self.messages = self.dropped = 0
         self.error: HardwareFault | None = None
         self.on_close = ExitStack()
-        self._simulated, self._largest = simulated, largest
+        self._simulated = simulated
+        self._largest = largest
         self._due: queue.Queue[Any] = queue.Queue(MAX_WAITING)
-        self._lock, self._closing, self._taking = threading.Lock(), threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._closing = threading.Lock()
+        self._taking = threading.Lock()
         self._ended = False
         self._failed = threading.Event()
         self._thread: threading.Thread | None = None
@@ -116,7 +119,8 @@ class FileRecording(ABC):
             HardwareFault: the file couldn't be written to its end.
         """
         with self._closing:
-            thread, self._thread = self._thread, None
+            thread = self._thread
+            self._thread = None
         if thread is None:
             return
         try:

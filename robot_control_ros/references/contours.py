@@ -120,8 +120,10 @@ class CircleContour:
         helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
         first = helper - axis * (axis @ helper)
         first = first / np.linalg.norm(first)
-        self._first, self._second = first[:d], cross(axis, first)[:d]
-        self.radius, self._start = radius, start
+        self._first = first[:d]
+        self._second = cross(axis, first)[:d]
+        self.radius = radius
+        self._start = start
         self.length = 2.0 * math.pi * radius
 
     def point(self, s: float | Array) -> Array:
@@ -136,7 +138,8 @@ class CircleContour:
 
     def distance(self, p: Array) -> tuple[Array, Array]:
         offset = p - self.center
-        x, y = offset @ self._first, offset @ self._second
+        x = offset @ self._first
+        y = offset @ self._second
         above = offset - x[..., None] * self._first - y[..., None] * self._second
         gap = np.hypot(np.hypot(x, y) - self.radius, np.linalg.norm(above, axis=-1))
         return gap, self.radius * ((np.arctan2(y, x) - self._start) % (2.0 * math.pi))
@@ -150,7 +153,8 @@ def along(
     contour: Contour, s: float | Array, speed: float | Array, acceleration: float | Array
 ) -> tuple[Array, Array, Array]:
     """Position, velocity and acceleration (..., d) of what is at s (...) with s' and s'' (...)."""
-    tangent, rate = contour.tangent(s), np.asarray(speed)[..., None]
+    tangent = contour.tangent(s)
+    rate = np.asarray(speed)[..., None]
     change = np.asarray(acceleration)[..., None] * tangent + rate**2 * contour.curvature(s)
     return contour.point(s), rate * tangent, change
 
@@ -173,7 +177,9 @@ class TimedContour:
         if not math.isclose(contour.length, timing.length, rel_tol=1e-9):
             rule = f"must be {contour.length:g} m, as the contour"
             raise refused("length of timing", timing.length, rule, contour.length, unit="m")
-        self.contour, self._timing, self.duration = contour, timing, timing.duration
+        self.contour = contour
+        self._timing = timing
+        self.duration = timing.duration
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration (..., d) at t (...) [s] after the start."""
@@ -201,7 +207,8 @@ class ContourMove:
         if not np.linalg.norm(begin - start[:3, 3]) <= NEAR:
             rule = f"must be within {NEAR} m of the tip, {start[:3, 3].tolist()}"
             raise refused("beginning", begin, rule, NEAR, where="contour move: ")
-        self._start, self._time = start, time
+        self._start = start
+        self._time = time
         self.end = time + timing.duration
 
     def sample(self, t: float) -> Reference:
@@ -232,8 +239,10 @@ class Circle:
         check_positive("circle", radius=radius, period=period, fade=fade)
         there = CircleContour((0.0, 0.0, 0.0), radius, normal).point(0.0)
         self._contour = CircleContour(start[:3, 3] - there, radius, normal)
-        self._start, self._time = start, time
-        self._speed, self._fade = 2.0 * math.pi * radius / period, fade
+        self._start = start
+        self._time = time
+        self._speed = 2.0 * math.pi * radius / period
+        self._fade = fade
 
     def sample(self, t: float) -> Reference:
         return tip_reference(self._start, along(self._contour, *self._way(t - self._time)))
@@ -251,6 +260,8 @@ class Circle:
 
 def tip_reference(start: Array, motion: tuple[Array, Array, Array]) -> Reference:
     """Reference with the orientation of `start` and the position, velocity and acceleration (3,) of `motion`."""
-    pose, twist, acceleration = start.copy(), np.zeros(6), np.zeros(6)
+    pose = start.copy()
+    twist = np.zeros(6)
+    acceleration = np.zeros(6)
     pose[:3, 3], twist[:3], acceleration[:3] = motion
     return Reference(pose, twist, acceleration)

@@ -38,15 +38,20 @@ class Governor:
     """
 
     def __init__(self) -> None:
-        self.rate, self.time = 1.0, 0.0
-        self._lag, self._last, self._slope = 0.0, 0.0, 0.0
+        self.rate = 1.0
+        self.time = 0.0
+        self._lag = 0.0
+        self._last = 0.0
+        self._slope = 0.0
         self._trajectory: Trajectory | None = None
         self._nominal = Reference()  # of the last sample, with the twist V
 
     def sample(self, trajectory: Trajectory, time: float) -> Reference:
         """The reference at a time [s] of the samples."""
         if trajectory is not self._trajectory:
-            self._trajectory, self._lag, self.rate = trajectory, 0.0, 1.0
+            self._trajectory = trajectory
+            self._lag = 0.0
+            self.rate = 1.0
         elif self.rate < 1.0:
             self._lag += (1.0 - self.rate) * (time - self._last)
         self._last = time
@@ -79,7 +84,8 @@ class Governor:
         return bool(max(away[:3].sum(), away[3:].sum()) > LEAST)
 
     def _slowed(self, reference: Reference) -> Reference:
-        rate, slope = self.rate, self._slope
+        rate = self.rate
+        slope = self._slope
 
         def velocity(full: Array | None) -> Array | None:
             return None if full is None else np.asarray(rate * full)

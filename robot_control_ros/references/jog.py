@@ -29,14 +29,16 @@ class Jog:
         self, start: Reference, twist: Array, time: float, acceleration: Sequence[float], lasting: float
     ) -> None:
         self._pose, self._before = beginning(start, "jogging")
-        self._time, self._lasting = time, lasting
+        self._time = time
+        self._lasting = lasting
         self._twist = self.heading = twist
         self._rise = ramp_time(twist - self._before, acceleration)
         self._brake = ramp_time(twist, acceleration)
 
     def sample(self, t: float) -> Reference:
         t = max(t - self._time, 0.0)
-        rise, last = min(t, self._rise), max(self._lasting, self._rise)
+        rise = min(t, self._rise)
+        last = max(self._lasting, self._rise)
         steady = min(max(t - self._rise, 0.0), last - self._rise)
         brake = min(max(t - last, 0.0), self._brake)
         change = (self._twist - self._before) / self._rise
@@ -65,7 +67,8 @@ class Jog:
 
 def ramp_time(change: Array, acceleration: Sequence[float]) -> float:
     """How long a change of a twist (6,) takes [s]."""
-    linear, angular = float(np.linalg.norm(change[:3])), float(np.linalg.norm(change[3:]))
+    linear = float(np.linalg.norm(change[:3]))
+    angular = float(np.linalg.norm(change[3:]))
     return max(linear / acceleration[0], angular / acceleration[1], 1e-3)
 
 

@@ -63,10 +63,13 @@ class JointPath:
         fastest = _fastest(self._velocity)
         if (fastest > speed).any():
             joint = int(np.argmax(fastest / speed))
-            rule, bound = f"must be at most {speed[joint]:g} rad/s", float(speed[joint])
-            name, value = f"velocity of {model.joints[joint]}", float(fastest[joint])
+            rule = f"must be at most {speed[joint]:g} rad/s"
+            bound = float(speed[joint])
+            name = f"velocity of {model.joints[joint]}"
+            value = float(fastest[joint])
             raise refused(name, value, rule, bound, where="joint path: ", unit="rad/s")
-        self._model, self._time = model, time
+        self._model = model
+        self._time = time
         self._rest = Hold(model.at(points[-1]).pose, points[-1])
         self.end = time + float(knots[-1])
 
@@ -91,7 +94,10 @@ class JointBrake:
     """
 
     def __init__(self, model: RobotModel, q0: Array, v0: Array, time: float, deceleration: Array) -> None:
-        self._model, self._time, self._q0, self._v0 = model, time, q0, v0
+        self._model = model
+        self._time = time
+        self._q0 = q0
+        self._v0 = v0
         self._brake = -np.sign(v0) * deceleration
         self._lasting = np.abs(v0) / deceleration
         rest, _, _ = self.path(math.inf)

@@ -146,7 +146,9 @@ class _OnlineTrajectory(SteppedTrajectory):
         if self._step(as_row(self.target), self._speed, self._acceleration, dt, at, rate, change):
             self._reached = at = self.target
             rate = change = np.zeros(rate.shape)
-        self._at, self._rate, self._change = at, rate, change
+        self._at = at
+        self._rate = rate
+        self._change = change
 
     @staticmethod
     @abstractmethod

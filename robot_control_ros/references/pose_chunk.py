@@ -35,14 +35,17 @@ class PoseChunk:
             raise refused("poses", poses.shape, f"must be one for each of {len(times)} times", len(times))
         if not (np.isfinite(times).all() and np.isfinite(poses).all() and (np.diff(times) > 0.0).all()):
             raise refused("times", times, "must be finite and rise, poses finite", where="tip trajectory: ", unit="s")
-        self.begin, self.end = float(times[0]), float(times[-1])
-        self._times, self._poses = times, poses
+        self.begin = float(times[0])
+        self.end = float(times[-1])
+        self._times = times
+        self._poses = poses
         self._piece: Piece | None = None
         self._number = -1
 
     def followed_by(self, later: PoseChunk) -> PoseChunk:
         """The last poses of this chunk, and all of one that begins after them."""
-        times, poses = self._times[-KEPT:], self._poses[-KEPT:]
+        times = self._times[-KEPT:]
+        poses = self._poses[-KEPT:]
         return PoseChunk(np.concatenate((times, later._times)), np.concatenate((poses, later._poses)))
 
     def at(self, t: float) -> tuple[Array, Array]:
@@ -52,7 +55,8 @@ class PoseChunk:
             return pose[:3, 3], pose[:3, :3]
         number = int(np.searchsorted(self._times, t, side="right")) - 1
         if self._piece is None or number != self._number:
-            self._piece, self._number = self._make_piece(number), number
+            self._piece = self._make_piece(number)
+            self._number = number
         start, length, coefficients, rotation = self._piece
         u = (t - start) / length
         position, turn = np.tensordot((1.0, u, u**2, u**3), coefficients, 1)
@@ -61,9 +65,11 @@ class PoseChunk:
     def _make_piece(self, i: int) -> Piece:
         """The cubics from pose i to the next one, by the fraction of the time between them."""
         length = float(self._times[i + 1] - self._times[i])
-        first, last = self._poses[i], self._poses[i + 1]
+        first = self._poses[i]
+        last = self._poses[i + 1]
         step = np.array((last[:3, 3] - first[:3, 3], rotation_log(last[:3, :3] @ first[:3, :3].T)))
-        slope, slope_after = length * self._velocity(i), length * self._velocity(i + 1)
+        slope = length * self._velocity(i)
+        slope_after = length * self._velocity(i + 1)
         slope_after[1] = np.linalg.solve(rotation_exp_jacobian(step[1]), slope_after[1])
         coefficients = np.array(
             (
@@ -81,10 +87,12 @@ class PoseChunk:
         if i in (0, last):
             return self._rate(min(i, last - 1))
         before, after = np.diff(self._times[i - 1 : i + 2])
-        rate_before, rate_after = self._rate(i - 1), self._rate(i)
+        rate_before = self._rate(i - 1)
+        rate_after = self._rate(i)
         return np.asarray((after * rate_before + before * rate_after) / (before + after))
 
     def _rate(self, i: int) -> Array:
-        first, last = self._poses[i], self._poses[i + 1]
+        first = self._poses[i]
+        last = self._poses[i + 1]
         turn = rotation_log(last[:3, :3] @ first[:3, :3].T)
         return np.array((last[:3, 3] - first[:3, 3], turn)) / float(self._times[i + 1] - self._times[i])

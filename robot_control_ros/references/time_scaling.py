@@ -14,7 +14,9 @@ from ..core.types import Array
 from .trajectory import check_positive
 
 SHORTEST = 0.1  # s, of a quintic within limits
-PEAK_SPEED, PEAK_ACCELERATION = 15.0 / 8.0, 10.0 / math.sqrt(3.0)  # of a quintic over distance 1 in time 1
+# of a quintic over distance 1 in time 1
+PEAK_SPEED = 15.0 / 8.0
+PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)
 
 
 class TimeScaling(Protocol):
@@ -46,7 +48,8 @@ class Trapezoid:
 
     def __init__(self, length: float, speed: float, acceleration: float) -> None:
         check_positive("trapezoid", length=length, speed=speed, acceleration=acceleration)
-        self.length, self._acceleration = length, acceleration
+        self.length = length
+        self._acceleration = acceleration
         self.ramp = min(speed / acceleration, math.sqrt(length / acceleration))
         self.speed = acceleration * self.ramp
         self.duration = length / self.speed + self.ramp
@@ -88,7 +91,8 @@ class QuinticTimeScaling:
 
     def __init__(self, length: float, duration: float) -> None:
         check_positive("quintic scaling", length=length, duration=duration)
-        self.length, self.duration = length, duration
+        self.length = length
+        self.duration = duration
 
     @classmethod
     def within(cls, length: float, speed: float, acceleration: float = math.inf) -> QuinticTimeScaling:
@@ -101,7 +105,8 @@ class QuinticTimeScaling:
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
         u = np.minimum(np.maximum(np.asarray(t, dtype=float) / self.duration, 0.0), 1.0)
-        left, speed = 1.0 - u, self.length / self.duration
+        left = 1.0 - u
+        speed = self.length / self.duration
         s = self.length * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
         return s, 30.0 * speed * (u * left) ** 2, 60.0 * speed / self.duration * u * left * (left - u)
 

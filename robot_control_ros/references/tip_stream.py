@@ -70,9 +70,12 @@ class TipStream(SteppedTrajectory):
     ) -> None:
         pose, twist = beginning(start, "a stream of poses")
         self._limits = np.array((speed, acceleration, jerk))
-        self._settings, self._q = settings, start.q
-        self._time, self._newest = time, -math.inf
-        self._position, self._rotation = pose[:3, 3].copy(), pose[:3, :3]
+        self._settings = settings
+        self._q = start.q
+        self._time = time
+        self._newest = -math.inf
+        self._position = pose[:3, 3].copy()
+        self._rotation = pose[:3, :3]
         change = np.zeros(6) if start.acceleration is None else start.acceleration
         self._rate = twist.reshape(2, 3).copy()
         self._change = _bounded(change.reshape(2, 3), self._limits[1])
@@ -94,7 +97,8 @@ class TipStream(SteppedTrajectory):
         """
         settings = self._settings.current
         chunk = PoseChunk(times + self._time, poses)
-        begin, left = now + float(times[0]), float(times[-1]) + settings.delay
+        begin = now + float(times[0])
+        left = float(times[-1]) + settings.delay
         if left < 0.0:
             rule = f"must be at least -{settings.delay:g} s from now (stream.delay)"
             raise refused("last pose", round(float(times[-1]), 3), rule, -settings.delay, where="tip trajectory: ")
@@ -107,7 +111,8 @@ class TipStream(SteppedTrajectory):
         self._newest = begin
         since, (last, _) = chunk.begin, self._chunks[-1]
         if 0.0 < chunk.begin - last.end <= JOINED:
-            since, chunk = last.end, last.followed_by(chunk)
+            since = last.end
+            chunk = last.followed_by(chunk)
         self._chunks.append((chunk, max(since, self._target_time)))
         self._arrived = False
 
@@ -140,7 +145,9 @@ class TipStream(SteppedTrajectory):
         way = self._way(self._target_time)
         is_over = len(self._chunks) == 1 and self._chunks[0][0].end <= self._target_time
         if is_over and max(np.abs(each).max() for each in (way, self._rate, self._change)) < ARRIVED:
-            self._rate, self._change, self._arrived = np.zeros((2, 3)), np.zeros((2, 3)), True
+            self._rate = np.zeros((2, 3))
+            self._change = np.zeros((2, 3))
+            self._arrived = True
             return
         distance = np.sqrt((way * way).sum(axis=1))
         wanted = _bounded(bandwidth / 3.0 * way, np.minimum(speed, np.sqrt(acceleration * distance)))

@@ -29,7 +29,8 @@ class Hold:
     """
 
     def __init__(self, pose: Array, q: Array | None) -> None:
-        still, rest = np.zeros(6), None if q is None else np.zeros_like(q)
+        still = np.zeros(6)
+        rest = None if q is None else np.zeros_like(q)
         self._reference = Reference(pose, still, still, None, q, rest, rest)
 
     def sample(self, t: float) -> Reference:

@@ -82,9 +82,11 @@ class Workspace:
             acceleration: of the jog, (linear [m/s²], angular [rad/s²]).
             lasting: of the jog [s].
         """
-        linear, box = twist[:3], self.settings.target
+        linear = twist[:3]
+        box = self.settings.target
         ahead, back = np.maximum([box.upper - position, position - box.lower], _MARGIN) - _MARGIN
-        present, speed = float(np.linalg.norm(before[:3])), float(np.linalg.norm(linear))
+        present = float(np.linalg.norm(before[:3]))
+        speed = float(np.linalg.norm(linear))
         rise = max((speed + present) / acceleration[0], ramp_time(twist - before, acceleration))
         way = np.sign(linear)
         room = np.where(way > 0.0, ahead, back) - np.maximum(way * before[:3], 0.0) * rise / 2.0  # gone meanwhile
@@ -97,7 +99,8 @@ class Workspace:
 
 def _largest_fraction(fits: Callable[[float], bool]) -> float:
     """The largest number from 0 to 1 that fits, within a resolution; 0 where none does."""
-    fitting, beyond = 0.0, 2.0
+    fitting = 0.0
+    beyond = 2.0
     while beyond - fitting > _RESOLUTION and fitting < 1.0:
         middle = (fitting + beyond) / 2.0
         fitting, beyond = (middle, beyond) if fits(middle) else (fitting, middle)

@@ -240,7 +240,8 @@ def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig
     """
     name, gripper = split_gripper(name)
     paths, data = extended(name, _read)
-    where, count = str(paths[0]), 0
+    where = str(paths[0])
+    count = 0
     if isinstance(data, dict):
         count = len(data["joints"]) if isinstance(data.get("joints"), list) else 0
         if "profiles" in data:

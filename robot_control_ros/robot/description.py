@@ -34,7 +34,8 @@ def parse_description(urdf: str) -> ElementTree.Element:
         root = ElementTree.fromstring(urdf)
     except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last ones for its encoding
         raise ModelError(f"the robot description can't be read: {error}", name="urdf") from error
-    level, depth = [root], 1
+    level = [root]
+    depth = 1
     while level := [inner for each in level for inner in each]:
         depth += 1
         if depth > MAX_DEPTH:
@@ -254,7 +255,8 @@ def _mount(root: ElementTree.Element, prefix: str, pose: Array) -> None:
         ElementTree.SubElement(joint, "child", link=top)
     for joint in root.findall("joint"):
         if end_link(joint, "parent") == WORLD:
-            placed, origin = pose @ origin_pose(joint), joint.find("origin")
+            placed = pose @ origin_pose(joint)
+            origin = joint.find("origin")
             origin = ElementTree.SubElement(joint, "origin") if origin is None else origin
             origin.set("xyz", _text(placed[:3, 3]))
             origin.set("rpy", _text(rotation_to_rpy(placed[:3, :3])))

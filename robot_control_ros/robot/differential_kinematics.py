@@ -25,7 +25,9 @@ FAST = 0.5  # of the velocity limits: from there on the bounds below hold in ful
 EFFORT = 0.5  # of the effort that gravity leaves, that the inertia may take; friction needs the rest
 LEAST_EFFORT = 0.1  # of the effort limits, that counts as left by gravity
 HASTE = 20.0  # 1/s, with which a joint comes nearer to its top speed
-DONE, NEEDS_MASS = 0, 1  # what joint_step answers
+# what joint_step answers
+DONE = 0
+NEEDS_MASS = 1
 _NO_MASS = np.empty((0, 0))
 
 
@@ -76,7 +78,9 @@ class DifferentialKinematics:
         """Joint angles (n,) [rad] `dt` seconds later; see :func:`joint_step`. Without `before` that doesn't bound."""
         limits = kin.model.limits
         bounds = limits.lower, limits.upper, limits.velocity, limits.effort
-        jacobian, q, gravity = as_row(kin.jacobian), as_row(kin.q), as_row(kin.gravity)
+        jacobian = as_row(kin.jacobian)
+        q = as_row(kin.q)
+        gravity = as_row(kin.gravity)
         wanted = as_row(twist), as_row(posture_rate)
         last = np.full(q.size, math.nan) if before is None else as_row(before)
         found = np.empty(q.size)

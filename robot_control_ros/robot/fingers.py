@@ -21,7 +21,8 @@ class FingerModel:
 
     def __init__(self, gripper: GripperConfig) -> None:
         self._follow = np.array([(joint.multiplier, joint.offset) for joint in gripper.joints])
-        self.joints, self.root = tuple(joint.name for joint in gripper.joints), gripper.root
+        self.joints = tuple(joint.name for joint in gripper.joints)
+        self.root = gripper.root
         self._model = RobotModel(gripper.text, self.joints, gripper.root, gripper.tip)
 
     def poses(self, position: float) -> Mapping[str, Array]:

@@ -143,7 +143,8 @@ class GripperConfig:
         """All joints of the fingers, the driven one first."""
         found = []
         for joint in self._tree.iter("joint"):
-            mimic, name = joint.find("mimic"), joint.get("name", "")
+            mimic = joint.find("mimic")
+            name = joint.get("name", "")
             if mimic is not None and mimic.get("joint") == self.joint:
                 numbers = (float(mimic.get(key, default)) for key, default in (("multiplier", "1"), ("offset", "0")))
                 found.append(FingerJoint(name, *numbers))
@@ -165,7 +166,8 @@ class GripperConfig:
 
     def mounted(self, urdf: str, flange: str) -> str:
         """A robot description (its text) with the gripper on the link `flange`."""
-        at, inner = urdf.rfind("</robot>"), self.text[self.text.index(">", self.text.index("<robot")) + 1 :]
+        at = urdf.rfind("</robot>")
+        inner = self.text[self.text.index(">", self.text.index("<robot")) + 1 :]
         origin = 'xyz="{:.17g} {:.17g} {:.17g}" rpy="{:.17g} {:.17g} {:.17g}"'.format(*self.mount)
         joint = (
             f'<joint name="{flange}-{self.root}" type="fixed"><parent link="{flange}"/><child link="{self.root}"/>'
@@ -218,20 +220,27 @@ class GripMonitor:
     def __init__(self, gripper: GripperConfig) -> None:
         self._gripper = gripper
         self._target: float | None = None
-        self._place, self._since, self._begun = math.nan, math.nan, False
+        self._place = math.nan
+        self._since = math.nan
+        self._begun = False
         self.grip: Grip | None = None
         self.begins = False
 
     def command(self, position: float) -> None:
         """The driven joint was sent to a position; without a state after that the fingers don't rest."""
-        self._target, self._place, self._begun, self.grip = position, math.nan, False, None
+        self._target = position
+        self._place = math.nan
+        self._begun = False
+        self.grip = None
 
     def update(self, time: float, position: float, effort: float) -> Grip:
         """The driven joint is at a position at a time [s], with an effort (NaN where nobody measures it)."""
-        gripper, width = self._gripper, self._gripper.width(position)
+        gripper = self._gripper
+        width = self._gripper.width(position)
         if not abs(width - self._place) <= MOVED or time < self._since:
             self._begun = not math.isnan(self._place)
-            self._place, self._since = width, time
+            self._place = width
+            self._since = time
         away = 0.0 if self._target is None else abs(width - gripper.width(self._target))
         begins = away > gripper.tolerance and not self._begun
         rests = time - self._since >= (START_TIME if begins else REST_TIME)

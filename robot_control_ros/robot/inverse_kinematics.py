@@ -55,7 +55,8 @@ def check_reach(name: str, model: RobotModel, pose: Array, q0: Array, axes: Arra
         ConfigError: says how far away the nearest one is that was found; `name` is what the user calls the pose.
     """
     random = np.random.default_rng(0)
-    lower, upper = np.maximum(model.limits.lower, -math.pi), np.minimum(model.limits.upper, math.pi)
+    lower = np.maximum(model.limits.lower, -math.pi)
+    upper = np.minimum(model.limits.upper, math.pi)
     nearest = math.inf
     for start in (q0, *(random.uniform(lower, upper) for _ in range(OTHER_STARTS))):
         try:

@@ -369,7 +369,8 @@ class RobotModel:
 
     def bias(self, q: Array, v: Array) -> Array:
         """C(q, v) v + g(q), (n,) [N·m]."""
-        x, w = self._configuration(q), self._velocity(v)
+        x = self._configuration(q)
+        w = self._velocity(v)
         return self._per_joint(pin.nonLinearEffects(self._model, self._aside, x, w))
 
     def mass(self, q: Array) -> Array:
@@ -387,12 +388,15 @@ class RobotModel:
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
         """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""
-        x, w, t = self._configuration(q), self._velocity(v), self._velocity(tau)
+        x = self._configuration(q)
+        w = self._velocity(v)
+        t = self._velocity(tau)
         return self._per_joint(pin.aba(self._model, self._aside, x, w, t))
 
     def jdot_v(self, q: Array, v: Array) -> Array:
         """J̇ v (6,): the tip's acceleration at zero joint acceleration."""
-        x, w = self._configuration(q), self._velocity(v)
+        x = self._configuration(q)
+        w = self._velocity(v)
         pin.forwardKinematics(self._model, self._aside, x, w, np.zeros(self.n))
         acceleration = pin.getFrameClassicalAcceleration(self._model, self._aside, self._tip_id, _AXES)
         return np.asarray(acceleration.vector)
@@ -415,7 +419,9 @@ class RobotModel:
         if self._plain:
             torque = pin.rnea(model, self._aside, q, v, a)
             return torque
-        x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
+        x = self._configuration(q)
+        w = self._velocity(v)
+        b = self._velocity(a)
         torque = pin.rnea(model, self._aside, x, w, b)
         return torque if self._order is None else torque[self._order]
 
@@ -456,7 +462,8 @@ class RobotModel:
         return array if self._order is None else array[self._order]
 
     def _limits(self) -> JointLimits:
-        lower, upper = np.full(self.n, -np.inf), np.full(self.n, np.inf)
+        lower = np.full(self.n, -np.inf)
+        upper = np.full(self.n, np.inf)
         at = self._q_index[self._scalar]
         lower[self._scalar] = np.array(self._model.lowerPositionLimit)[at]
         upper[self._scalar] = np.array(self._model.upperPositionLimit)[at]

@@ -35,7 +35,8 @@ class ParameterFile:
     """
 
     def __init__(self, document: YamlDocument, where: str) -> None:
-        self._document, self._where = document, where
+        self._document = document
+        self._where = where
         self.nodes: dict[str, dict[str, Any]] = {}
         for keys, parameters in self._sections(document.data, ()):
             name = _full_name(keys)
@@ -165,7 +166,8 @@ def _misspelt_node(name: str, node: str) -> bool:
     last = name.rpartition("/")[2]
     if last.rstrip(_DIGITS) == node.rstrip(_DIGITS):
         return False
-    words, meant = last.split("_"), node.split("_")
+    words = last.split("_")
+    meant = node.split("_")
     if len(words) != len(meant):
         return "".join(words) == "".join(meant)
     return all(word == other or misspelt(word, (other,)) for word, other in zip(words, meant, strict=True))

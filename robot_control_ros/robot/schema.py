@@ -128,7 +128,8 @@ def entry(default: Any = REQUIRED, **declared: Any) -> Any:
 @cache
 def entry_specs(cls: type) -> tuple[EntrySpec, ...]:
     """The declarations of a dataclass in their order; its other fields are not in the file."""
-    hints, found = get_type_hints(cls), []
+    hints = get_type_hints(cls)
+    found = []
     for item in fields(cls):
         if _KEY in item.metadata:
             spec: EntrySpec = item.metadata[_KEY]

@@ -17,7 +17,9 @@ from .contact_settings import ContactSettings
 from .momentum_observer import MomentumObserver, external_torque, relax_torque
 
 FROZEN = 0.1  # s after a start, another law or another payload
-TORQUE, WRENCH, FOLLOWING = "momentum observer", "wrist sensor", "following error"
+TORQUE = "momentum observer"
+WRENCH = "wrist sensor"
+FOLLOWING = "following error"
 UNITS = {TORQUE: "N·m", WRENCH: "N", FOLLOWING: "rad"}
 
 
@@ -44,7 +46,8 @@ class DetectedContact:
     limit: float
 
     def __str__(self) -> str:
-        where, unit = f"{self.link} or beyond", UNITS[self.detector]
+        where = f"{self.link} or beyond"
+        unit = UNITS[self.detector]
         size = f"{self.size:.3g} {unit}{' in ' + self.joint if self.joint else ''}, limit {self.limit:.3g} {unit}"
         return f"{'clamping' if self.clamping else 'contact'} on {where}: {size} ({self.detector})"
 
@@ -58,7 +61,11 @@ class Excess(NamedTuple):
     limit: float
 
 
-FORCE_WATCHED, TORQUE_WATCHED, FOLLOWING_WATCHED, SETTLES = 1, 2, 4, 8  # what is done with a sample, as a sum
+# what is done with a sample, as a sum
+FORCE_WATCHED = 1
+TORQUE_WATCHED = 2
+FOLLOWING_WATCHED = 4
+SETTLES = 8
 NOTHING = -1  # what :func:`detect` answers where nothing touches the arm
 POSITIONS, VELOCITIES, OTHERS = range(3)  # what the joints are commanded
 
@@ -215,12 +222,16 @@ class ContactDetector:
 
     def adopt(self, settings: ContactSettings) -> None:
         """Take settings over."""
-        s, none = settings, np.zeros(1)
-        self._rate, self._gain = 2.0 * math.pi * s.high_pass, s.observer_gain
-        velocity, acceleration = s.collision_torque_velocity, s.collision_torque_acceleration
+        s = settings
+        none = np.zeros(1)
+        self._rate = 2.0 * math.pi * s.high_pass
+        self._gain = s.observer_gain
+        velocity = s.collision_torque_velocity
+        acceleration = s.collision_torque_acceleration
         self.torque.adopt(s.collision_torque, s.clamping_torque, velocity, acceleration)
         self.force.adopt(np.array([s.collision_force]), np.array([s.clamping_force]), none, none)
-        velocity, acceleration = s.following_error_velocity, s.following_error_acceleration
+        velocity = s.following_error_velocity
+        acceleration = s.following_error_acceleration
         self.following.adopt(s.following_error, np.zeros(len(self._joints)), velocity, acceleration)
 
     def freeze(self, time: float) -> None:

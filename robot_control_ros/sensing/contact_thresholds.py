@@ -49,7 +49,8 @@ class ThresholdLearning:
         if self._left <= 0.0:
             for name, largest in self._largest.items():
                 self._windows.setdefault(name, []).append(largest)
-            self._largest, self._left = {}, WINDOW
+            self._largest = {}
+            self._left = WINDOW
 
     def thresholds(self) -> dict[str, Array]:
         """By quantity, (3, n): ε0, a and b.

@@ -10,7 +10,9 @@ from ..core.errors import ConfigError
 from ..core.types import Array, is_finite
 from .joint_jumps import JointJumps
 
-RESTART, RESTART_PERIODS = 0.1, 3.0  # s, and periods, between two samples after which it begins anew
+# s, and periods, between two samples after which it begins anew
+RESTART = 0.1
+RESTART_PERIODS = 3.0
 
 
 class DerivedVelocity:

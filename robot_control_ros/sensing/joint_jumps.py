@@ -16,7 +16,9 @@ SPEED_MARGIN = 2.0  # times a joint's speed limit: an arm that falls, or is hit,
 NOISE = 0.005  # rad (m) of a position, with its resolution
 JITTER = 0.002  # s by which the time between two samples may differ from the one between their stamps
 LONGEST_GAP = 0.1  # s between two samples, after which a joint may be anywhere
-CONFIRMED_AFTER, CONFIRMED_SAMPLES = 0.05, 3  # s, and samples that agree, after which the joints are believed
+# s, and samples that agree, after which the joints are believed
+CONFIRMED_AFTER = 0.05
+CONFIRMED_SAMPLES = 3
 
 MEMORY = Record(
     "JointJumpsMemory",
@@ -88,7 +90,9 @@ class JointJumps:
         if (change <= most).all():
             return ""
         joint = int((change / most).argmax())
-        name, way, bound = self._model.joints[joint], float(change[joint]), float(most[joint])
+        name = self._model.joints[joint]
+        way = float(change[joint])
+        bound = float(most[joint])
         if self._is_confirmed(time, q, v):
             return f"{name} jumped by {way:.3g} rad, and stays there"
         raise ConfigError(

@@ -39,11 +39,13 @@ class SampleAge:
             now: by our own clock [s].
             steady: by our steady clock [s].
         """
-        age, ahead = now - stamp, now - steady
+        age = now - stamp
+        ahead = now - steady
         if stamp < self._stamp or abs(ahead - self._ahead) > JUMP:
             self._least = math.inf
         drifted = self._least + DRIFT * max(stamp - self._stamp, 0.0)
         self._least = min(age, drifted)
-        self._stamp, self._ahead = stamp, ahead
+        self._stamp = stamp
+        self._ahead = ahead
         self.offset = 0.0 if -AHEAD <= self._least <= OFFSET else self._least
         return 0.0 if abs(self.offset) > ANOTHER_TIME else max(age - self.offset, 0.0)

@@ -157,7 +157,8 @@ class PayloadIdentification:
         if not speed <= AT_REST:
             rule = f"must be at most {AT_REST} rad/s"
             raise refused("velocity", speed, rule, AT_REST, where="payload: a joint's ", unit="rad/s")
-        self._frame, self._gravity = sample.frame, kin.model.gravity
+        self._frame = sample.frame
+        self._gravity = kin.model.gravity
         wrench = self._sign * np.concatenate((sample.force, sample.torque))
         self._poses.append((kin.model.frame_pose(sample.frame)[:3, :3], wrench))
 

@@ -250,7 +250,8 @@ class WrenchPipeline:
             self._weigh(kin.model, sample.frame)
             self._weighed = weighed
         sensor = kin.model.frame_pose(sample.frame)
-        force, torque = as_row(sample.force), as_row(sample.torque)
+        force = as_row(sample.force)
+        torque = as_row(sample.torque)
         sense_wrench(self._row, force, torque, sensor, kin.pose, kin.model.gravity, float(state.time))
         return True
 
@@ -286,7 +287,8 @@ class WrenchPipeline:
 
     def _estimate(self, state: RobotState, kin: RobotDynamics) -> bool:
         """Take the joint torques up; returns whether there are fresh ones."""
-        observer, effort = self._observer, state.effort
+        observer = self._observer
+        effort = state.effort
         if effort.shape == state.v.shape and is_finite(effort):
             if observer.time is not None and not 0.0 <= state.time - observer.time <= self._adopted.max_age:
                 observer.reset()

@@ -188,8 +188,10 @@ def _check_arguments(duration: Any, push: Any, reference: Any) -> None:
 
 def _can_simulate(loop: ControlLoop) -> ControlLoop:
     """Refuse a wrench from efforts that only the real robot gives."""
-    robot, profile = loop.robot, loop.robot.profile
-    where, way = f"robot {robot.name}, profile {robot.profile_name}: ", "simulate another profile, such as sim"
+    robot = loop.robot
+    profile = loop.robot.profile
+    where = f"robot {robot.name}, profile {robot.profile_name}: "
+    way = "simulate another profile, such as sim"
     if profile.joint_effort != "torque" and loop.wrench.settings.target.source == "joint_effort":
         rule = f"must be torque where the wrench comes from it, as in the simulation: {way}"
         raise refused("joint_effort", profile.joint_effort, rule, where=where)
@@ -287,7 +289,8 @@ def _pose_errors(targets: Array, poses: Array) -> Array:
     """Targets minus poses (N, 6), as :func:`~..core.spatial.pose_error` gives them; zeros for a target that is NaN."""
     errors = np.zeros((len(poses), 6))
     known = ~np.isnan(targets[:, 0, 0])
-    target, pose = targets[known], poses[known]
+    target = targets[known]
+    pose = poses[known]
     errors[known, :3] = target[:, :3, 3] - pose[:, :3, 3]
     turns = target[:, :3, :3] @ pose[:, :3, :3].transpose(0, 2, 1)
     errors[known, 3:] = Rotation.from_matrix(turns).as_rotvec() if len(turns) else 0.0

@@ -37,7 +37,8 @@ class JointLaw:
         if self._running.needs_wrench:
             raise refused("joint_law", name, "it needs a wrench, and the joints have none")
         self.name = name
-        self._model, self._period = model, period
+        self._model = model
+        self._period = period
         self._rest = np.zeros(robot.n)
         self._fresh = True
 
@@ -81,15 +82,20 @@ class JointMotors:
         joint_law: JointLaw | None,
         carried: RobotModel | None,
     ) -> None:
-        self._robot, self._bandwidth, self._timeout = robot, bandwidth, timeout
+        self._robot = robot
+        self._bandwidth = bandwidth
+        self._timeout = timeout
         self._upper = limit
         self._lower = -limit
-        self.joint_law, self._carried, self._still = joint_law, carried, np.zeros(len(limit))
+        self.joint_law = joint_law
+        self._carried = carried
+        self._still = np.zeros(len(limit))
         self._velocity_bandwidth = 1.0 / robot.model.opt.timestep  # of a motor under a law: within one step
         self._is_plain = joint_law is None and carried is None and timeout <= 0.0
         self._steady_torque: Array | None = None  # of the command, where it follows from nothing else
         self.start = robot.q
-        self.effort, self._sum = np.zeros(len(limit)), np.zeros(len(limit))
+        self.effort = np.zeros(len(limit))
+        self._sum = np.zeros(len(limit))
 
     def place(self) -> None:
         """Put the arm where it begins; nothing pushes it."""
@@ -177,7 +183,8 @@ class JointMotors:
 
     def _servo(self, command: Command, velocity_bandwidth: float) -> Array:
         """Computed torque: M [w² (q_c - q) + 2 w (v_c - v)], or M w (v_c - v), plus bias."""
-        robot, v = self._robot, self._robot.v
+        robot = self._robot
+        v = self._robot.v
         if command.mode is CommandMode.POSITION:
             w = self._bandwidth
             velocity_error = -v if command.velocity is None else command.velocity - v

@@ -14,7 +14,9 @@ from ..robot.gripper import Grip, GripMonitor, GripperConfig
 from .imperfect.imperfect_arm import STIFF
 
 ROTOR = 0.005  # kg·m² behind the gear of the driven joint
-STIFFNESS, DAMPING = 300.0, 3.0  # N·m/rad, N·m·s/rad of its servo
+# N·m/rad, N·m·s/rad of its servo
+STIFFNESS = 300.0
+DAMPING = 3.0
 FRICTION_RATIO = 10.0  # of MuJoCo's contacts: else what is held creeps out of the fingers
 
 
@@ -30,8 +32,11 @@ def add_gripper(mujoco: Any, spec: Any, gripper: GripperConfig) -> None:
         equality = spec.add_equality(**names, **kinds, **STIFF)
         equality.data[:2] = joint.offset, joint.multiplier
     spec.joint(gripper.joint).armature = ROTOR
-    gain, bias = np.zeros(10), np.zeros(10)
-    gain[0], bias[1], bias[2] = STIFFNESS, -STIFFNESS, -DAMPING
+    gain = np.zeros(10)
+    bias = np.zeros(10)
+    gain[0] = STIFFNESS
+    bias[1] = -STIFFNESS
+    bias[2] = -DAMPING
     spec.add_actuator(
         name=gripper.joint,
         target=gripper.joint,
@@ -56,10 +61,12 @@ class MujocoGripper:
         ready, refusal: see :class:`~..robot.gripper.Fingers`.
     """
 
-    ready, refusal = True, ""
+    ready = True
+    refusal = ""
 
     def __init__(self, model: Any, data: Any, gripper: GripperConfig) -> None:
-        self.config, self._data = gripper, data
+        self.config = gripper
+        self._data = data
         self._actuator = model.actuator(gripper.joint).id
         self._places = [(int(model.joint(each.name).qposadr[0]), each) for each in gripper.joints]
         self._place, _ = self._places[0]  # of the driven joint
@@ -89,8 +96,10 @@ class MujocoGripper:
         Raises:
             ConfigError: one of them is out of range; the last command stays.
         """
-        target, force = self.config.check_position(position), self.config.check_force(force)
-        self.target, self._force = target, force
+        target = self.config.check_position(position)
+        force = self.config.check_force(force)
+        self.target = target
+        self._force = force
         self._monitor.command(target)
 
     def reset(self) -> None:

@@ -82,7 +82,8 @@ class MujocoPlant:
         world: MujocoWorld | None = None,
     ) -> None:
         mujoco = _import_mujoco()
-        self._robot, self.scene = robot, scene
+        self._robot = robot
+        self.scene = scene
         self._wrench_frame = robot.wrench_frame
         self._shape = (robot.n,)
         text = robot.urdf() if urdf is None else urdf
@@ -94,7 +95,9 @@ class MujocoPlant:
         self._world = world = world or MujocoWorld(
             mujoco, [(robot, text)], rate, physics_step, scene or _EMPTY, imperfections
         )
-        self.model, self.data, self.substeps = world.model, world.data, world.substeps
+        self.model = world.model
+        self.data = world.data
+        self.substeps = world.substeps
         step = self.model.opt.timestep
         bandwidth = min(SERVO_BANDWIDTH, 0.5 / step)
         law = None if joint_law is None else JointLaw(robot, model, joint_law, joint_law_gains, step)
@@ -102,7 +105,8 @@ class MujocoPlant:
         v_index = self._arm.v_index
         self.gripper = None if robot.gripper is None else MujocoGripper(self.model, self.data, robot.gripper)
         if imperfections is not None and imperfections.stiffness:
-            mass, rotors = self.dynamics(self.start, np.zeros(robot.n))[0], self.model.dof_armature[v_index]
+            mass = self.dynamics(self.start, np.zeros(robot.n))[0]
+            rotors = self.model.dof_armature[v_index]
             bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
         self.model.dof_damping[v_index] += (scene or _EMPTY).joints.damping
         self._objects = SceneState(mujoco, self.model, self.data, robot, scene or _EMPTY, model.frames)

@@ -36,7 +36,10 @@ class MujocoRobot:
     """
 
     def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, links: Sequence[str]) -> None:
-        self._mujoco, self.model, self.data, self._config = mujoco, model, data, robot
+        self._mujoco = mujoco
+        self.model = model
+        self.data = data
+        self._config = robot
         ids = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in robot.joints]
         self.q_index = np.array([int(model.jnt_qposadr[i]) for i in ids])
         self.v_index = np.array([int(model.jnt_dofadr[i]) for i in ids])
@@ -143,7 +146,8 @@ class MujocoRobot:
 
     def dynamics(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
         data = self._mujoco.MjData(self.model)
-        data.qpos[self.q_index], data.qvel[self.v_index] = q, v
+        data.qpos[self.q_index] = q
+        data.qvel[self.v_index] = v
         self._mujoco.mj_forward(self.model, data)
         self._mujoco.mj_fullM(self.model, data, self._mass)
         bodies = (self.body(name) for name in (self._config.base, self._config.tip))
@@ -202,7 +206,9 @@ class MujocoWorld:
 
     def reset(self) -> None:
         """Back to time 0: all arms at rest at their starts, held, objects in place."""
-        mujoco, model, data = self._mujoco, self.model, self.data
+        mujoco = self._mujoco
+        model = self.model
+        data = self.data
         mujoco.mj_resetData(model, data)
         for motors in self._motors:
             motors.place()
@@ -232,7 +238,9 @@ class MujocoWorld:
 
     def _advance_stepwise(self, steps: int) -> None:
         """Advance the physics where torques follow from the state of each step."""
-        mujoco, model, data = self._mujoco, self.model, self.data
+        mujoco = self._mujoco
+        model = self.model
+        data = self.data
         for _ in range(steps):
             for gripper in self._grippers:
                 gripper.step(model.opt.timestep)
@@ -252,7 +260,8 @@ class MujocoWorld:
             HardwareFault: the physics diverged.
         """
         option = self.model.opt
-        period_step, option.timestep = option.timestep, dt
+        period_step = option.timestep
+        option.timestep = dt
         self._mujoco.mj_step1(self.model, self.data)
         motors.apply(torque)
         self._mujoco.mj_step2(self.model, self.data)

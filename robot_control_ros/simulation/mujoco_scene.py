@@ -46,7 +46,8 @@ def compile_model(
     Raises:
         ModelError: MuJoCo can't read the description, or it lacks a joint or frame.
     """
-    robots, urdf = [robot for robot, _ in arms], merge_descriptions([text for _, text in arms])
+    robots = [robot for robot, _ in arms]
+    urdf = merge_descriptions([text for _, text in arms])
     at = urdf.rfind("</robot>")
     try:
         spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
@@ -103,7 +104,8 @@ def wrench_sensors(robot: RobotConfig) -> tuple[str, str]:
 
 
 def _add_sensor(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
-    site, body = f"{robot.prefix}wrench", spec.body(robot.wrench_frame)
+    site = f"{robot.prefix}wrench"
+    body = spec.body(robot.wrench_frame)
     if body is None:
         raise unknown(
             "frame", robot.wrench_frame, (other.name for other in spec.bodies if is_link(other.name)), ModelError
@@ -153,7 +155,8 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: t
         joint.armature += scene.joints.rotor_inertia
         joint.frictionloss += scene.joints.friction
         if scene.joints.friction > 0.0 and not scene.joints.creep:
-            joint.solref_friction, joint.solimp_friction = STIFF["solref"], STIFF["solimp"]
+            joint.solref_friction = STIFF["solref"]
+            joint.solimp_friction = STIFF["solimp"]
 
 
 def is_link(body: str) -> bool:
@@ -191,8 +194,11 @@ def _add_object(mujoco: Any, spec: Any, base: Any, item: SceneObject) -> None:
 
 
 def _add_servo(mujoco: Any, spec: Any, joint: str, item: SceneObject) -> None:
-    gain, bias = np.zeros(10), np.zeros(10)
-    gain[0], bias[1], bias[2] = item.stiffness, -item.stiffness, -item.damping
+    gain = np.zeros(10)
+    bias = np.zeros(10)
+    gain[0] = item.stiffness
+    bias[1] = -item.stiffness
+    bias[2] = -item.damping
     spec.add_actuator(
         name=joint,
         target=joint,
@@ -220,7 +226,8 @@ def _add_waves(mujoco: Any, spec: Any, body: Any, item: SceneObject) -> Any:
     x, y, z, height, length = item.shape.size
     rows = round(WAVE_POINTS * y / length) + 1
     waves = 0.5 + 0.5 * np.sin(2.0 * np.pi * np.linspace(-y / 2.0, y / 2.0, rows) / length)
-    name, size = _PREFIX + item.name, [x / 2.0, y / 2.0, height, z - height / 2.0]
+    name = _PREFIX + item.name
+    size = [x / 2.0, y / 2.0, height, z - height / 2.0]
     spec.add_hfield(name=name, size=size, nrow=rows, ncol=2, userdata=np.repeat(waves, 2))
     origin = [0.0, 0.0, (z - height) / 2.0]
     return body.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=origin)
@@ -228,7 +235,8 @@ def _add_waves(mujoco: Any, spec: Any, body: Any, item: SceneObject) -> Any:
 
 def _place(element: Any, pose: Array) -> None:
     x, y, z, w = rotation_to_quaternion(pose[:3, :3])
-    element.pos, element.quat = pose[:3, 3], [w, x, y, z]
+    element.pos = pose[:3, 3]
+    element.quat = [w, x, y, z]
 
 
 class SceneState:
@@ -237,20 +245,25 @@ class SceneState:
     def __init__(
         self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, scene: Scene, links: Sequence[str]
     ) -> None:
-        self._mujoco, self._model, self._data, self._scene = mujoco, model, data, scene
+        self._mujoco = mujoco
+        self._model = model
+        self._data = data
+        self._scene = scene
         names = [model.body(body).name for body in range(model.nbody)]
         self._object_of = {body: name[len(_PREFIX) :] for body, name in enumerate(names) if name.startswith(_PREFIX)}
         self._body_of = {name: body for body, name in self._object_of.items()}
         self._link_of = {body: name for body, name in enumerate(names) if name in links}
         self._body_of_geom = np.array(model.geom_bodyid)
-        self._base, self._tip = names.index(robot.base), names.index(robot.tip)
+        self._base = names.index(robot.base)
+        self._tip = names.index(robot.tip)
         self._beyond_sensor = {robot.wrench_frame}
         for body, link in self._link_of.items():  # parents come first
             if names[model.body_parentid[body]] in self._beyond_sensor:
                 self._beyond_sensor.add(link)
 
     def pose(self, name: str) -> Array:
-        data, body = self._data, self._body_of[self._known(name)]
+        data = self._data
+        body = self._body_of[self._known(name)]
         rotation_t = data.xmat[self._base].reshape(3, 3).T
         position = rotation_t @ (data.xpos[body] - data.xpos[self._base])
         return make_pose(position, rotation_t @ data.xmat[body].reshape(3, 3))

@@ -19,8 +19,12 @@ from .two_link import Pair, TwoLink
 
 UPRIGHT = (math.pi / 2.0, 0.0)  # rad
 DT = 0.01  # s
-STIFFNESS, DAMPING = 50.0, 5.0  # N/m, N·s/m
-JOINT_STIFFNESS, JOINT_DAMPING = 50.0, 5.0  # N·m/rad, N·m·s/rad
+# N/m, N·s/m
+STIFFNESS = 50.0
+DAMPING = 5.0
+# N·m/rad, N·m·s/rad
+JOINT_STIFFNESS = 50.0
+JOINT_DAMPING = 5.0
 FASTEST = 1e3  # rad/s, beyond which nothing is simulated any more
 
 
@@ -82,9 +86,13 @@ class PlanarArm:
     """
 
     def __init__(self) -> None:
-        self.driven, self.time = False, 0.0
-        self.q, self.v, self.target = np.array(UPRIGHT), np.zeros(2), np.zeros(2)
-        self._impedance, self._joint_pd = Impedance(), JointImpedance()
+        self.driven = False
+        self.time = 0.0
+        self.q = np.array(UPRIGHT)
+        self.v = np.zeros(2)
+        self.target = np.zeros(2)
+        self._impedance = Impedance()
+        self._joint_pd = JointImpedance()
         self._adopt(PlanarArmSettings())
         self.reset()
 
@@ -138,10 +146,9 @@ class PlanarArm:
         if not self.settings.joint_pd:
             return self.settings.stiffness, self.settings.stiffness
         jacobian = self._arm.jacobian(self.q)
-        kq, compliance = (
-            self.settings.joint_stiffness,
-            np.linalg.eigvalsh(jacobian @ jacobian.T),
-        )  # of the tip, times Kq
+        # of the tip, times Kq
+        kq = self.settings.joint_stiffness
+        compliance = np.linalg.eigvalsh(jacobian @ jacobian.T)
         stiffest, softest = (kq / part if part > 1e-9 else math.inf for part in compliance.tolist())
         return softest, stiffest
 
@@ -203,9 +210,11 @@ class PlanarArm:
             raise HardwareFault(f"{reached}: 10 ms are too long a step for these settings; the arm was reset")
 
     def _rest(self) -> None:
-        self.v, self.time = np.zeros(2), 0.0
+        self.v = np.zeros(2)
+        self.time = 0.0
         if not self.driven:
-            self.target, self._goal = self.tip, self.q
+            self.target = self.tip
+            self._goal = self.q
 
     def _angles_of(self, point: Array) -> Array:
         """(2,) angles with the tip at a point within reach, the elbow on its present side, without whole turns."""

@@ -94,13 +94,17 @@ class TwoLink:
     def jacobian(self, q: Pair) -> Array:
         """(2, 2): velocity of the tip over the joints' [m]."""
         both = q[0] + q[1]
-        x, y = self.length * math.cos(both), self.length * math.sin(both)
+        x = self.length * math.cos(both)
+        y = self.length * math.sin(both)
         return np.array([[-self.length * math.sin(q[0]) - y, -y], [self.length * math.cos(q[0]) + x, x]])
 
     def jdot_v(self, q: Pair, v: Pair) -> Array:
         """(2,) acceleration of the tip where the joints have none, J̇ q̇ [m/s²]."""
-        both, first, second = q[0] + q[1], v[0] ** 2, (v[0] + v[1]) ** 2
-        x, y = first * math.cos(q[0]) + second * math.cos(both), first * math.sin(q[0]) + second * math.sin(both)
+        both = q[0] + q[1]
+        first = v[0] ** 2
+        second = (v[0] + v[1]) ** 2
+        x = first * math.cos(q[0]) + second * math.cos(both)
+        y = first * math.sin(q[0]) + second * math.sin(both)
         return -self.length * np.array([x, y])
 
     def joint_angles(self, point: Pair) -> Array:
@@ -109,10 +113,12 @@ class TwoLink:
         Raises:
             ConfigError: beyond the arm's reach.
         """
-        x, y = float(point[0]), float(point[1])
+        x = float(point[0])
+        y = float(point[1])
         cosine = (x * x + y * y) / (2.0 * self.length * self.length) - 1.0
         if not cosine <= 1.0:
-            away, reach = math.hypot(x, y), 2.0 * self.length
+            away = math.hypot(x, y)
+            reach = 2.0 * self.length
             raise refused("point", away, f"must be within {reach:g} m of the base", reach, unit="m")
         t2 = math.acos(cosine)
         return np.array([math.atan2(y, x) - math.atan2(math.sin(t2), 1.0 + math.cos(t2)), t2])
@@ -126,7 +132,8 @@ class TwoLink:
         turn = 2.0 * math.pi
         inertia = f'ixx="{self.inertia / 10.0!r}" iyy="{self.inertia!r}" izz="{self.inertia!r}" ixy="0" ixz="0" iyz="0"'
         parts = [_joint("mount", "fixed", "root", BASE, f'xyz="0 0 0" rpy="{upright!r} 0 0"')]
-        parent, at = BASE, 0.0
+        parent = BASE
+        at = 0.0
         for name, link, dry in zip(JOINTS, ("link_1", "link_2"), self.coulomb, strict=True):
             movement = (
                 f'<axis xyz="0 0 1"/><dynamics damping="{self.viscous!r}" friction="{dry!r}"/>'
@@ -137,7 +144,8 @@ class TwoLink:
                 f"<inertia {inertia}/></inertial></link>"
             )
             parts.append(_joint(name, "revolute", parent, link, f'xyz="{at!r} 0 0"', movement))
-            parent, at = link, self.length
+            parent = link
+            at = self.length
         parts.append(_joint("tip_joint", "fixed", parent, TIP, f'xyz="{self.length!r} 0 0"'))
         links = "".join(f'<link name="{name}"/>' for name in ("root", BASE, TIP))
         return f'<robot name="two_link">{links}{"".join(parts)}</robot>'

@@ -14,7 +14,9 @@ from ethercat_emulator import Bus, Load, Machine, Rotors, drive_slave, terminal
 from ethercat_emulator.bus.frame import walk
 from ethercat_emulator.faults.witness import Witness
 
-OUTPUTS, INPUTS = 16, 20  # bytes of the drive's process data
+# bytes of the drive's process data
+OUTPUTS = 16
+INPUTS = 20
 OP = 0x08
 
 # Where accesses have side effects, with lengths that masters use there.
@@ -137,7 +139,8 @@ def real_frames() -> list[bytes]:
 def size_of(root: object) -> int:
     """Bytes of an object and of all that it refers to, without code."""
     seen: set[int] = set()
-    found, size = [root], 0
+    found = [root]
+    size = 0
     while found:
         item = found.pop()
         if id(item) in seen or isinstance(item, (type, ModuleType, FunctionType, BuiltinFunctionType)):
@@ -219,7 +222,8 @@ class Fuzz:
         address, length = draw.choice(REGISTERS)
         low = draw.choice((0, 0xFFFF, 1001, draw.randrange(0x10000)))
         if draw.random() < 0.1:
-            address, length = draw.randrange(0x10000), draw.choice((0, 1, length, draw.randrange(1400)))
+            address = draw.randrange(0x10000)
+            length = draw.choice((0, 1, length, draw.randrange(1400)))
         return datagram(command, low, address, self._data(address, length), more=more)
 
     def _data(self, address: int, length: int) -> bytes:
@@ -237,7 +241,8 @@ class Fuzz:
                 draw.randrange(2),
             )
         elif 0x0800 <= address < 0x0840:
-            start, size = draw.choice(_EDGES), draw.choice(_EDGES)
+            start = draw.choice(_EDGES)
+            size = draw.choice(_EDGES)
             data = struct.pack("<HHBBBB", start, size, draw.choice((0x26, 0x22, 0x64, 0x20, 0xFF)), 0, 1, 0)
         elif address == 0x0120:
             data = struct.pack("<H", draw.choice((0x01, 0x11, 0x02, 0x12, 0x04, 0x14, 0x08, 0x18, draw.randrange(256))))

@@ -52,7 +52,9 @@ def frame(*datagrams: tuple) -> bytes:
 
 def answers(reply: bytes) -> list[tuple[int, int, int, bytes, int]]:
     """(command, index, address low, data, working counter) of each datagram."""
-    found, at, more = [], 16, True
+    found = []
+    at = 16
+    more = True
     while more:
         command, index, low, _, length, _ = struct.unpack_from("<BBHHHH", reply, at)
         size = length & 0x7FF
@@ -67,7 +69,8 @@ class Master:
     """Talks to a bus in process; time stands still but for `wait`."""
 
     def __init__(self, bus: Bus) -> None:
-        self.bus, self.line = bus, Line(bus)
+        self.bus = bus
+        self.line = Line(bus)
         self.now = 1_000 * MS
         self._counter = 0
 

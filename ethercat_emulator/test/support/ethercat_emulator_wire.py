@@ -33,7 +33,8 @@ from ethercat_emulator.network.packet_socket import run
 from ethercat_emulator.network.veth import MASTER, SLAVES, make_pair
 
 AXES = 6
-OUTPUTS, INPUTS = struct.Struct("<Hbxiihh"), struct.Struct("<HbxiihHi")
+OUTPUTS = struct.Struct("<Hbxiihh")
+INPUTS = struct.Struct("<HbxiihHi")
 CST = 10
 PATIENCE = 200_000  # us, for a frame on a loaded machine; slaves have more
 ANSWER = 20_000  # us, the same for one slave's answer, which SOEM asks for again
@@ -154,7 +155,8 @@ class Soem:
         self.found = self.master.config_init()
 
     def to_op(self) -> None:
-        master, soem = self.master, self.soem
+        master = self.master
+        soem = self.soem
         master.config_map()
         master.config_dc()
         for slave in master.slaves:
@@ -185,7 +187,8 @@ class Soem:
 
     def cycles(self, count: int, control: int, mode: int, **outputs: int) -> list[int]:
         """So many, 1 ms apart; the working counters that were seen."""
-        seen, at = set(), time.monotonic()
+        seen = set()
+        at = time.monotonic()
         for _ in range(count):
             seen.add(self.cycle(control, mode, **outputs))
             at += 0.001

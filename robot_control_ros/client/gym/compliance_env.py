@@ -81,25 +81,31 @@ class ComplianceEnv(gymnasium.Env[dict[str, Any], Any]):
                 raise refused(name, value, f"must be at least {least:g}", least)
         if render_mode is not None:
             raise refused("render_mode", render_mode, "must be None: watch it on the page, or in a record")
-        self.render_mode, self.task, self.period = None, TASKS[task](), period
+        self.render_mode = None
+        self.task = TASKS[task]()
+        self.period = period
         scene = load_scene(self.task.scene) if self.task.scene else None
         self._simulated: SimulatedBackend | None = None
         if isinstance(robot, str):
             self._simulated = SimulatedBackend(robot, law, gains, scene, imperfections, None, False)
             robot = Robot(backend=self._simulated)
-        self.robot, self._max_force = robot, max_force
-        config, self._model = robot.config, robot.model
+        self.robot = robot
+        self._max_force = max_force
+        config = robot.config
+        self._model = robot.model
         self._first = self._model.at(np.array(config.home)).pose
         if scene is not None and scene.start is not None:
             self._first = scene.start
         self._observation = PolicyObservation(config, self._model, self.task.goal_bound)
         self._action = PolicyAction(self.task.step, rotation, stiffness, chunk)
-        self.observation_space, self.action_space = self._observation.space, self._action.space
+        self.observation_space = self._observation.space
+        self.action_space = self._action.space
         self._box = np.array([*self.task.box, *[ROTATION_BOX] * 3])
         if stiffness and "stiffness" not in robot.gains:
             raise unknown("gain", "stiffness", robot.gains, hint=f"; the law is {robot.law}")
         self._stiffness = np.array(robot.gains["stiffness"]) if stiffness else None
-        self._start, self._target = self._first, np.zeros(6)
+        self._start = self._first
+        self._target = np.zeros(6)
         self._began = self._due = 0.0
 
     def reset(
@@ -118,7 +124,8 @@ class ComplianceEnv(gymnasium.Env[dict[str, Any], Any]):
             config = self.robot.config
             q = solve_pose(self._model, start, np.array(config.home), np.array(config.axes))
             self._simulated.restart(q, int(self.np_random.integers(2**32)))
-        self._start, self._target = start, np.zeros(6)
+        self._start = start
+        self._target = np.zeros(6)
         state = self.robot.state
         self._began = self._due = state.time
         return self._seen(state, progress := self.task.progress(state, 0.0)), self._info(progress)

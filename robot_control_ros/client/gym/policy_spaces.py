@@ -14,9 +14,14 @@ from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ..snapshot import Snapshot
 
-POSITION, FORCE, TORQUE = 3.0, 500.0, 50.0  # m, N, N·m: bounds of what is seen
+# m, N, N·m: bounds of what is seen
+POSITION = 3.0
+FORCE = 500.0
+TORQUE = 50.0
 TIP_SPEED = (1.0, 1.0, 1.0, 5.0, 5.0, 5.0)  # m/s, rad/s
-ROTATION_STEP, ROTATION_BOX = 0.05, 0.3  # rad, of the target in one step, and from the start
+# rad, of the target in one step, and from the start
+ROTATION_STEP = 0.05
+ROTATION_BOX = 0.3
 SOFTEST = np.array((50.0, 50.0, 50.0, 5.0, 5.0, 5.0))  # N/m, N·m/rad
 STIFFEST = np.array((2000.0, 2000.0, 2000.0, 100.0, 100.0, 100.0))
 
@@ -30,7 +35,8 @@ class PolicyObservation:
 
     def __init__(self, robot: RobotConfig, model: RobotModel, goal: Sequence[float]) -> None:
         self._model = model
-        limits, turn = model.limits, np.where(model.cyclic, np.pi, np.inf)
+        limits = model.limits
+        turn = np.where(model.cyclic, np.pi, np.inf)
         bounds: dict[str, tuple[Any, Any]] = {
             "pose": _symmetric([POSITION] * 3 + [1.0] * 6),
             "twist": _symmetric(TIP_SPEED),
@@ -47,7 +53,8 @@ class PolicyObservation:
         self._places: dict[str, slice] = {}  # of each name among all numbers
         end = 0
         for name, box in boxes.items():
-            begin, end = end, end + len(box.low)
+            begin = end
+            end = end + len(box.low)
             self._places[name] = slice(begin, end)
 
     def read(self, state: Snapshot, target: Array, goal: Array) -> dict[str, Any]:
@@ -96,7 +103,8 @@ class PolicyAction:
         """From -1 for the softest to 1 for the stiffest, in equal ratios."""
         if not self._stiffness:
             return None
-        softest, stiffest = SOFTEST[: self._axes], STIFFEST[: self._axes]
+        softest = SOFTEST[: self._axes]
+        stiffest = STIFFEST[: self._axes]
         return np.asarray(softest * (stiffest / softest) ** (0.5 + 0.5 * row))
 
 

@@ -14,7 +14,8 @@ from ...recording.mcap_recording import McapRecording
 from ...recording.named_numbers import NumbersMessage
 from .compliance_env import ComplianceEnv
 
-STEP_TOPIC, STEP = "/step", "robot_control_ros/msg/Step"
+STEP_TOPIC = "/step"
+STEP = "robot_control_ros/msg/Step"
 OBSERVATION = "observation_"  # in front of the names of what is observed
 
 
@@ -59,13 +60,16 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
         rows = 1 if shape is None or len(shape) == 1 else shape[0]
         recording.describe(task=env.task.id, period=env.period * rows, seed=seed)
         self._channel = recording.numbers_channel(STEP_TOPIC, self._step_message(env.action_space))
-        self._episode, self._steps, self._success = self._episode + 1, 0, False
+        self._episode = self._episode + 1
+        self._steps = 0
+        self._success = False
         return self._before, info
 
     def step(self, action: Any) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
         """One step, and its message."""
         seen, reward, terminated, truncated, info = super().step(action)
-        self._steps, self._success = self._steps + 1, bool(info["success"])
+        self._steps = self._steps + 1
+        self._success = bool(info["success"])
         if self._recording is not None:
             message = {
                 **{f"{OBSERVATION}{name}": np.asarray(values, dtype=float) for name, values in self._before.items()},
@@ -89,7 +93,8 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
             super().close()
 
     def _finish(self) -> None:
-        recording, self._recording = self._recording, None
+        recording = self._recording
+        self._recording = None
         if recording is not None:
             recording.describe(steps=self._steps, success=self._success)
             recording.close()

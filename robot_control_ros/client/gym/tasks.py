@@ -99,7 +99,8 @@ class Follow:
     goal_bound: ClassVar[tuple[float, ...]] = (0.5, 0.5, 0.5, 0.2, 0.2, 0.2)
 
     def begin(self, random: np.random.Generator, start: Array) -> Array:
-        self._start, self._radius = start, random.uniform(0.03, 0.08)
+        self._start = start
+        self._radius = random.uniform(0.03, 0.08)
         self._rate = random.choice((-1.0, 1.0)) * 2.0 * math.pi / random.uniform(4.0, 8.0)
         axes, _ = np.linalg.qr(random.normal(size=(3, 2)))
         self._axes = np.asarray(axes.T)
@@ -107,7 +108,8 @@ class Follow:
 
     def progress(self, state: Snapshot, time: float) -> Progress:
         angle = self._rate * time
-        cosine, sine = math.cos(angle), math.sin(angle)
+        cosine = math.cos(angle)
+        sine = math.sin(angle)
         point = self._start + self._radius * np.array((cosine - 1.0, sine)).dot(self._axes)
         velocity = self._radius * self._rate * np.array((-sine, cosine)).dot(self._axes)
         way = point - state.pose[:3, 3]

@@ -15,7 +15,8 @@ from ..snapshot import Snapshot
 from ..state_feed import Event, StateFeed
 from .csv_recording import CsvRecording
 
-STATE_TOPIC, EVENT_TOPIC = "/state", "/event"
+STATE_TOPIC = "/state"
+EVENT_TOPIC = "/event"
 STATE = "robot_control_ros/msg/State"
 OF_TIP = ("pose_error", "twist", "wrench", "target_wrench")  # blocks with linear and angular axes
 
@@ -52,7 +53,9 @@ class StateChannel:
     """
 
     def __init__(self, recording: McapRecording, feed: StateFeed, joints: Sequence[str]) -> None:
-        self._recording, self._feed, self._joints = recording, feed, tuple(joints)
+        self._recording = recording
+        self._feed = feed
+        self._joints = tuple(joints)
         self._states: dict[tuple[tuple[str, int], ...], int] = {}  # the channel for states of these sizes
         self._events = recording.text_channel(EVENT_TOPIC)
 

@@ -49,14 +49,17 @@ def _subscribe(
     `heard` is set by the controller's state.
     """
     namespace, _, name = controller.rpartition("/")
-    entities, found, expected = Entities(node), {}, []
+    entities = Entities(node)
+    found = {}
+    expected = []
     for of_node in (node.get_publisher_names_and_types_by_node, node.get_subscriber_names_and_types_by_node):
         found.update(dict(of_node(name, namespace or "/")))
     for topic, kinds in sorted(found.items()):
         if topic in SKIPPED:
             continue
         try:
-            schema, message_class = message_schema(kinds[0]), _message_class(kinds[0])
+            schema = message_schema(kinds[0])
+            message_class = _message_class(kinds[0])
         except (ConfigError, ImportError):
             continue  # a type that isn't installed here can't be subscribed to
         channel = recording.channel(topic, kinds[0], schema)

@@ -82,7 +82,8 @@ class ContactMonitor:
         self, robot: RobotConfig, model: RobotModel, wrench: WrenchPipeline, references: MotionCommands
     ) -> None:
         self.settings = ParameterSet(ContactSettings, robot.n, robot.contact)
-        self._wrench, self._references = wrench, references
+        self._wrench = wrench
+        self._references = references
         self._detector = ContactDetector(robot.joints, model.links, robot.tip)
         self._react = ContactReaction(robot, model.limits)
         self._differential = DifferentialKinematics(np.array(robot.axes))
@@ -193,7 +194,8 @@ class ContactMonitor:
 
     def _reference_motion(self, kin: RobotDynamics, dt: float) -> tuple[Array, Array]:
         """q̇ and q̈ (n,) of the last reference; those of a tip's reference by inverse kinematics and differences."""
-        reference, before = self._references.reference, self._v
+        reference = self._references.reference
+        before = self._v
         if reference.v is not None:
             self._v = reference.v
         else:
@@ -205,7 +207,9 @@ class ContactMonitor:
 
     def clear(self) -> str:
         """End the reaction: the arm takes targets again. Returns what was cleared."""
-        contact, self.found, self.reaction = self.found, None, ""
+        contact = self.found
+        self.found = None
+        self.reaction = ""
         self._react.end()
         self._normal = _NOTHING  # what acts now is normal
         return "there was no contact" if contact is None else f"cleared: {contact}"

@@ -12,9 +12,15 @@ from ...robot.configuration import RobotConfig
 from ...robot.model import JointLimits, RobotDynamics
 from ..safety import STOPPING, Safety
 
-BRAKING, BRAKED = 60.0, 0.1  # 1/s: rate at which efforts brake, at most; s: how long
-PUSH, PUSHED = 0.1, 0.3  # of the effort limits, and s: how hard at most, and how long, efforts push away
-BACK, PATH = 0.5, 0.3  # s that positions take to go back, and of motion that they go back by
+# 1/s: rate at which efforts brake, at most; s: how long
+BRAKING = 60.0
+BRAKED = 0.1
+# of the effort limits, and s: how hard at most, and how long, efforts push away
+PUSH = 0.1
+PUSHED = 0.3
+# s that positions take to go back, and of motion that they go back by
+BACK = 0.5
+PATH = 0.3
 
 
 class ContactReaction:
@@ -40,14 +46,18 @@ class ContactReaction:
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
-        self._robot, self._damping = robot, np.array(robot.safe_damping)
-        self._deceleration, self._push = STOPPING * limits.velocity, PUSH * limits.effort
+        self._robot = robot
+        self._damping = np.array(robot.safe_damping)
+        self._deceleration = STOPPING * limits.velocity
+        self._push = PUSH * limits.effort
         self._path: deque[Array] = deque(maxlen=max(2, math.ceil(PATH / robot.period)))
         self.end()
 
     def end(self) -> None:
         """The law commands again."""
-        self._kind, self._mode, self._time = "none", CommandMode.EFFORT, 0.0
+        self._kind = "none"
+        self._mode = CommandMode.EFFORT
+        self._time = 0.0
         self._way: Array | None = None
 
     def begin(self, kind: str, torque: Array) -> None:
@@ -66,7 +76,8 @@ class ContactReaction:
         if self._kind in ("none", "hold"):
             return None
         if mode is not self._mode and self._time > 0.0:  # another law
-            self._time, self._way = 0.0, None
+            self._time = 0.0
+            self._way = None
         self._mode = mode
         values = (self._effort if mode is CommandMode.EFFORT else self._motion)(state, kin, safety, dt)
         self._time += dt
@@ -99,7 +110,9 @@ class ContactReaction:
         if self._kind == "brake" or not self._path:
             return None
         if self._way is None:
-            self._way, self._from, self._back_at = np.array(self._path)[::-1], last, self._time
+            self._way = np.array(self._path)[::-1]
+            self._from = last
+            self._back_at = self._time
         now, then = (self._back(self._time - self._back_at + ahead) for ahead in (0.0, dt))
         if self._time - self._back_at >= BACK:
             return None
@@ -112,6 +125,7 @@ class ContactReaction:
         u = u * u * (3.0 - 2.0 * u)
         count = len(self._way) - 1
         index = min(int(u * count), count - 1) if count else 0
-        way, left = self._way[index : index + 2], u * count - index
+        way = self._way[index : index + 2]
+        left = u * count - index
         on_way = way[0] + left * (way[-1] - way[0])
         return np.asarray(on_way + (1.0 - u) * (self._from - self._way[0]))

@@ -51,7 +51,9 @@ class LateSamples:
         self._interval = robot.period
         self._derived = robot.profile.velocity_delay
         self.message = self.fault = ""
-        self._rates, self._rates_of = (0.0, 0.0), None  # and the gains that they are of
+        # and the gains that they are of
+        self._rates = (0.0, 0.0)
+        self._rates_of = None
         self._looked = 0.0  # time of the last look [s]
 
     def observe(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> float:
@@ -87,7 +89,9 @@ class LateSamples:
     def _fraction(self, gains: Any, kin: RobotDynamics, time: float) -> float:
         """Of the springs, that the delay allows; those of the null space don't count."""
         if gains is not self._rates_of or not 0.0 <= time - self._looked < LOOK_PERIOD:
-            self._rates, self._rates_of, self._looked = _rates(gains, kin), gains, time
+            self._rates = _rates(gains, kin)
+            self._rates_of = gains
+            self._looked = time
         stiffness, damping = self._rates
         return float(1.0 / max(1.0, stiffness * self.delay**2 / SPRING, (damping * self.delay / DAMPER) ** 2))
 

@@ -76,25 +76,31 @@ class RingingReaction:
 
     def __init__(self, robot: RobotConfig, model: RobotModel, time_constant: float) -> None:
         self.settings = ringing_settings()
-        self._joints, self._time_constant = robot.joints, time_constant
+        self._joints = robot.joints
+        self._time_constant = time_constant
         inertia = model.mass(np.array(robot.home)).diagonal()
-        self._detector, self._path_detector = RingingDetector(inertia), RingingDetector(inertia)
+        self._detector = RingingDetector(inertia)
+        self._path_detector = RingingDetector(inertia)
         self._adopted: Any = None  # settings that the detectors have
         self._path = _CommandedPath()
         self._last: Ringing | None = None
-        self.scale, self.fault, self._message = 1.0, "", ""
+        self.scale = 1.0
+        self.fault = ""
+        self._message = ""
         self._returns = False
         self._running: RunningLaw | None = None
 
     def reset(self) -> None:
         """End the reaction: the gains come back within some time constants, and the law may run."""
         self.fault = self._message = ""
-        self._returns, self._last = True, None
+        self._returns = True
+        self._last = None
 
     def restart(self) -> None:
         """End the reaction at once: for a law that begins anew."""
         self.reset()
-        self.scale, self._returns = 1.0, False
+        self.scale = 1.0
+        self._returns = False
 
     def margin(self, time: float) -> float:
         """See :class:`RingingDetector`; that of the commanded path, where this is quiet."""
@@ -151,10 +157,12 @@ class RingingReaction:
         return self._path_detector.margin(time) > QUIET
 
     def _react(self, found: Ringing, running: RunningLaw, safety: Safety) -> None:
-        last, self._last = self._last, found
+        last = self._last
+        self._last = found
         if self.fault:
             return
-        name, gains = running.name, running.gains.target
+        name = running.name
+        gains = running.gains.target
         rings = f"{self._joints[found.joint]} rings at {found.frequency:.0f} Hz"
         change = f"Change {name}: {describe_softening(gains, STEP) or 'its gains'}"
         stops = self._reason_to_stop(last, found, running, safety)
@@ -163,7 +171,8 @@ class RingingReaction:
         elif stops:
             self.fault = self._message = f"{rings}{stops}: safe output. {change}; then reset_ringing"
         else:
-            self.scale, self._returns = self.scale * STEP, False
+            self.scale = self.scale * STEP
+            self._returns = False
             now = describe_softening(gains, self.scale)
             self._message = f"{rings}: {name} is softened, {now}. {change}; then reset_ringing"
 
@@ -184,7 +193,8 @@ class RingingReaction:
         left = math.exp(-dt / self._time_constant) if self._time_constant > 0.0 else 0.0
         self.scale = 1.0 - left * (1.0 - self.scale)
         if self.scale > RESTORED:
-            self.scale, self._returns = 1.0, False
+            self.scale = 1.0
+            self._returns = False
 
 
 class _CommandedPath:
@@ -204,6 +214,8 @@ class _CommandedPath:
         if sent is None or sent.mode is not CommandMode.POSITION:
             self._positions = None
             return sent.values if sent is not None and sent.mode is CommandMode.VELOCITY else None
-        before, interval = self._positions, self._interval
-        self._positions, self._interval = sent.values, dt
+        before = self._positions
+        interval = self._interval
+        self._positions = sent.values
+        self._interval = dt
         return None if before is None else (sent.values - before) / interval

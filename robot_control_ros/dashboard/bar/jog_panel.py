@@ -14,7 +14,8 @@ from ..link import RobotLink
 from ..markup import block
 
 FRESH = 0.25  # s after which what a browser has sent doesn't move the tip any more
-BASE, TIP = "base", "tip"
+BASE = "base"
+TIP = "tip"
 REST = np.zeros(6)
 HELP = """Hold a key, and the tip moves; let it go, and it stops.<br>
 <b>W S</b> x, <b>A D</b> y, <b>E Q</b> z; turns: <b>U O</b> about x, <b>I K</b> about y, <b>J L</b> about z.<br>
@@ -32,8 +33,10 @@ class JogPanel:
     def __init__(self, gui: Any, link: RobotLink) -> None:
         self._link = link
         self._lock = threading.Lock()  # the server's thread takes deflections and STOP, the page's thread draws
-        self._deflection, self._came = REST, 0.0
-        self._moves, self._must_release = False, False
+        self._deflection = REST
+        self._came = 0.0
+        self._moves = False
+        self._must_release = False
         self._switch = gui.add_checkbox("Keys and gamepad", False, hint="Move the tip while a key is held.")
         self.available = Availability(self._switch)
         hint = "Of the tip's limits of speed."
@@ -51,7 +54,8 @@ class JogPanel:
         with self._lock:
             if not deflection.any():
                 self._must_release = False
-            self._deflection, self._came = deflection, time.monotonic()
+            self._deflection = deflection
+            self._came = time.monotonic()
 
     def stop(self) -> None:
         """What is held must be let go first."""
@@ -63,7 +67,8 @@ class JogPanel:
         with self._lock:
             moves = self.on and commands and not self._must_release and time.monotonic() - self._came < FRESH
             deflection = self._deflection if moves else REST
-        before, self._moves = self._moves, bool(deflection.any())
+        before = self._moves
+        self._moves = bool(deflection.any())
         if self._moves or before:
             robot = self._link.robot
             full = 0.01 * self._speed.value * np.repeat((robot.tip_speed[0], robot.tip_speed[1]), 3)

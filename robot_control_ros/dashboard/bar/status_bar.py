@@ -19,8 +19,13 @@ from ..access import Right
 from ..typed_numbers import TypedNumber
 
 PATH = "/bar"  # of its websocket
-STOP, STOP_ALL, ACTIVATE = "stop", "stop all", "activate"  # what a browser sends
-JOG, NUMBER = "jog ", "number "  # the same; six numbers come after the first, JSON after the second
+# what a browser sends
+STOP = "stop"
+STOP_ALL = "stop all"
+ACTIVATE = "activate"
+# the same; six numbers come after the first, JSON after the second
+JOG = "jog "
+NUMBER = "number "
 PERIOD = 0.1  # s between two states; a browser says after 0.7 s that none comes
 FOLDER = Path(__file__).resolve().parent
 
@@ -81,7 +86,8 @@ class StatusBar:
 
     async def serve(self, connection: Any) -> None:
         """One browser, until it goes."""
-        sending, jogs = asyncio.create_task(self._send(connection)), False
+        sending = asyncio.create_task(self._send(connection))
+        jogs = False
         try:
             with suppress(ConnectionClosed):
                 async for message in connection:

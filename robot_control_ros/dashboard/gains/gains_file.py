@@ -56,7 +56,8 @@ def read_view(content: bytes) -> Mapping[str, Any]:
     Raises:
         ConfigError: not a ROS parameter file, or no camera can have the view.
     """
-    parameters, prefix = ParameterFile.parse(content, WHERE).section(NODE), f"{SECTION}."
+    parameters = ParameterFile.parse(content, WHERE).section(NODE)
+    prefix = f"{SECTION}."
     if SECTION in parameters:
         raise refused(SECTION, parameters[SECTION], "must be a mapping")
     view = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}

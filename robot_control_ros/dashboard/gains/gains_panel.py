@@ -36,7 +36,9 @@ class GainsPanel:
     """The controls of the law and its gains."""
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread) -> None:
-        self._gui, self._link, self._thread = gui, link, thread
+        self._gui = gui
+        self._link = link
+        self._thread = thread
         self._parameters: Mapping[str, Parameter] = {}
         self._controls: list[tuple[str, Control, Any]] = []
         self._available: list[Availability] = []  # of the controls
@@ -72,7 +74,9 @@ class GainsPanel:
         """
         if self._waiting or self._edits:
             return
-        law, per_axis, self._parameters = self._link.law(), self._per_axis.value, self._link.parameters()
+        law = self._link.law()
+        per_axis = self._per_axis.value
+        self._parameters = self._link.parameters()
         self._draw_law(law)
         self._equation.draw(law, self._parameters)
         built = law, tuple(self._parameters), per_axis
@@ -118,7 +122,8 @@ class GainsPanel:
 
         None is removed: viser remembers for ever that it was, so a page would grow with each change of the law.
         """
-        prefix, parameter = split(name)[0], self._parameters[name]
+        prefix = split(name)[0]
+        parameter = self._parameters[name]
         law = "" if prefix in self._settings else self._link.law()
         kind = (law, name, control, parameter.text, parameter.choices)
         if kind not in self._made:
@@ -129,7 +134,8 @@ class GainsPanel:
         return self._made[kind]
 
     def _make(self, name: str, control: Control) -> Any:
-        gui, parameter = self._gui, self._parameters[name]
+        gui = self._gui
+        parameter = self._parameters[name]
         value = shown(parameter, control)
         if isinstance(value, bool):
             return gui.add_checkbox(control.label, value, hint=parameter.text)
@@ -151,7 +157,9 @@ class GainsPanel:
 
     def _send(self) -> None:
         if self._edits and not self._waiting:
-            edits, self._edits, self._waiting = self._edits, {}, True
+            edits = self._edits
+            self._edits = {}
+            self._waiting = True
             self._link.set_gains(edits, self._thread.reply(self._settle))
 
     def _settle(self, result: RequestResult) -> None:
@@ -190,7 +198,8 @@ class GainsPanel:
         try:
             if self._waiting:
                 raise ConfigError("another change is not finished: load it again", name="file")
-            values, view = gains_file.read(content, self._link.law()), gains_file.read_view(content)
+            values = gains_file.read(content, self._link.law())
+            view = gains_file.read_view(content)
         except ConfigError as error:
             self._thread.refuse(str(error))
             self._refuse_file(name, str(error))

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...core.errors import refused
 
-NODE, SECTION = "dashboard", "view"
+NODE = "dashboard"
+SECTION = "view"
 LENGTHS = {"position": 3, "look_at": 3}
 
 
@@ -39,4 +40,6 @@ def check_view(view: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def apply_view(view: Mapping[str, Any], camera: Any) -> None:
     """Let a browser look from there."""
-    camera.position, camera.look_at, camera.fov = view["position"], view["look_at"], view["fov"]
+    camera.position = view["position"]
+    camera.look_at = view["look_at"]
+    camera.fov = view["fov"]

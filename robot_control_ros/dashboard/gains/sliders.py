@@ -30,7 +30,8 @@ class Control:
 
 def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
     """The controls of a gain: one per group of axes, or per axis if asked for or if the values of a group differ."""
-    value, label = parameter.value, split(parameter.name)[1].replace("_", " ").capitalize()
+    value = parameter.value
+    label = split(parameter.name)[1].replace("_", " ").capitalize()
     if not isinstance(value, tuple):
         return [_control(parameter, label, None, parameter.unit)]
     if len(value) > MAX_VALUES:
@@ -72,7 +73,8 @@ def changed(value: Value, control: Control, new: bool | float | str) -> Value:
 def _groups(parameter: Parameter) -> Iterator[tuple[tuple[int, ...], str, str]]:
     """Indices, unit and label suffix of each group of values that are set together."""
     assert isinstance(parameter.value, tuple)
-    units, count = parameter.unit.split(", "), len(parameter.value)
+    units = parameter.unit.split(", ")
+    count = len(parameter.value)
     if count == 6 and (len(units) == 2 or parameter.axes[3:] == ("rx", "ry", "rz")):
         yield (0, 1, 2), units[0], ""
         yield (3, 4, 5), units[-1], " (rot.)"
@@ -89,7 +91,8 @@ def _control(parameter: Parameter, label: str, indices: tuple[int, ...] | None, 
         values = value if isinstance(value, tuple) else (value,)
         return max(abs(float(values[i])) for i in (indices or (0,)))
 
-    lower, upper = parameter.lower, parameter.upper
+    lower = parameter.lower
+    upper = parameter.upper
     usual = RANGE * largest(parameter.default) or RANGE_FROM_ZERO * upper
     if upper > RANGE * usual:
         upper = min(upper, nice(max(usual, largest(parameter.value))))

@@ -11,7 +11,9 @@ from ...simulation.joint_step.response import STEP, Step
 from ...simulation.joint_step.source import LINES, SourceLine
 from ..page_thread import PageThread
 
-PID, BRAKING, TRAPEZOIDAL = "PID", "P, square-root braking", "trapezoidal velocity"
+PID = "PID"
+BRAKING = "P, square-root braking"
+TRAPEZOIDAL = "trapezoidal velocity"
 USED = {  # controls by law; a user's own has none of them
     PID: ("variant", "p", "i", "d", "anti_windup"),
     BRAKING: ("p", "acceleration"),
@@ -36,7 +38,9 @@ class JointControls:
     """The controls; they call `change` after each change. `own` is the name of the user's own law, or empty."""
 
     def __init__(self, gui: Any, thread: PageThread, own: str, change: Callable[[], None]) -> None:
-        self._gui, self._thread, self._change = gui, thread, change
+        self._gui = gui
+        self._thread = thread
+        self._change = change
         self._handles: dict[str, Any] = {}
         self._initial: dict[str, Any] = {}
         laws = (*USED, own) if own else tuple(USED)

@@ -14,7 +14,9 @@ from ..chart import LINE_GREY, TIME, Chart, Curve, csv
 
 TICK = 1e-3  # s between two moments that are drawn; all physics steps are multiples of it
 MAX_ERROR = 3.0  # steps from the target, up to which a response is drawn
-OWN, REFERENCE, TARGET = "#1c6fc4", "#b35300", LINE_GREY
+OWN = "#1c6fc4"
+REFERENCE = "#b35300"
+TARGET = LINE_GREY
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,9 @@ class Curves:
 
     def angles(self) -> tuple[Array, ...]:
         """Time [s], the run, the target, and the curve and figures of a source's line [deg]; NaN if there is none."""
-        time, run, drawn = _times(self._ticks()), self.run, self.drawn
+        time = _times(self._ticks())
+        run = self.run
+        drawn = self.drawn
         own = np.interp(time, np.round(run.time[:drawn], 9), self.step.start + run.angle[:drawn], right=np.nan)
         goal = np.full(time.size, self.step.start + self.step.size)
         if self.beside is None:

@@ -70,7 +70,8 @@ class JointPage(WebPage):
         self._stale = True
 
     def _load(self) -> None:
-        self._problem, self._stale = "", True
+        self._problem = ""
+        self._stale = True
         try:
             self._own = load(self._name)
         except ConfigError as error:
@@ -122,7 +123,8 @@ class JointPage(WebPage):
 
     def draw(self) -> None:
         """Compute and show the step, if something has changed."""
-        refusal, title = self._refusal.message, TITLE if self.curves is None else self.curves.title
+        refusal = self._refusal.message
+        title = TITLE if self.curves is None else self.curves.title
         self.bar.show(BarState(f"refused: {refusal}" if refusal else title, level="error" if refusal else "good"))
         if not self._stale:
             return
@@ -148,7 +150,8 @@ class JointPage(WebPage):
 
     def _law(self, settings: StepSettings) -> tuple[str, Callback, list[str], list[str]]:
         """Name with gains, callback, notes and alarms of the chosen law."""
-        gains, acceleration = settings.gains, settings.acceleration
+        gains = settings.gains
+        acceleration = settings.acceleration
         if settings.law == PID:
             loop = Loop(gains["p"], gains["i"], gains["d"], settings.step.dt, gains["variant"])
             title = f"PID ({gains['p']:g}, {gains['i']:g}, {gains['d']:g})"

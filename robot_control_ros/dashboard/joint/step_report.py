@@ -66,7 +66,9 @@ def _time(time: float) -> str:
 
 def _lever(curves: Curves) -> str:
     """A lever from above that plays the run slowly, and its target; angles count from the right, to the left."""
-    run, start, drawn = curves.run, curves.step.start, max(curves.drawn, 1)
+    run = curves.run
+    start = curves.step.start
+    drawn = max(curves.drawn, 1)
     times = np.linspace(0.0, curves.step.duration, FRAMES)
     angles = -(start + np.interp(times, run.time[:drawn], run.angle[:drawn]))
     values = ";".join(f"{angle:.2f}" for angle in angles)

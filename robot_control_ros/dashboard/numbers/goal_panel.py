@@ -17,7 +17,9 @@ from .numbers_panel import NumbersPanel
 from .readings import JOINTS, TIP
 from .units import read_row
 
-REFUSALS, LAST = "refusals", "last refusal"  # in the controller's diagnosis
+# in the controller's diagnosis
+REFUSALS = "refusals"
+LAST = "last refusal"
 
 
 class GoalPanel:
@@ -36,7 +38,10 @@ class GoalPanel:
         started: Callable[[], None],
         model: RobotModel,
     ) -> None:
-        self._link, self._thread, self._numbers, self._started = link, thread, numbers, started
+        self._link = link
+        self._thread = thread
+        self._numbers = numbers
+        self._started = started
         self._model = model
         self._refusals: str | None = None  # before the last goal; None if its end isn't awaited
         hint = "x, y, z, then roll, pitch, yaw or a quaternion x, y, z, w. Axes of the base, units of above."
@@ -58,7 +63,8 @@ class GoalPanel:
     def _fill(self) -> None:
         if self._numbers.readings is not None:
             lines = self._numbers.readings.lines()
-            self._pose.value, self._joints.value = lines[TIP], lines[JOINTS]
+            self._pose.value = lines[TIP]
+            self._joints.value = lines[JOINTS]
 
     def _go(self, kind: str) -> None:
         health = self._link.health()
@@ -75,7 +81,8 @@ class GoalPanel:
 
     def _pose_goal(self) -> Callable[[], None]:
         pose = self._numbers.units.pose(read_row("pose goal", self._pose.value, (6, 7)))
-        robot, q = self._link.robot, self._link.telemetry().q
+        robot = self._link.robot
+        q = self._link.telemetry().q
         check_reach("pose goal", self._model, pose, np.array(robot.home if q is None else q), np.array(robot.axes))
         return lambda: self._link.set_target_pose(pose)
 

@@ -29,7 +29,9 @@ class NumbersPanel:
     def __init__(
         self, gui: Any, link: RobotLink, thread: PageThread, model: RobotModel, joint_units: Sequence[str]
     ) -> None:
-        self._link, self._model, self._joint_units = link, model, joint_units
+        self._link = link
+        self._model = model
+        self._joint_units = joint_units
         self.units = Units()
         self.readings: Readings | None = None
         self._drawings = 0

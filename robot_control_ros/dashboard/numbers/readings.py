@@ -14,7 +14,10 @@ from ..link import RobotTelemetry
 from ..markup import block, table
 from .units import Units, write_row
 
-TIP, JOINTS, TWIST, WRENCH = "Pose", "Joints", "Velocity", "Wrench"
+TIP = "Pose"
+JOINTS = "Joints"
+TWIST = "Velocity"
+WRENCH = "Wrench"
 XYZ = "x, y, z"
 UNKNOWN = "–"
 
@@ -54,9 +57,11 @@ class Readings:
         q = telemetry.q
         if q is None:
             return None
-        factors, limits = units.factors(joint_units), model.limits
+        factors = units.factors(joint_units)
+        limits = model.limits
         blocks = telemetry.blocks if fresh else {}
-        speeds, twist = blocks.get("velocity"), blocks.get("twist")
+        speeds = blocks.get("velocity")
+        twist = blocks.get("twist")
         return cls(
             units,
             [name.removesuffix("_joint").replace("_", " ") for name in model.joints],

@@ -30,7 +30,8 @@ def equation(arm: PlanarArm) -> str:
         return note(NONE)
     settings = arm.settings
     if settings.joint_pd:
-        law, gains = JOINT_PD, f"Kq {settings.joint_stiffness:g} N·m/rad, Dq {settings.joint_damping:g} N·m·s/rad"
+        law = JOINT_PD
+        gains = f"Kq {settings.joint_stiffness:g} N·m/rad, Dq {settings.joint_damping:g} N·m·s/rad"
     else:
         law = IMPEDANCE
         gains = f"Kp {settings.stiffness:g} N/m, Kd {settings.damping:g} N·s/m, M {settings.inertia:g} kg"

@@ -43,7 +43,9 @@ class PlanarPage(WebPage):
         super().__init__(TITLE, host, port, token)
         self._problem = ""  # that ended the simulation
         self._refusal = LastRefusal()
-        self._late, self._at = 0.0, time.monotonic()  # simulated time to catch up, at this time
+        # simulated time to catch up, at this time
+        self._late = 0.0
+        self._at = time.monotonic()
         self._shown_target = self._round_target()  # as its numbers were written
         self._view = PlanarView(self.server, self.arm, self.thread)
         self._make_panel()
@@ -52,7 +54,9 @@ class PlanarPage(WebPage):
     # --- the panel ---
 
     def _make_panel(self) -> None:
-        gui, arm, connect = self.server.gui, self.arm, self.thread.connect
+        gui = self.server.gui
+        arm = self.arm
+        connect = self.thread.connect
         self._tab = BrowserTab(gui, TITLE)
         self._text = gui.add_html("")
         hint = "Drag the joints, or let a law drive the arm from here, beginning at rest."
@@ -63,7 +67,8 @@ class PlanarPage(WebPage):
             gui.add_html("".join(note(sentence) for sentence in COMPARISON))
             self._comparison = gui.add_html("")
         self._make_gains()
-        hint, reach = "x and y, within the arm's reach; under a law.", (arm.reach, arm.reach)
+        hint = "x and y, within the arm's reach; under a law."
+        reach = (arm.reach, arm.reach)
         least = (-arm.reach, -arm.reach)
         target = gui.add_vector2("Target [m]", arm.target, min=least, max=reach, step=0.001, hint=hint)
         self._target = connect(target, self._type_target)
@@ -95,7 +100,8 @@ class PlanarPage(WebPage):
 
     def _make_gains(self) -> None:
         """The sliders of each law; those of the other law are hidden, and none is in force by hand."""
-        kd, m = "Damper of the tip; with 0 it never comes to rest.", "Inertia that the law adds to the tip; 0 is PD."
+        kd = "Damper of the tip; with 0 it never comes to rest."
+        m = "Inertia that the law adds to the tip; 0 is PD."
         impedance = (
             self._slider("Kp [N/m]", "stiffness", 0.0, 300.0, 5.0, "Spring between tip and target, in x and y."),
             self._slider("Kd [N·s/m]", "damping", 0.0, 30.0, 1.0, kd),
@@ -119,7 +125,8 @@ class PlanarPage(WebPage):
         self.thread.connect(handle, lambda value: self.arm.change(**{name: convert(value)}))
 
     def _choose_mode(self, button: str) -> None:
-        mode, self._problem = button[2:], ""
+        mode = button[2:]
+        self._problem = ""
         self.arm.drive(mode != KINEMATICS)
         if mode != KINEMATICS:
             self.arm.change(joint_pd=mode == JOINT_PD)
@@ -179,7 +186,8 @@ class PlanarPage(WebPage):
 
     def _advance(self) -> None:
         """Make the steps that are due."""
-        before, self._at = self._at, time.monotonic()
+        before = self._at
+        self._at = time.monotonic()
         self._late = 0.0 if self._paused.value else min(self._late + self._at - before, MAX_LAG)
         try:
             while self._late >= DT:
@@ -201,7 +209,8 @@ def _radio(mode: str) -> tuple[str, ...]:
 
 def _readings(arm: PlanarArm, head: str, problem: str) -> str:
     """The state of the arm, as HTML."""
-    error, contact = float(np.linalg.norm(arm.target - arm.tip)), float(np.linalg.norm(arm.contact))
+    error = float(np.linalg.norm(arm.target - arm.tip))
+    contact = float(np.linalg.norm(arm.contact))
     x, y = arm.tip
     rows = (
         ("T1, T2 [N·m]", pair(arm.torque) if arm.driven else "–"),

@@ -17,13 +17,26 @@ from ..view.trail import Trail
 
 FIELD = 0.1  # rad, of view: nearly parallel
 HEIGHT = 4.7  # m, that are seen
-PAPER, LINES, WALL, LINK, JOINT, TRAIL, TARGET, FORCE = -0.2, -0.1, 0.0, 0.02, 0.04, 0.07, 0.09, 0.12  # m, to the eye
+# m, to the eye
+PAPER = -0.2
+LINES = -0.1
+WALL = 0.0
+LINK = 0.02
+JOINT = 0.04
+TRAIL = 0.07
+TARGET = 0.09
+FORCE = 0.12
 THIN = 0.01  # m
 WALL_DEPTH = 0.4  # m that are drawn
 FULL = 50.0  # N, of the longest arrow
 FLAT = {"cast_shadow": False, "receive_shadow": False}
-GREY, DARK, BLUE, ORANGE = (90, 105, 125), (55, 62, 72), (33, 110, 190), (214, 90, 30)
-GREEN, BROWN, RED = (40, 150, 80), (190, 160, 125), (0.75, 0.15, 0.15)
+GREY = (90, 105, 125)
+DARK = (55, 62, 72)
+BLUE = (33, 110, 190)
+ORANGE = (214, 90, 30)
+GREEN = (40, 150, 80)
+BROWN = (190, 160, 125)
+RED = (0.75, 0.15, 0.15)
 
 
 class PlanarView:
@@ -34,13 +47,15 @@ class PlanarView:
     """
 
     def __init__(self, server: Any, arm: PlanarArm, thread: PageThread) -> None:
-        self._arm, self._thread = arm, thread
+        self._arm = arm
+        self._thread = thread
         self._draggable: bool | None = None  # the target, not the joints
         scene = self._scene = server.scene
         scene.set_up_direction("+y")
         scene.configure_default_lights(True, cast_shadow=False)
         camera = server.initial_camera
-        camera.fov, camera.near = FIELD, 1.0
+        camera.fov = FIELD
+        camera.near = 1.0
         camera.look_at = np.zeros(3)
         camera.position = np.array([0.0, 0.0, HEIGHT / 2.0 / math.tan(FIELD / 2.0)])
         self._add_paper()
@@ -60,11 +75,13 @@ class PlanarView:
 
     def draw(self) -> None:
         arm = self._arm
-        elbow, tip = arm.elbow, arm.tip
+        elbow = arm.elbow
+        tip = arm.tip
         for link, start, angle in zip(self._links, (np.zeros(2), elbow), np.cumsum(arm.q), strict=True):
             link.position = _at(start, LINK)
             link.wxyz = np.array([math.cos(angle / 2.0), 0.0, 0.0, math.sin(angle / 2.0)])
-        self._elbow.position, self._tip.position = _at(elbow, JOINT), _at(tip, JOINT)
+        self._elbow.position = _at(elbow, JOINT)
+        self._tip.position = _at(tip, JOINT)
         self._target.position = _at(arm.target, TARGET)
         self._contact.draw(_at(tip, FORCE), _at(arm.contact, 0.0))
         self._wall.position = np.array([arm.settings.wall_x + WALL_DEPTH / 2.0, 0.0, WALL])

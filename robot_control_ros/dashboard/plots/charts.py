@@ -34,7 +34,8 @@ class Charts:
     """Makes charts of records."""
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
-        self._limits, self._rate = limits, robot.profile.rate
+        self._limits = limits
+        self._rate = robot.profile.rate
         self._linear, self._angular = ([i for i in part if robot.axes[i]] for part in (range(3), range(3, 6)))
         self.joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in robot.joints)
 
@@ -73,16 +74,20 @@ class Charts:
         )
 
     def _command(self, record: History, index: int, mode: CommandMode | None) -> Sequence[Chart]:
-        joint, n = self.joints[index], len(self.joints)
-        command, names = record.block("command", n), [name for name in record.widths if name.startswith("term.")]
+        joint = self.joints[index]
+        n = len(self.joints)
+        command = record.block("command", n)
+        names = [name for name in record.widths if name.startswith("term.")]
         terms = [
             Curve(name.removeprefix("term.").replace("_", " "), record.block(name, n)[:, index], _colour(i))
             for i, name in enumerate(names)
         ]
-        of_joint, of_all = f"{joint}: terms", "command"
+        of_joint = f"{joint}: terms"
+        of_all = "command"
         if mode is CommandMode.EFFORT:
             terms.insert(0, Curve("total", command[:, index], LINE_GREY, width=2.5))
-            of_joint, of_all = f"{joint}: torque [N·m]", "total torque [N·m]"
+            of_joint = f"{joint}: torque [N·m]"
+            of_all = "total torque [N·m]"
         elif mode is not None:
             of_all = f"commanded {mode.value} [{UNITS[mode]}]"
         return (
@@ -91,7 +96,9 @@ class Charts:
         )
 
     def _positions(self, record: History, index: int) -> Sequence[Chart]:
-        q, lower, upper = record.block("position", len(self.joints)), self._limits.lower, self._limits.upper
+        q = record.block("position", len(self.joints))
+        lower = self._limits.lower
+        upper = self._limits.upper
         limited = np.isfinite(upper - lower)
         curves = [Curve("position", q[:, index], _colour(index))]
         if limited[index]:
@@ -107,7 +114,8 @@ class Charts:
         )
 
     def _loop(self, record: History) -> Sequence[Chart]:
-        t, rate = record.t, record.block("rate [Hz]", 1)[:, 0]
+        t = record.t
+        rate = record.block("rate [Hz]", 1)[:, 0]
         nominal = Curve("nominal", np.full(len(rate), self._rate), LINE_GREY, dashed=True)
         near = 0.9 * self._rate, 1.1 * self._rate
         period = _percentiles(record, {"period": "period"})

@@ -48,7 +48,8 @@ class History:
     def with_gaps(self, span: float) -> History:
         """With times before the newest, an empty sample in each pause, and one at -span if it is shorter."""
         t = self.t - self.t[-1:] if len(self.t) else np.zeros(1)
-        steps, samples = np.diff(t), list(self.samples or ({},))
+        steps = np.diff(t)
+        samples = list(self.samples or ({},))
         pauses = np.flatnonzero(steps > LATE * np.median([*steps, np.inf])) + 1
         times = np.insert(t, pauses, t[pauses] - steps[pauses - 1] / 2.0)
         for index in reversed(pauses.tolist()):

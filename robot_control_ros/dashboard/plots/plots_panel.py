@@ -29,8 +29,11 @@ SETTLING = 1.0  # s in which new plots are drawn even if paused
 NUDGE = 1e-6  # s: data that come while uPlot changes its size leave it without axes, until a range changes
 WIDTH = 400  # px
 HEIGHT = 380  # px, of all charts together, without legends
-NO_PAD, KEEP_PAD = 1, 2  # of uPlot's soft bounds, where the data don't reach them
-PNG, CSV = "PNG", "CSV"
+# of uPlot's soft bounds, where the data don't reach them
+NO_PAD = 1
+KEEP_PAD = 2
+PNG = "PNG"
+CSV = "CSV"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,8 @@ class PlotsPanel:
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, limits: JointLimits) -> None:
-        self._gui, self._link = gui, link
+        self._gui = gui
+        self._link = link
         self._charts = Charts(link.robot, limits)
         self._law = ""
         self._mode: CommandMode | None = None
@@ -119,13 +123,16 @@ class PlotsPanel:
 
     def _take_mode(self) -> None:
         """A command of another unit begins a new record."""
-        law, parameters, before = self._link.law(), self._link.parameters(), self._mode
+        law = self._link.law()
+        parameters = self._link.parameters()
+        before = self._mode
         if not law or (law == self._law and parameters is self._parameters):
             return
         self._mode = mode_of(law, parameters)
         if self._law and self._mode != before:
             self._begin = self._link.telemetry().samples
-        self._law, self._parameters = law, parameters
+        self._law = law
+        self._parameters = parameters
 
     def _data(self) -> PlotData:
         return PlotData(self._law, self._mode, self._link.recent(self._begin), tuple(self._loop))
@@ -143,7 +150,9 @@ class PlotsPanel:
         self.paused = self._data() if paused else None
 
     def _redraw(self) -> None:
-        data, quantity, span = self.paused or self._data(), self._quantity.value, SPANS[self._span.value]
+        data = self.paused or self._data()
+        quantity = self._quantity.value
+        span = SPANS[self._span.value]
         record = History.last(data.loop if quantity == LOOP else data.states, span)
         self._nudge = NUDGE - self._nudge
         shown = record.with_gaps(span + self._nudge)
@@ -159,7 +168,8 @@ class PlotsPanel:
         look = [(chart.label, [(curve.name, curve.colour) for curve in chart.curves]) for chart in charts]
         if look == self._look:
             return
-        self._look, self._built = look, time.monotonic()
+        self._look = look
+        self._built = time.monotonic()
         for plot in self.plots:
             plot.remove()
         with self._tab:
@@ -169,12 +179,15 @@ class PlotsPanel:
 
     def _make_file(self, kind: str) -> tuple[str, bytes]:
         """Name and content."""
-        drawn, robot = self.drawn, self._link.robot
+        drawn = self.drawn
+        robot = self._link.robot
         if drawn is None or not len(drawn.record.t):
             raise ConfigError("there is nothing to export yet")
-        law, quantity = drawn.data.law.rpartition(":")[2], drawn.quantity.lower()
+        law = drawn.data.law.rpartition(":")[2]
+        quantity = drawn.quantity.lower()
         if kind == PNG:
-            what, content = quantity, png(drawn.charts, f"{robot.name}, {law}: {quantity}")
+            what = quantity
+            content = png(drawn.charts, f"{robot.name}, {law}: {quantity}")
         else:
             what = quantity if drawn.quantity == LOOP else "state"
             content = record_csv(drawn.record, robot, drawn.data.mode)

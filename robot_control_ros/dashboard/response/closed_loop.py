@@ -18,7 +18,9 @@ from ...robot.model import RobotModel
 from .second_order import SecondOrder
 
 DT = 1e-6  # s between two calls of the law: its inner states hardly move
-ANGLE_STEP, VELOCITY_STEP = 1e-5, 1e-4  # rad, rad/s: of each joint, for the differences
+# rad, rad/s: of each joint, for the differences
+ANGLE_STEP = 1e-5
+VELOCITY_STEP = 1e-4
 
 
 def closed_loop(
@@ -67,9 +69,13 @@ def _virtual_body(running: RunningLaw, axis: int) -> SecondOrder:
 
 
 def _rigid_arm(running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q: Array, axis: int) -> SecondOrder:
-    law, gains, n = running.law, running.gains.current, model.n
+    law = running.law
+    gains = running.gains.current
+    n = model.n
     rest = model.at(q)
-    no_motion, no_wrench, along = np.zeros(n), np.zeros(6), np.eye(6)[axis]
+    no_motion = np.zeros(n)
+    no_wrench = np.zeros(6)
+    along = np.eye(6)[axis]
     law.reset(_state(q, no_motion), rest)
 
     def torque(moved: Array, v: Array, wrench: Array) -> Array:

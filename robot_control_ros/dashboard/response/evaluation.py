@@ -51,7 +51,8 @@ class ResponseResult:
 
 def evaluate(recording: Recording) -> ResponseResult:
     """Compare with the ideal. A command acts when the states show it."""
-    plan, sent = recording.plan, np.array(recording.sent)
+    plan = recording.plan
+    sent = np.array(recording.sent)
     times, order = np.unique([state["time"][0] for state in recording.states], return_index=True)
     states = [recording.states[index] for index in order]
     moved = np.array([pose_error(pose_from_rows(state["pose"]), recording.base)[plan.axis] for state in states])
@@ -72,13 +73,16 @@ def _step(
 ) -> ResponseResult:
     size = recording.plan.size
     exerted = np.flatnonzero(np.array(recording.sent)[:, 1] > 0.5 * size)
-    begin, end = effect[exerted[0]], np.append(effect, times[-1])[exerted[-1] + 1]
+    begin = effect[exerted[0]]
+    end = np.append(effect, times[-1])[exerted[-1] + 1]
     times = times - begin
     inside = (times > -2.0 * BEFORE) & (times <= end - begin)
     curve = CubicHermiteSpline(times[inside], moved[inside], speed[inside])
     shown = np.arange(-BEFORE, times[inside][-1], FINE)
-    measured, ideal = curve(shown), recording.ideal.step(shown, size)
-    since, settled = shown >= 0.0, shown > shown[-1] - FINAL
+    measured = curve(shown)
+    ideal = recording.ideal.step(shown, size)
+    since = shown >= 0.0
+    settled = shown > shown[-1] - FINAL
     figures = StepFigures.of(shown[since], measured[since], float(measured[settled].mean()))
     wanted = StepFigures.of(shown[since], ideal[since], recording.ideal.compliance * size)
     return ResponseResult(shown, measured, ideal, figures, wanted, message)
@@ -112,16 +116,20 @@ def effect_shown(sent: Array, times: Array, shown: Array) -> tuple[Array, Array]
     """
     error = np.abs(shown[:, None] - sent[:, 1])
     known = error.min(1) < SAME
-    times, which = times[known], error.argmin(1)[known]
+    times = times[known]
+    which = error.argmin(1)[known]
     begun = sent[:, 0] * np.polyfit(sent[which, 0], times, 1)[0]  # a simulation may be slow
     earliest = np.concatenate((begun, [np.inf]))
-    latest_start, earliest_end = times - earliest[which], times - earliest[which + 1]
+    latest_start = times - earliest[which]
+    earliest_end = times - earliest[which + 1]
     bounds = np.concatenate(([-np.inf], times, [np.inf]))
-    effect, errors = np.empty(len(sent)), np.empty(len(sent))
+    effect = np.empty(len(sent))
+    errors = np.empty(len(sent))
     for k, when in enumerate(begun):
         first = int(np.searchsorted(which, k))
         near = slice(max(first - NEAR, 0), first + NEAR)
-        upper, lower = latest_start[near].min(), earliest_end[near].max()
+        upper = latest_start[near].min()
+        lower = earliest_end[near].max()
         guess = when + 0.5 * (lower + upper)
         effect[k] = min(max(guess, bounds[first]), bounds[first + 1])
         errors[k] = abs(effect[k] - guess) + 0.5 * max(upper - lower, 0.0)

@@ -47,19 +47,25 @@ class Experiment:
     """
 
     def __init__(self, link: RobotLink, model: RobotModel, plan: Plan, now: float) -> None:
-        self._link, self.plan = link, plan
+        self._link = link
+        self.plan = plan
         if problem := link.health().obstacle or _not_at_rest(link):
             raise ConfigError(problem)
         self._expectation = expect(link, model, plan)
         telemetry = link.telemetry()
         self._recording = Recording(plan, self._expectation.ideal, pose_from_rows(telemetry.blocks["pose"]))
-        self._reference, self._samples = telemetry.reference, telemetry.samples
+        self._reference = telemetry.reference
+        self._samples = telemetry.samples
         self._gains = _law_and_gains(link)
-        self._time, self._start = -math.inf, math.inf  # of the newest state and the first
+        # of the newest state and the first
+        self._time = -math.inf
+        self._start = math.inf
         self._received = self._agreed = now  # the last state; the last one that showed a sent wrench
         self._jumped = False
         self._until = math.inf  # when the zeros may end
-        self.progress, self.problem, self.running = 0.0, "", True
+        self.progress = 0.0
+        self.problem = ""
+        self.running = True
         self.result: ResponseResult | None = None
 
     def draw(self, now: float) -> None:
@@ -90,7 +96,8 @@ class Experiment:
             self._until = now + ENDING
 
     def _send(self, now: float, since: float) -> None:
-        elapsed, recording = since - BASELINE, self._recording
+        elapsed = since - BASELINE
+        recording = self._recording
         if recording.begin == math.inf and 0.0 <= elapsed < self._expectation.duration:
             recording.begin = now
         value = self._force(elapsed) + TAG * (len(recording.sent) + 1)
@@ -116,10 +123,13 @@ class Experiment:
             return
         self._samples += len(new)
         self._recording.states += new
-        before, self._time = self._time, float(new[-1]["time"][0])
+        before = self._time
+        self._time = float(new[-1]["time"][0])
         self._start = min(self._start, self._time)
-        self._received, self._jumped = now, self._jumped or self._time < before
-        shown, tolerance = new[-1]["target_wrench"][self.plan.axis], AGREED * self.plan.size
+        self._received = now
+        self._jumped = self._jumped or self._time < before
+        shown = new[-1]["target_wrench"][self.plan.axis]
+        tolerance = AGREED * self.plan.size
         if any(abs(shown - value) < tolerance for _, value in self._recording.sent[-30:]):
             self._agreed = now
 
@@ -135,12 +145,14 @@ class Experiment:
             return "the controller exerts another wrench than the one sent"
         if _law_and_gains(self._link) != self._gains:
             return "the law or its gains were changed"
-        new, old = self._link.telemetry().reference, self._reference
+        new = self._link.telemetry().reference
+        old = self._reference
         if new is not None and old is not None and np.abs(pose_error(new, old)).max() > HELD:
             return "the reference moved: somebody moved the target, or the controller began anew after a gap"
         if states := self._recording.states:
             error = pose_error(pose_from_rows(states[-1]["pose"]), self._recording.base)
-            moved, turned = np.linalg.norm(error[:3]), np.linalg.norm(error[3:])
+            moved = np.linalg.norm(error[:3])
+            turned = np.linalg.norm(error[3:])
             if moved > 2.0 * LINEAR.max_move or turned > 2.0 * ANGULAR.max_move:
                 return "the tip went further than the ideal would"
         return ""

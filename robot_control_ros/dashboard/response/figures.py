@@ -87,8 +87,10 @@ def measured_response(
     output = np.exp(-1j * np.outer(omega, times)) @ (weights * values)
     jumps = np.diff(forces, prepend=0.0)
     force = np.exp(-1j * np.outer(omega, changes)) @ jumps / (1j * omega)
-    output, force = output.reshape(-1, PER_BAND), force.reshape(-1, PER_BAND)
-    cross, power = (output * force.conj()).sum(1), (np.abs(force) ** 2).sum(1)
+    output = output.reshape(-1, PER_BAND)
+    force = force.reshape(-1, PER_BAND)
+    cross = (output * force.conj()).sum(1)
+    power = (np.abs(force) ** 2).sum(1)
     coherence = np.abs(cross) ** 2 / (power * (np.abs(output) ** 2).sum(1))
     return cross / power, coherence
 

@@ -18,7 +18,9 @@ from .second_order import SecondOrder
 
 BAND = (0.2, 8.0)  # Hz, of the chirp; ~/state comes at 50 Hz, the force goes at 30 Hz
 SWEEP = 20.0  # s
-SHORTEST, LONGEST = 1.0, 8.0  # s that a step lasts
+# s that a step lasts
+SHORTEST = 1.0
+LONGEST = 8.0
 ROOM = 1.6  # a step lasts this much longer than the ideal takes to settle
 
 
@@ -75,7 +77,9 @@ def expect(link: RobotLink, model: RobotModel, plan: Plan) -> Expectation:
     Raises:
         ConfigError: the test isn't possible; says why.
     """
-    blocks, name, kind = link.telemetry().blocks, plan.name, plan.kind
+    blocks = link.telemetry().blocks
+    name = plan.name
+    kind = plan.kind
     if "position" not in blocks:
         raise ConfigError("nothing has come from the controller yet: activate it")
     if not 0.0 < plan.size <= kind.max_force:

@@ -24,13 +24,20 @@ from .experiment import BASELINE, Experiment
 from .plan import ANGULAR, BAND, LINEAR, Expectation, Plan, expect
 
 WIDTH = 300  # px: beside the other panels there is still room for STOP
-STEP_HEIGHT, BODE_HEIGHT = 220, 145  # px
-MEASURED, IDEAL = "#1c7ed6", "#e8590c"
-STEP, CHIRP = "Step", "Chirp"
-RUN, ABORT = "Run", "Abort"
+# px
+STEP_HEIGHT = 220
+BODE_HEIGHT = 145
+MEASURED = "#1c7ed6"
+IDEAL = "#e8590c"
+STEP = "Step"
+CHIRP = "Chirp"
+RUN = "Run"
+ABORT = "Abort"
 PERIOD = 0.5  # s between two expectations
 SHOWN = 8.0 * PERIOD  # s that a message stays before the next expectation
-FORCE, TORQUE = 10.0, 1.0  # N, N·m, to begin with
+# N, N·m, to begin with
+FORCE = 10.0
+TORQUE = 1.0
 STEP_FIGURES = (  # label, name, format; the first is scaled to the shown unit
     ("final [{unit}]", "final", ".2f"),
     ("rise 10-90 % [s]", "rise", ".3f"),
@@ -56,7 +63,8 @@ class ResponsePanel:
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, model: RobotModel) -> None:
-        self._link, self._model = link, model
+        self._link = link
+        self._model = model
         self._experiment: Experiment | None = None
         self._result: tuple[Plan, ResponseResult] | None = None
         self._due = 0.0  # time of the next expectation
@@ -115,7 +123,8 @@ class ResponsePanel:
 
     def draw(self) -> None:
         """Continue a run."""
-        now, experiment = time.monotonic(), self._experiment
+        now = time.monotonic()
+        experiment = self._experiment
         if experiment is not None:
             experiment.draw(now)
             if experiment.running:
@@ -157,7 +166,8 @@ class ResponsePanel:
             return
         self._due = time.monotonic() + PERIOD
         plan = self._plan()
-        self._force.visible, self._torque.visible = plan.kind is LINEAR, plan.kind is ANGULAR
+        self._force.visible = plan.kind is LINEAR
+        self._torque.visible = plan.kind is ANGULAR
         try:
             self._show(_describe(plan, expect(self._link, self._model, plan)), GREY)
         except ConfigError as error:
@@ -169,7 +179,9 @@ class ResponsePanel:
     # --- the result ---
 
     def _draw_result(self, plan: Plan, result: ResponseResult) -> None:
-        kind, x, curves = plan.kind, result.x, (result.measured, result.ideal)
+        kind = plan.kind
+        x = result.x
+        curves = (result.measured, result.ideal)
         unit = kind.shown_unit
         if plan.chirp:
             per = f"({kind.force_unit})" if "·" in kind.force_unit else kind.force_unit
@@ -199,7 +211,8 @@ class ResponsePanel:
 
 
 def _describe(plan: Plan, expectation: Expectation) -> str:
-    ideal, kind = expectation.ideal, plan.kind
+    ideal = expectation.ideal
+    kind = plan.kind
     return (
         f"The ideal moves by {kind.scale * expectation.max_move:.3g} {kind.shown_unit}. It is a spring of "
         f"{1.0 / ideal.compliance:.4g} {kind.spring_unit} and, at first, a mass of {1.0 / ideal.mobility:.3g} "

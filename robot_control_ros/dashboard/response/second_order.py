@@ -59,7 +59,8 @@ class SecondOrder:
         held = np.concatenate(([0.0], forces))[np.searchsorted(changes, events, side="right")]
         durations, kinds = np.unique(np.diff(events).round(12), return_inverse=True)
         transitions = expm(matrix * durations[:, None, None])
-        state, found = np.zeros(2 * n + 1), np.zeros(len(events))
+        state = np.zeros(2 * n + 1)
+        found = np.zeros(len(events))
         for index, kind in enumerate(kinds):
             state[-1] = held[index]
             state = transitions[kind] @ state

@@ -12,7 +12,8 @@ from ...core.record import JOINTS, Field
 
 FIELDS = {field.name: field for field in CYCLE.kept}
 ALL_JOINTS = "all joints"
-LINEAR, ANGULAR = "x, y, z", "rx, ry, rz"
+LINEAR = "x, y, z"
+ANGULAR = "rx, ry, rz"
 ROTATION = "rotation matrix"
 
 

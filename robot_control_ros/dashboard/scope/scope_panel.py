@@ -32,7 +32,8 @@ LONGEST = 5.0  # s before the trigger, and after it
 HIGHEST = 1e6  # level, in any unit
 FREE, FAULT, RISES, FALLS = TRIGGERS = ("none: the newest", "a fault", "a field rises to", "a field falls to")
 SINCE = "time from the trigger [s]"
-PNG, CSV = "PNG", "CSV"
+PNG = "PNG"
+CSV = "CSV"
 
 
 @dataclass(frozen=True, eq=False)

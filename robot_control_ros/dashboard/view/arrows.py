@@ -44,7 +44,9 @@ class ForceArrow:
         anchor: str = "bottom-center",
         full: float = FULL,
     ) -> None:
-        self._longest, self.full, self._word = LONGEST * reach, full, word
+        self._longest = LONGEST * reach
+        self.full = full
+        self._word = word
         self._points = np.zeros((1, 2, 3))
         look = {"shaft_radius": 0.008 * reach, "head_radius": 0.02 * reach, "head_length": 0.045 * reach}
         self._arrow = scene.add_arrows(name, self._points, colour, visible=False, **look)
@@ -75,7 +77,8 @@ class ArrowScale:
     """
 
     def __init__(self, gui: Any, thread: PageThread, arrows: Sequence[ForceArrow], reach: float) -> None:
-        self._arrows, self._length = arrows, LONGEST * reach
+        self._arrows = arrows
+        self._length = LONGEST * reach
         names = tuple(f"{force:g}" for force in CHOICES)
         hint = "Larger forces have an arrow of the same length; its label has the newtons."
         scale = gui.add_dropdown("Longest arrow [N]", names, initial_value=f"{FULL:g}", hint=hint)

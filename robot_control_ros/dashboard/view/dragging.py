@@ -37,7 +37,9 @@ class Drag:
     def moved(self) -> bool:
         """Whether it is held, or was since the last call: the last pose counts, too."""
         with self._lock:
-            held, let_go, disturbed = self.held, self._let_go, self._disturbed
+            held = self.held
+            let_go = self._let_go
+            disturbed = self._disturbed
             self._let_go = False
             self._disturbed = disturbed and not held
         if held and disturbed:

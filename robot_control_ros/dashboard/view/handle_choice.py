@@ -27,7 +27,8 @@ class HandleChoice:
         """Offer the movable objects that are there."""
         options = (TIP, *objects)
         if options != tuple(self._list.options):
-            self._list.options, self._list.visible = options, bool(objects)
+            self._list.options = options
+            self._list.visible = bool(objects)
             self.chosen = self._list.value = self.chosen if self.chosen in options else TIP
 
     def _choose(self, name: str) -> None:

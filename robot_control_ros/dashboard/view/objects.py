@@ -31,7 +31,9 @@ class SceneObjects:
     """Draws the objects of a scene."""
 
     def __init__(self, scene: Any, link: RobotLink, robot: RobotView) -> None:
-        self._scene, self._link, self._robot = scene, link, robot
+        self._scene = scene
+        self._link = link
+        self._robot = robot
         self._drawn: dict[str, _Drawn] = {}
 
     def draw(self, objects: tuple[DrawnObject, ...], dragged: str) -> None:
@@ -52,7 +54,8 @@ class SceneObjects:
         if drawn.drag is None:
             return
         drawn.drag.gizmo.visible = shown
-        handle, position = drawn.drag.gizmo, drawn.item.pose[:3, 3]
+        handle = drawn.drag.gizmo
+        position = drawn.item.pose[:3, 3]
         if drawn.drag.moved():
             self._link.set_object_target(drawn.item.name, drawn.drag.pose[:3, 3])
         elif np.abs(handle.position - position).max() > MOVED:
@@ -64,7 +67,8 @@ class SceneObjects:
         shape = DrawnShape(item.shape, sizes[item.shape], item.pose, item.colour)
         opacity = OPACITY if max(size) > LARGE else None
         folder = "/objects" if item.frame == self._link.robot.base else self._robot.node(item.frame)
-        node, drag = add_shape(self._scene, f"{folder}/{item.name}", shape, opacity), None
+        node = add_shape(self._scene, f"{folder}/{item.name}", shape, opacity)
+        drag = None
         if item.led:
             look = {"scale": 0.1 + float(max(size)), "position": item.pose[:3, 3], **MOVES_ONLY}
             drag = Drag(self._scene, f"/lead/{item.name}", **look)

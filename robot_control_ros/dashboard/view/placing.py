@@ -9,7 +9,8 @@ import numpy as np
 from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
 from ...core.types import Array
 
-_WXYZ, _XYZW = [3, 0, 1, 2], [1, 2, 3, 0]
+_WXYZ = [3, 0, 1, 2]
+_XYZW = [1, 2, 3, 0]
 
 
 def placed(pose: Array) -> dict[str, Any]:
@@ -19,7 +20,8 @@ def placed(pose: Array) -> dict[str, Any]:
 
 def place(handle: Any, pose: Array) -> None:
     """Move a node to a pose (4, 4)."""
-    handle.position, handle.wxyz = pose[:3, 3], rotation_to_quaternion(pose[:3, :3])[_WXYZ]
+    handle.position = pose[:3, 3]
+    handle.wxyz = rotation_to_quaternion(pose[:3, :3])[_WXYZ]
 
 
 def pose_of(handle: Any) -> Array:

@@ -30,7 +30,8 @@ class PushHandle:
     """
 
     def __init__(self, scene: Any, link: RobotLink, model: RobotModel, reach: float) -> None:
-        self._link, self._model = link, model
+        self._link = link
+        self._model = model
         self.on = False
         self._frame = model.tip
         self._pushed = ""  # the link that is being pushed
@@ -40,7 +41,8 @@ class PushHandle:
     def choose(self, on: bool, frame: str) -> None:
         """Show the handle, at this link, or hide it; a push that goes on ends."""
         self._drag.drop()
-        self.on, self._frame = on, frame
+        self.on = on
+        self._frame = frame
         self._drag.gizmo.visible = on
 
     def draw(self) -> None:

@@ -33,7 +33,9 @@ class RobotView:
     """
 
     def __init__(self, scene: Any, model: RobotModel, description: Description, reach: float) -> None:
-        self._model, self._scene, self._reach = model, scene, reach
+        self._model = model
+        self._scene = scene
+        self._reach = reach
         self._marks: dict[str, Any] = {}  # by link
         self.q: Array | None = None
         self._changed = False  # what is to be shown
@@ -41,7 +43,8 @@ class RobotView:
         self._all_rings = False
         self._moving = [joint for joint in description.joints.values() if joint.name in model.joints]
         sizes = {"axes_length": 0.09 * reach, "axes_radius": 0.003 * reach, "origin_radius": 0.006 * reach}
-        self._frames, self._offsets = {}, {}
+        self._frames = {}
+        self._offsets = {}
         carriers = {link: description.carrier(link, model.joints) for link in model.frames}
         for link, carrier in carriers.items():
             name = f"/robot/{link}" if link == carrier else f"/robot/{carrier}/{link}"
@@ -76,21 +79,24 @@ class RobotView:
 
     def show_limits(self, shown: bool) -> None:
         """The rings of all joints, green far from their limits; else of those near one."""
-        self._all_rings, self._changed = shown, True
+        self._all_rings = shown
+        self._changed = True
 
     def show_contact(self, link: str) -> None:
         """A mark on the link that is touched; empty for none."""
         for name, mark in self._marks.items():
             mark.visible = name == link
         if link in self._frames and link not in self._marks:
-            name, radius = f"{self.node(link)}/contact", 0.07 * self._reach
+            name = f"{self.node(link)}/contact"
+            radius = 0.07 * self._reach
             self._marks[link] = self._scene.add_icosphere(name, radius, color=tuple(RED.tolist()), opacity=0.5)
 
     def draw(self, q: Array) -> None:
         """At joint positions (n,) [rad]."""
         if self.q is not None and not self._changed and np.abs(q - self.q).max() < UNMOVED:
             return
-        self.q, self._changed = q, False
+        self.q = q
+        self._changed = False
         self._model.update(q, np.zeros(self._model.n))
         for link in self._carriers:
             place(self._frames[link], self._model.frame_pose(link))
@@ -102,7 +108,8 @@ class RobotView:
             place(self._frames[link], self._offsets[root] @ poses[link])
 
     def _draw_limits(self, q: Array) -> None:
-        limits, self.near = self._model.limits, []
+        limits = self._model.limits
+        self.near = []
         for joint, ring in zip(self._moving, self._rings, strict=True):
             index = self._model.joints.index(joint.name)
             left = float(min(q[index] - limits.lower[index], limits.upper[index] - q[index]))
@@ -110,7 +117,8 @@ class RobotView:
             colour = RED + max(left / NEAR, 0.0) * (AMBER - RED) if near else GREEN
             if near:
                 self.near.append(f"{joint.name}: {left:.2f} {joint.unit} before its limit")
-            ring.color, ring.visible = tuple(colour.astype(int).tolist()), near or self._all_rings
+            ring.color = tuple(colour.astype(int).tolist())
+            ring.visible = near or self._all_rings
 
 
 def add_shape(scene: Any, name: str, shape: DrawnShape, opacity: float | None = None) -> Any:
@@ -120,7 +128,8 @@ def add_shape(scene: Any, name: str, shape: DrawnShape, opacity: float | None = 
         return scene.add_mesh_trimesh(name, shape.mesh, scale=shape.size, **where)
     where["color"] = shape.colour
     if shape.kind == "mesh":
-        vertices, faces = shape.mesh.vertices, shape.mesh.faces
+        vertices = shape.mesh.vertices
+        faces = shape.mesh.faces
         return scene.add_mesh_simple(name, vertices, faces, scale=shape.size, flat_shading=True, **where)
     if shape.kind == "box":
         return scene.add_box(name, dimensions=shape.size, opacity=opacity, **where)

@@ -16,8 +16,12 @@ from ...core.spatial import make_pose
 from ...core.types import Array
 from ...robot.description import end_link, origin_pose
 
-SHELL, HOUSING = (0.86, 0.87, 0.88), (0.27, 0.31, 0.36)  # if the description has no colour
-MAX_RADIUS, MIN_RADIUS = 0.055, 0.032  # radius of a link without shapes, as a fraction of the arm's length
+# if the description has no colour
+SHELL = (0.86, 0.87, 0.88)
+HOUSING = (0.27, 0.31, 0.36)
+# radius of a link without shapes, as a fraction of the arm's length
+MAX_RADIUS = 0.055
+MIN_RADIUS = 0.032
 SIZES = {  # attributes that give the size of a solid, with their defaults
     "box": {"size": "0 0 0"},
     "sphere": {"radius": "0"},
@@ -61,7 +65,8 @@ class Description:
     """
 
     def __init__(self, urdf: str, folder: Path) -> None:
-        self._root, self._folder = ElementTree.fromstring(urdf), folder
+        self._root = ElementTree.fromstring(urdf)
+        self._folder = folder
         self._colours = {
             material.get("name", ""): colour
             for material in self._root.iter("material")
@@ -91,7 +96,8 @@ class Description:
         return []
 
     def _shape(self, part: ElementTree.Element) -> DrawnShape | None:
-        solid, material = part.find("geometry/*"), part.find("material")
+        solid = part.find("geometry/*")
+        material = part.find("material")
         if solid is None or solid.tag not in SIZES:
             return None
         colour = None if material is None else _colour(material) or self._colours.get(material.get("name", ""))

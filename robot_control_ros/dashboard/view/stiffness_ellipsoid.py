@@ -18,9 +18,12 @@ from ...robot.model import RobotDynamics, RobotModel
 from ..link import Parameter, RobotLink, RobotTelemetry
 from .placing import place
 
-COLOUR, OPACITY = (120, 90, 200), 0.35
+COLOUR = (120, 90, 200)
+OPACITY = 0.35
 ONE = np.ones(1)
-LONGEST, THINNEST = 0.2, 0.004  # times the reach: half an axis, the stiffest and the softest
+# times the reach: half an axis, the stiffest and the softest
+LONGEST = 0.2
+THINNEST = 0.004
 
 
 class StiffnessEllipsoid:
@@ -36,7 +39,10 @@ class StiffnessEllipsoid:
     """
 
     def __init__(self, scene: Any, link: RobotLink, model: RobotModel, reach: float) -> None:
-        self._link, self._model, self._reach, self._shown = link, model, reach, False
+        self._link = link
+        self._model = model
+        self._reach = reach
+        self._shown = False
         look: dict[str, Any] = {"opacity": OPACITY, "cast_shadow": False, "receive_shadow": False, "visible": False}
         self._ball = scene.add_icosphere("/stiffness", 1.0, COLOUR, subdivisions=4, **look)
         self._label = scene.add_label("/stiffness/label", "", anchor="top-center", visible=False)
@@ -49,8 +55,10 @@ class StiffnessEllipsoid:
         """As the law has it now, and ringing has left it."""
         found = None
         if self._shown and telemetry.q is not None:
-            kin, left = self._model.at(telemetry.q), telemetry.blocks.get("ringing_scale", ONE)
-            law, parameters = self._link.law(), self._link.parameters()
+            kin = self._model.at(telemetry.q)
+            left = telemetry.blocks.get("ringing_scale", ONE)
+            law = self._link.law()
+            parameters = self._link.parameters()
             found = principal_stiffness(law, parameters, kin, telemetry.reference, float(left[0]))
         self._ball.visible = self._label.visible = found is not None
         if found is None:

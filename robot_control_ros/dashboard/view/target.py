@@ -36,7 +36,8 @@ class Target:
     def __init__(
         self, scene: Any, link: RobotLink, reach: float, axes: tuple[float, ...], inside: Callable[[Array], Array]
     ) -> None:
-        self._link, self._inside = link, inside
+        self._link = link
+        self._inside = inside
         self._ahead = False  # the gizmo was dragged away from the reference
         self._reference: Array | None = None  # of the ghost
         self._still = 0
@@ -57,7 +58,8 @@ class Target:
     def stop(self) -> None:
         """End the drag: it must be grasped anew, and until then follows the reference."""
         self.drag.drop()
-        self._ahead, self._reference = False, None
+        self._ahead = False
+        self._reference = None
 
     def draw(self, reference: Array | None, shown: bool) -> None:
         """Send the target while it is dragged; else let the gizmo follow the reference (4, 4).
@@ -74,7 +76,8 @@ class Target:
 
     def _send(self) -> None:
         if self.drag.moved():
-            self._ahead, self._still = True, 0
+            self._ahead = True
+            self._still = 0
             self._link.set_target_pose(self._inside(self.drag.pose))
 
     def _follow(self, reference: Array) -> None:

@@ -23,7 +23,8 @@ class Trail:
 
     def __init__(self, scene: Any) -> None:
         self._shown = False
-        self._scene, self._count = scene, 0
+        self._scene = scene
+        self._count = 0
         self._points: list[Array] = []
         self._pieces: list[Any] = []
 
@@ -49,7 +50,8 @@ class Trail:
     def clear(self) -> None:
         for piece in self._pieces:
             piece.remove()
-        self._pieces, self._points = [], []
+        self._pieces = []
+        self._points = []
 
     def _begin_piece(self, segments: Array) -> None:
         if len(self._pieces) == PIECES:

@@ -27,8 +27,10 @@ class WorkspaceBox:
 
     def __init__(self, scene: Any, reach: float) -> None:
         self._shown = self._touched = False
-        self._scene, self._reach = scene, reach
-        self._lower, self._upper = np.full(3, -FAR), np.full(3, FAR)
+        self._scene = scene
+        self._reach = reach
+        self._lower = np.full(3, -FAR)
+        self._upper = np.full(3, FAR)
         self._edges: Any = None
         self._drawn: object = None
 
@@ -40,7 +42,8 @@ class WorkspaceBox:
         """As the controller has it now."""
         lower, upper = (parameters.get(f"workspace.{name}") for name in ("lower", "upper"))
         if lower is not None and upper is not None:
-            self._lower, self._upper = np.asarray(lower.value, dtype=float), np.asarray(upper.value, dtype=float)
+            self._lower = np.asarray(lower.value, dtype=float)
+            self._upper = np.asarray(upper.value, dtype=float)
         visible = self._shown or self._touched
         self._touched = False
         state = (self._lower.tolist(), self._upper.tolist(), visible)

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 # AL states (register 0x0130): low nibble, and the error bit. ETG.1000.6.
-INIT, PREOP, BOOT, SAFEOP, OP, AL_ERROR = 1, 2, 3, 4, 8, 0x10
+INIT = 1
+PREOP = 2
+BOOT = 3
+SAFEOP = 4
+OP = 8
+AL_ERROR = 0x10
 _AL_STATES = {0: "no answer", INIT: "INIT", PREOP: "PRE-OP", BOOT: "BOOT", SAFEOP: "SAFE-OP", OP: "OP"}
 # AL status codes (register 0x0134) of ETG.1000.6, as in help.kingstar.com, "EtherCAT AL Status codes".
 AL_CODES = {

@@ -88,7 +88,8 @@ class Master:
     def scan(self) -> list[FoundSlave]:
         """What is on the bus, all slaves in PRE-OP then; a HardwareFault where none answers."""
         timeouts = self._soem.settings.timeouts
-        timeouts.eeprom, timeouts.tx_mailbox = EEPROM_TIMEOUT, MAILBOX_TIMEOUT
+        timeouts.eeprom = EEPROM_TIMEOUT
+        timeouts.tx_mailbox = MAILBOX_TIMEOUT
         with _longer_timeouts(self._soem.settings.timeouts):
             found = self._master.config_init(release_gil=True)
         if found <= 0:
@@ -144,7 +145,8 @@ class Master:
         self._await(SAFEOP)
 
     def _map(self) -> None:
-        size, problems = 0, []
+        size = 0
+        problems = []
         try:
             size = self._master.config_map()
         except self._soem.ConfigMapError as error:
@@ -268,7 +270,8 @@ class Master:
 @contextmanager
 def _longer_timeouts(timeouts: Any) -> Iterator[None]:
     usual = timeouts.ret, timeouts.safe
-    timeouts.ret, timeouts.safe = CONFIGURATION_TIMEOUT, 3 * CONFIGURATION_TIMEOUT
+    timeouts.ret = CONFIGURATION_TIMEOUT
+    timeouts.safe = 3 * CONFIGURATION_TIMEOUT
     try:
         yield
     finally:

@@ -219,7 +219,9 @@ class DriveStateMachine:
         if self.state in FAULTS:
             self.failure = f"{self.state.value}: reset it first"
             return
-        self._goal, self._was_enabled, self._waiting = _Goal.ENABLED, False, None
+        self._goal = _Goal.ENABLED
+        self._was_enabled = False
+        self._waiting = None
 
     def change_mode(self, mode: Mode) -> None:
         """Ask for another mode; commands count when the drive shows it. A ConfigError refuses Mode.NONE."""
@@ -241,7 +243,8 @@ class DriveStateMachine:
         """Ask for one fault reset, which ends in switch on disabled. Without a fault this does nothing."""
         if self.state in FAULTS:
             self.failure = self._resets_failed = ""
-            self._reset_asked, self._reset_begin = True, None
+            self._reset_asked = True
+            self._reset_begin = None
 
     @property
     def enabled(self) -> bool:
@@ -258,7 +261,8 @@ class DriveStateMachine:
         if state in FAULTS:
             word = self._in_fault(time, error_code)
         else:
-            self._reset_asked, self._resets_failed = False, ""
+            self._reset_asked = False
+            self._resets_failed = ""
             if self._goal is _Goal.ENABLED:
                 word = self._enable(time, mode_display)
             elif self._goal is _Goal.STOPPED:
@@ -284,8 +288,10 @@ class DriveStateMachine:
             return ControlWord.DISABLE_VOLTAGE
         if elapsed <= EDGE_TIME + RESET_TIME:
             return ControlWord.FAULT_RESET
-        self._reset_asked, self._resets_failed = False, ", which stays after a reset"
-        self.failure, self.waits_for = fault + self._resets_failed, ""
+        self._reset_asked = False
+        self._resets_failed = ", which stays after a reset"
+        self.failure = fault + self._resets_failed
+        self.waits_for = ""
         return ControlWord.DISABLE_VOLTAGE
 
     def _enable(self, time: float, mode_display: int) -> ControlWord:
@@ -333,7 +339,8 @@ class DriveStateMachine:
 
     def _set_goal(self, goal: _Goal) -> None:
         if goal is not self._goal:
-            self._goal, self._waiting = goal, None
+            self._goal = goal
+            self._waiting = None
 
     def _overdue(self, time: float, what: object, limit: float | None = None) -> bool:
         if self._waiting is None or self._waiting[0] != what:

@@ -34,7 +34,8 @@ class FrozenPosition:
         """Begin anew: when drives are enabled."""
         n = len(self._names)
         self._counts: list[int | None] = [None] * n
-        self._moved, self._targets = [0.0] * n, [math.nan] * n
+        self._moved = [0.0] * n
+        self._targets = [math.nan] * n
 
     def step(self, dt: float, counts: Sequence[int], v: Sequence[float], targets: Sequence[float] | None = None) -> str:
         """What is wrong, `dt` [s] after the last step; empty where nothing is.
@@ -44,11 +45,14 @@ class FrozenPosition:
         for i, count in enumerate(counts):
             target = math.nan if targets is None else targets[i]
             if count != self._counts[i]:
-                self._counts[i], self._moved[i], self._targets[i] = count, 0.0, target
+                self._counts[i] = count
+                self._moved[i] = 0.0
+                self._targets[i] = target
                 continue
             if abs(v[i]) > AT_REST:
                 self._moved[i] += v[i] * dt
-            moved, commanded = abs(self._moved[i]), abs(target - self._targets[i])
+            moved = abs(self._moved[i])
+            commanded = abs(target - self._targets[i])
             if moved > FROZEN or commanded > FROZEN:
                 far = moved if math.isnan(commanded) else max(moved, commanded)
                 return f"{self._names[i]}: its measured position is frozen at {count} counts, {far:.3g} rad behind"
@@ -114,8 +118,10 @@ class DriveCycle:
         self._frozen = FrozenPosition(joints)
         self._zeros = np.zeros(len(joints))
         self._command: Command | None = None
-        self._commanded_at, self._time = -math.inf, math.nan
-        self._elapsed, self._fresh = 0.0, False
+        self._commanded_at = -math.inf
+        self._time = math.nan
+        self._elapsed = 0.0
+        self._fresh = False
         self._last: Array | None = None  # position command that was sent
         self._steady: tuple[list[int], list[int]] | None = None  # status words and modes shown, where all drives run
         self._action = Action.DISABLE
@@ -140,7 +146,9 @@ class DriveCycle:
         self._step(time)
         age = time - self._commanded_at
         action = supervisor.step(time, working_counter, self._states, self._failures, age, late)
-        self._elapsed, self._time, self._fresh = time - self._time, time, fresh
+        self._elapsed = time - self._time
+        self._time = time
+        self._fresh = fresh
         if action is not self._action:
             self._enter(action)
             self._step(time)
@@ -159,7 +167,8 @@ class DriveCycle:
 
     def _take_machines(self) -> None:
         machines = self.machines
-        self._states, self._failures = [each.state for each in machines], [each.failure for each in machines]
+        self._states = [each.state for each in machines]
+        self._failures = [each.failure for each in machines]
         self._control_words = [each.control_word for each in machines]
         self._targets = [each.targets for each in machines]
 
@@ -170,13 +179,16 @@ class DriveCycle:
         """
         if not self._fresh or self.supervisor.action is not Action.RUN:
             return
-        data, command = self.data, self._command
+        data = self.data
+        command = self._command
         targets = command.values.tolist() if command is not None and self.mode is Mode.POSITION else None
         if frozen := self._frozen.step(self._elapsed, data.position_counts, data.v.tolist(), targets):
             self.supervisor.trip(frozen)
 
     def _enter(self, action: Action) -> None:
-        was, self._action, self._steady = self._action, action, None
+        was = self._action
+        self._action = action
+        self._steady = None
         if action is Action.ENABLE:
             self._frozen.reset()
             self._last = None
@@ -205,13 +217,15 @@ class DriveCycle:
         check_command(command, len(self._zeros))
         if time < self._commanded_at:
             return
-        self._command, self._commanded_at = command, time
+        self._command = command
+        self._commanded_at = time
         if mode is not self.mode:
             self._take_mode(mode)
             self._step(self._time)  # a drive that is enabled keeps its last targets until it shows the mode
 
     def _take_mode(self, mode: Mode) -> None:
-        self.mode, self._steady = mode, None
+        self.mode = mode
+        self._steady = None
         self.supervisor.waits_for_commands = mode is Mode.TORQUE
         self._last = None
         for machine in self.machines:
@@ -219,12 +233,14 @@ class DriveCycle:
 
     def act(self) -> None:
         """Fill the outputs with what the supervisor lets through."""
-        action, command = self.supervisor.action, self._command
+        action = self.supervisor.action
+        command = self._command
         if command is not None and action is Action.RUN and self._jumps(command):
             action = self.supervisor.action
             self._enter(action)
             self._step(self._time)
-        control_words, targets = self._control_words, self._targets
+        control_words = self._control_words
+        targets = self._targets
         # In torque mode nothing holds a joint but its command: it gets it as soon as it is enabled.
         through = action is Action.RUN or (action is Action.ENABLE and self.mode is Mode.TORQUE)
         if command is None or not through:

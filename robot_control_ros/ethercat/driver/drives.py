@@ -154,7 +154,8 @@ def load_drive(name: str, beside: Path | None = None) -> DriveConfig:
 
 
 def _image(path: Path, direction: str, pdos: tuple[Pdo, ...]) -> Image:
-    image, needed = Image(f"{path}: {direction}", pdos), pdo.NEEDED[direction]
+    image = Image(f"{path}: {direction}", pdos)
+    needed = pdo.NEEDED[direction]
     for index in needed:
         if image.place(index) is None:
             valid = ", ".join(f"0x{each:04X}" for each in needed)

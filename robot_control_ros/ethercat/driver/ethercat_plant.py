@@ -43,9 +43,12 @@ class EthercatPlant:
         timing: Timing | None = None,
     ) -> None:
         topology.in_order_of(joints)
-        self.topology, self.master = topology, Master(interface)
+        self.topology = topology
+        self.master = Master(interface)
         self.timing = Timing() if timing is None else timing
-        self._joints, self._limits, self._period = tuple(joints), limits, topology.cycle
+        self._joints = tuple(joints)
+        self._limits = limits
+        self._period = topology.cycle
         self._frame_timeout = RECEIVE_FRACTION * topology.cycle if frame_timeout is None else frame_timeout
         self._follower = ClockFollower(topology.cycle)
         self._due = self._sent = self._received = self._correction = 0.0

@@ -90,7 +90,8 @@ def check_free(interface: str, ours: Iterable[int] = ()) -> None:
     """
     if interface not in interface_names():
         return
-    index, own = socket.if_nametoindex(interface), {os.fstat(descriptor).st_ino for descriptor in ours}
+    index = socket.if_nametoindex(interface)
+    own = {os.fstat(descriptor).st_ino for descriptor in ours}
     for line in Path("/proc/thread-self/net/packet").read_text(encoding="ascii").splitlines()[1:]:
         _, _, _, protocol, at, _, _, user, inode = line.split()
         if (int(protocol, 16), int(at)) == (_ETHERCAT, index) and int(inode) not in own:

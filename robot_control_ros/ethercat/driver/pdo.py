@@ -10,11 +10,21 @@ from ...core.errors import ConfigError
 from ...robot.schema import entry
 from .cia402 import Mode
 
-CONTROL_WORD, MODE, TARGET_TORQUE, TARGET_POSITION, TARGET_VELOCITY = 0x6040, 0x6060, 0x6071, 0x607A, 0x60FF
-VELOCITY_OFFSET, TORQUE_OFFSET = 0x60B1, 0x60B2
+CONTROL_WORD = 0x6040
+MODE = 0x6060
+TARGET_TORQUE = 0x6071
+TARGET_POSITION = 0x607A
+TARGET_VELOCITY = 0x60FF
+VELOCITY_OFFSET = 0x60B1
+TORQUE_OFFSET = 0x60B2
 TARGETS = {Mode.POSITION: TARGET_POSITION, Mode.VELOCITY: TARGET_VELOCITY, Mode.TORQUE: TARGET_TORQUE}
-ERROR_CODE, STATUS_WORD, MODE_DISPLAY = 0x603F, 0x6041, 0x6061
-ACTUAL_POSITION, ACTUAL_VELOCITY, ACTUAL_TORQUE, FOLLOWING_ERROR = 0x6064, 0x606C, 0x6077, 0x60F4
+ERROR_CODE = 0x603F
+STATUS_WORD = 0x6041
+MODE_DISPLAY = 0x6061
+ACTUAL_POSITION = 0x6064
+ACTUAL_VELOCITY = 0x606C
+ACTUAL_TORQUE = 0x6077
+FOLLOWING_ERROR = 0x60F4
 RATED_TORQUE = 0x6076
 _OBJECTS = {  # names and types (IEC 61800-7-201)
     CONTROL_WORD: ("control word", "u16"),
@@ -104,7 +114,8 @@ class Image:
 
     def __init__(self, where: str, pdos: Sequence[Pdo]) -> None:
         self._places: dict[tuple[int, int], int] = {}
-        known, bit = set(), 0
+        known = set()
+        bit = 0
         for each in chain.from_iterable(pdo.entries for pdo in pdos):
             key = each.index, each.sub_index
             if each.type != "pad" and key in known:

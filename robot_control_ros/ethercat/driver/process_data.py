@@ -45,7 +45,8 @@ class Axis:
 
     def check_sizes(self, output_size: int, input_size: int) -> None:
         """Compare the sizes [bytes] that the bus has mapped with the layout's; a ConfigError where they differ."""
-        mapped, here = (output_size, input_size), (self.rx.size, self.tx.size)
+        mapped = (output_size, input_size)
+        here = (self.rx.size, self.tx.size)
         if mapped != here:
             raise ConfigError(
                 f"{self.scale.joint}: the drive has mapped {mapped[0]} bytes of outputs and {mapped[1]} of inputs; its "
@@ -67,7 +68,8 @@ class _Block:
     """
 
     def __init__(self, objects: Sequence[int], images: Sequence[Image]) -> None:
-        n, at = len(images), 0
+        n = len(images)
+        at = 0
         ends = [0, *np.cumsum([image.size for image in images]).tolist()]
         sizes = {index: pdo.TYPES[pdo.OBJECT_TYPES[index]] // 8 for index in objects}
         self.bytes = np.zeros(n * sum(sizes.values()) + 1, np.uint8)
@@ -106,7 +108,8 @@ class ProcessData:
         self.q, self.v, self.effort = (np.full(n, math.nan) for _ in range(3))
         self.status_words, self.mode_displays, self.error_codes = ([0] * n for _ in range(3))
         self._unmapped_codes = {i: 0 for i, axis in enumerate(axes) if axis.tx.place(pdo.ERROR_CODE) is None}
-        self._in, self._out = _Block(_INPUTS, [axis.tx for axis in axes]), _Block(_OUTPUTS, [axis.rx for axis in axes])
+        self._in = _Block(_INPUTS, [axis.tx for axis in axes])
+        self._out = _Block(_OUTPUTS, [axis.rx for axis in axes])
         self._input_size = sum(axis.tx.size for axis in axes)
         ends = np.cumsum([axis.rx.size for axis in axes]).tolist()
         self._slices = [slice(end - axis.rx.size, end) for axis, end in zip(axes, ends, strict=True)]
@@ -114,7 +117,8 @@ class ProcessData:
         self._sources = np.full(ends[-1] + 1, len(self._out.bytes) - 1)  # of each byte of the outputs, in the block
         self._sources[self._out.places] = np.arange(len(self._out.bytes))
         self._targets = [self._out.values[index] for index in _FILLED]
-        self._control_words, self._mode = [0] * n, Mode.NONE
+        self._control_words = [0] * n
+        self._mode = Mode.NONE
         self._zeros = np.zeros(n)
 
     @property
@@ -142,11 +146,13 @@ class ProcessData:
         if len(joined) != self._input_size + 1:
             raise ValueError(f"{len(joined) - 1} bytes from the drives: must be {self._input_size}")
         np.frombuffer(joined, np.uint8).take(self._in.places, out=self._in.bytes, mode="clip")
-        values, scales = self._in.values, self._scales
+        values = self._in.values
+        scales = self._scales
         self.q = values[pdo.ACTUAL_POSITION] / scales.position + scales.offset
         self.v = values[pdo.ACTUAL_VELOCITY] / scales.velocity
         self.effort = values[pdo.ACTUAL_TORQUE] / self._torque
-        self.status_words, self.mode_displays = values[pdo.STATUS_WORD].tolist(), values[pdo.MODE_DISPLAY].tolist()
+        self.status_words = values[pdo.STATUS_WORD].tolist()
+        self.mode_displays = values[pdo.MODE_DISPLAY].tolist()
         codes = values[pdo.ERROR_CODE].tolist()
         for i, code in self._unmapped_codes.items():
             codes[i] = code
@@ -199,8 +205,10 @@ class ProcessData:
         self, mode: Mode, values: Array, velocities: Array | None, torques: Array | None
     ) -> tuple[NDArray[Any], ...]:
         """Counts (n,) for each object of _FILLED."""
-        scales, none = self._scales, self._zeros
-        position, torque = self._in.values[pdo.ACTUAL_POSITION], self._in.values[pdo.ACTUAL_TORQUE]
+        scales = self._scales
+        none = self._zeros
+        position = self._in.values[pdo.ACTUAL_POSITION]
+        torque = self._in.values[pdo.ACTUAL_TORQUE]
         if mode is Mode.TORQUE:
             return position, none, scales.torque_counts(values), none, none
         extra = none if torques is None else scales.torque_counts(torques)

@@ -24,7 +24,8 @@ VELOCITY_UNITS = {
 TORQUE_UNITS = {"N·m": 1.0, "mN·m": 1e-3, "µN·m": 1e-6}  # of 0x6076
 
 _RPM = 60.0 / (2.0 * math.pi)  # min^-1 per rad/s
-_I16, _I32 = (1 << 15) - 1, (1 << 31) - 1
+_I16 = (1 << 15) - 1
+_I32 = (1 << 31) - 1
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ class SlaveAccess:
     """
 
     def __init__(self, soem: Any, master: Any) -> None:
-        self._soem, self._master = soem, master
+        self._soem = soem
+        self._master = master
         self.slaves: list[Any] = []
         self.names: Sequence[str] = ()
         self.wire = threading.Lock()
@@ -126,17 +127,21 @@ class SlaveAccess:
             ConfigError: it refuses.
             HardwareFault: it doesn't answer.
         """
-        slave, what = self.slaves[position], f"object 0x{index:04X}:{sub_index} can't be read"
+        slave = self.slaves[position]
+        what = f"object 0x{index:04X}:{sub_index} can't be read"
         return bytes(self.transfer(position, what, lambda: slave.sdo_read(index, sub_index, size, release_gil=True)))
 
     def write_sdo(self, position: int, write: SdoWrite) -> None:
         """Write an object; raises as :meth:`read_sdo`."""
-        slave, data, what = self.slaves[position], write.data(), f"{write} can't be written"
+        slave = self.slaves[position]
+        data = write.data()
+        what = f"{write} can't be written"
         self.transfer(position, what, lambda: slave.sdo_write(write.index, write.sub_index, data, release_gil=True))
 
     def transfer(self, position: int, what: str, action: Callable[[], Any]) -> Any:
         """Something that a slave must answer, tried again where a frame may be lost; raises as :meth:`read_sdo`."""
-        subject, problem = f"{self.name(position)}: {what}", ""
+        subject = f"{self.name(position)}: {what}"
+        problem = ""
         for _ in range(MAX_ATTEMPTS):
             try:
                 with self.beside():

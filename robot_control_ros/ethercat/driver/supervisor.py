@@ -67,9 +67,11 @@ class FrameCounter:
         self.cycles += 1
         self.working_counter = working_counter
         if working_counter == self.expected and not late:
-            self.bad, self.good = 0, self.good + 1
+            self.bad = 0
+            self.good = self.good + 1
             return
-        self.bad, self.good = self.bad + 1, 0
+        self.bad = self.bad + 1
+        self.good = 0
         if late:
             self.late_frames += 1
         elif working_counter < 0:
@@ -159,7 +161,9 @@ class Supervisor:
             command_age: time since the last command [s]; infinite where there was none yet.
             late: whether the frame came after its cycle.
         """
-        self._time, self._states, self._command_age = time, states, command_age
+        self._time = time
+        self._states = states
+        self._command_age = command_age
         self.frames.count(working_counter, late)
         if self._phase is _Phase.RUNNING or self._phase is _Phase.ENABLING:
             self._supervise(time, states, failures, command_age)
@@ -317,4 +321,5 @@ class Supervisor:
         return obstacles
 
     def _enter(self, phase: _Phase) -> None:
-        self._phase, self._since = phase, self._time
+        self._phase = phase
+        self._since = self._time

@@ -19,7 +19,9 @@ from .process_data import Axis
 from .scale import Scale
 
 _RATED_TORQUE_TOLERANCE = 0.02  # of it: data sheets round
-MIN_CYCLE, MAX_CYCLE = 1e-4, 0.1  # s
+# s
+MIN_CYCLE = 1e-4
+MAX_CYCLE = 0.1
 ENCODERS = ("motor", "joint")
 
 
@@ -215,7 +217,8 @@ class Topology:
         Raises:
             ConfigError: lists each difference: which slave, what was expected, what was found.
         """
-        there, absent = self.slaves[: len(found)], self.slaves[len(found) :]
+        there = self.slaves[: len(found)]
+        absent = self.slaves[len(found) :]
         problems = [self._difference(slave, found) for slave in there]
         if absent:
             last = f"after {there[-1]}" if there else "at the master"
@@ -250,7 +253,8 @@ def load_topology(name: str) -> Topology:
     values = read_entries(Topology, data, str(path))
     values["slaves"] = tuple(_slave(i, each, path) for i, each in enumerate(values["slaves"]))
     slaves: tuple[Slave, ...] = values["slaves"]
-    names, aliases = (slave.name for slave in slaves), (str(slave.alias) for slave in slaves if slave.alias)
+    names = (slave.name for slave in slaves)
+    aliases = (str(slave.alias) for slave in slaves if slave.alias)
     for what, counts in (("joint or name", Counter(names)), ("alias", Counter(aliases))):
         if twice := sorted(value for value, count in counts.items() if count > 1):
             raise ConfigError(f"{path}: {what} {', '.join(twice)}: is there twice")

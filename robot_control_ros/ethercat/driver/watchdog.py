@@ -6,7 +6,10 @@ from ...core.errors import refused
 from .slave_access import SlaveAccess
 from .topology import DriveSlave, Slave
 
-_DIVIDER, _TIME, _OUTPUTS_CONTROL = 0x0400, 0x0420, 0x0814  # registers; the last one of sync manager 2
+# registers; the last one of sync manager 2
+_DIVIDER = 0x0400
+_TIME = 0x0420
+_OUTPUTS_CONTROL = 0x0814
 _TRIGGERS = 0x40  # bit of it: outputs count for the watchdog
 _MAX_COUNT = 0xFFFF
 
@@ -23,7 +26,8 @@ def set_watchdog(access: SlaveAccess, slave: Slave, seconds: float) -> None:
         ConfigError: the slave can't count to that, keeps another time, or doesn't count what it gets.
         HardwareFault: the slave doesn't answer.
     """
-    found, where = access.slaves[slave.position], f"{slave}: "
+    found = access.slaves[slave.position]
+    where = f"{slave}: "
 
     def read(register: int, size: int) -> int:
         data: bytes = access.transfer(slave.position, "watchdog", lambda: found._fprd(register, size))

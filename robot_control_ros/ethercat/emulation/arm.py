@@ -76,7 +76,8 @@ class LockstepDrives:
     """
 
     def __init__(self, robot: RobotConfig, topology: Topology) -> None:
-        self._arm, self._period = MujocoArm(robot), topology.cycle
+        self._arm = MujocoArm(robot)
+        self._period = topology.cycle
         machine = bus_of(topology, robot.joints, self._arm).machine
         assert machine is not None
         motors = [drive.settings.motor for drive in machine.drives]

@@ -53,8 +53,12 @@ class BusMonitor:
         servers: Sequence[RpcServer],
         in_process: bool,
     ) -> None:
-        self._plant, self._topology, self._joints = plant, plant.topology, joints
-        self._between, self._servers, self._in_process = between, servers, in_process
+        self._plant = plant
+        self._topology = plant.topology
+        self._joints = joints
+        self._between = between
+        self._servers = servers
+        self._in_process = in_process
         self._report = Latest(memory.region("report"))
         self._work = threading.Event()
         self.trouble = False
@@ -73,7 +77,8 @@ class BusMonitor:
 
     def _loop(self) -> None:
         step_back()
-        reported, turn = 0.0, 0
+        reported = 0.0
+        turn = 0
         collected = itertools.cycle(range(len(self._topology.slaves)))
         troubled = True  # look once, to begin with
         while not self.ending.is_set():
@@ -105,7 +110,8 @@ class BusMonitor:
 
     def _poll_slaves(self) -> None:
         """Read what the exchange doesn't show: AL states, carrier, error codes that aren't in the process data."""
-        master, supervisor = self._plant.master, self._plant.cycle.supervisor
+        master = self._plant.master
+        supervisor = self._plant.cycle.supervisor
         carrier = master.carrier()
         statuses = master.access.al_statuses() if carrier else []
         self._between.add(partial(supervisor.update_link, carrier))
@@ -176,7 +182,9 @@ class BusRequests:
     """Does what is asked for, beside the cycle; joints are named in the robot's order."""
 
     def __init__(self, plant: EthercatPlant, joints: tuple[str, ...], between: BetweenCycles) -> None:
-        self._plant, self._joints, self._between = plant, joints, between
+        self._plant = plant
+        self._joints = joints
+        self._between = between
         self._topology = plant.topology
         self._requests: dict[str, Callable[..., str]] = {
             "enable": lambda: self._order(plant.enable, "enabling"),
@@ -227,7 +235,8 @@ class BusRequests:
         return message
 
     def _recover(self) -> str:
-        supervisor, master = self._plant.cycle.supervisor, self._plant.master
+        supervisor = self._plant.cycle.supervisor
+        master = self._plant.master
         recovered: list[str] = []
         until = time.monotonic() + RECOVERY_TIMEOUT
         while True:

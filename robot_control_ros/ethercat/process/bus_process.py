@@ -59,11 +59,13 @@ class BusProcess:
             frame_timeout=settings.frame_timeout or None,
             timing=Timing(memory.region("timing")),
         )
-        self._settings, self._memory = settings, memory
+        self._settings = settings
+        self._memory = memory
         self._in_op = threading.Event()
         self._wake = socket.socket(fileno=wake)
         self._wake.setblocking(False)
-        self._status, self._commands = Latest(memory.region("status")), Latest(memory.region("command"))
+        self._status = Latest(memory.region("status"))
+        self._commands = Latest(memory.region("command"))
         self._between = BetweenCycles()
         servers = [RpcServer(memory, OWNER, BusRequests(self._plant, joints, self._between).do)]
         self._loop: InProcessLoop | None = None
@@ -115,9 +117,12 @@ class BusProcess:
     # --- the cycle ---
 
     def _cycle(self) -> None:
-        plant, loop, monitor = self._plant, self._loop, self._monitor
+        plant = self._plant
+        loop = self._loop
+        monitor = self._monitor
         fresh = plant.sense()
-        now, stamp = time.monotonic(), time.time()
+        now = time.monotonic()
+        stamp = time.time()
         cycle = plant.cycle
         if fresh:
             self._take_command(stamp, now)
@@ -139,7 +144,8 @@ class BusProcess:
 
     def _take_command(self, stamp: float, now: float) -> None:
         """The newest command: of the loop in this process where there is one, else of the node."""
-        cycle, loop = self._plant.cycle, self._loop
+        cycle = self._plant.cycle
+        loop = self._loop
         try:
             if loop is not None and loop.active:
                 self._tick(loop, stamp, now)
@@ -177,7 +183,8 @@ def main() -> None:
     """Run it."""
     if "" not in sys.path:
         sys.path.append("")  # laws of the user's own, in the folder where the command was given
-    settings, wake = BusSettings(**json.loads(sys.argv[1])), int(sys.argv[2])
+    settings = BusSettings(**json.loads(sys.argv[1]))
+    wake = int(sys.argv[2])
     memory = open_memory(Path(settings.memory))
     try:
         BusProcess(settings, memory, wake).run()

@@ -88,9 +88,11 @@ class InProcessLoop:
         self.active = False
         self.loop: ControlLoop | None = None
         self.server = RpcServer(memory, CONTROLLER, self.call)
-        self._between, self._robot = between, robot
+        self._between = between
+        self._robot = robot
         warm_up(robot, law_names())
-        self._telemetry, self._pulse = Latest(memory.region("telemetry")), Latest(memory.region("pulse"))
+        self._telemetry = Latest(memory.region("telemetry"))
+        self._pulse = Latest(memory.region("pulse"))
         self._rate = 1.0 / period
         self._every = max(1, round(self._rate / TELEMETRY_RATE))
         self._laws: dict[str, RunningLaw] = {}
@@ -119,7 +121,8 @@ class InProcessLoop:
         loop = self.loop
         if loop is None or not self.active:
             return None
-        state, self._running = replace(state, wrench=self._last_wrench()), running
+        state = replace(state, wrench=self._last_wrench())
+        self._running = running
         try:
             self._command = loop.tick(state) if running else loop.idle(state)
         except RobotControlError as error:
@@ -161,7 +164,8 @@ class InProcessLoop:
         if self._controller.poll(0):
             return "the controller's process has ended"
         if self._pulse.number != self._last_pulse:
-            self._last_pulse, self._pulse_time = self._pulse.number, now
+            self._last_pulse = self._pulse.number
+            self._pulse_time = now
         silence = now - self._pulse_time
         return f"the controller hangs: silent for {silence:.2f} s" if silence > MAX_SILENCE else ""
 
@@ -279,8 +283,12 @@ class InProcessLoop:
             self.active = False
             if self._descriptor is not None:
                 os.close(self._descriptor)
-            self.loop, self._laws, self._time_constant = loop, {law: running}, gain_time_constant
-            self._controller, self._descriptor, self._followed = controller, descriptor, None
+            self.loop = loop
+            self._laws = {law: running}
+            self._time_constant = gain_time_constant
+            self._controller = controller
+            self._descriptor = descriptor
+            self._followed = None
 
         return attach
 
@@ -288,7 +296,9 @@ class InProcessLoop:
         loop.reset()
         loop.safety.reset()
         loop.state = None
-        self._refusal, self._wrench, self._command = "", None, None
+        self._refusal = ""
+        self._wrench = None
+        self._command = None
         self._count = self._every - 1  # telemetry with the first cycle
         self._pulse_time = time.monotonic()
         self.active = True

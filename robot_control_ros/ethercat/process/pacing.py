@@ -35,7 +35,8 @@ class Timing(TimeRing):
     def __init__(self, memory: memoryview | None = None) -> None:
         memory = memoryview(bytearray(TIMING_BYTES)) if memory is None else memory
         super().__init__(len(COLUMNS), SIZE, memory[_HEAD:])
-        self._on_time, self._overruns = memory[:8].cast("Q"), memory[8:_HEAD].cast("Q")
+        self._on_time = memory[:8].cast("Q")
+        self._overruns = memory[8:_HEAD].cast("Q")
 
     def add_cycle(
         self, due: float, sent: float, received: float, ready: float, period: float, overruns: int = 0
@@ -67,7 +68,9 @@ class ClockFollower:
     """
 
     LARGEST = 2e-5  # s, correction of one cycle
-    PROPORTIONAL, INTEGRAL = 0.02, 0.0001  # per cycle; damping ratio 1: integral = proportional² / 4
+    # per cycle; damping ratio 1: integral = proportional² / 4
+    PROPORTIONAL = 0.02
+    INTEGRAL = 0.0001
 
     def __init__(self, period: float, shift: float | None = None) -> None:
         self._period = round(period * 1e9)

@@ -14,7 +14,9 @@ from .pacing import TIMING_BYTES
 from .rpc import decode, encode
 from .shared_memory import SharedFile
 
-OWNER, CONTROLLER = "owner", "controller"  # channels: of the process that drives belong to, and of one whose law runs
+# channels: of the process that drives belong to, and of one whose law runs
+OWNER = "owner"
+CONTROLLER = "controller"
 REGIONS = {
     "status": 1 << 13,  # each cycle: BusStatus
     "report": 1 << 17,  # for people, a few times a second
@@ -72,7 +74,8 @@ class BusStatus:
     @classmethod
     def of(cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int) -> BusStatus:
         """The present one; `time` [s] by the wall."""
-        frames, data = drives.supervisor.frames, drives.data
+        frames = drives.supervisor.frames
+        data = drives.data
         return cls(
             state=drives.state(time),
             cycle=frames.cycles,

@@ -73,7 +73,8 @@ class LoopConnection:
 
     def forget(self) -> None:
         """Forget the newest telemetry."""
-        self._taken, self._newest = self._telemetry.number, None
+        self._taken = self._telemetry.number
+        self._newest = None
 
     def pulse(self, wrench: Wrench | None) -> None:
         """Show that the controller lives, and what its sensor has measured."""
@@ -227,7 +228,9 @@ class RemoteLoop:
         name: str,
         path: Path,
     ) -> None:
-        self.robot, self.running, self.model = robot, law, RobotModel.of(robot, description)
+        self.robot = robot
+        self.running = law
+        self.model = RobotModel.of(robot, description)
         self.workspace = Workspace(robot.profile.workspace)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
@@ -236,12 +239,14 @@ class RemoteLoop:
         self.restarts = 0
         self.restart_reason = ""
         self._connection = connection = LoopConnection(path)
-        self.motion, self.wrench = RemoteMotion(connection), RemoteWrench(connection, robot)
+        self.motion = RemoteMotion(connection)
+        self.wrench = RemoteWrench(connection, robot)
         self.payload = PayloadInput(self.model, lambda: self.kin)
         self.contact = RemoteContact(connection, robot)
         self.ringing = RemoteRinging(connection)
         self._telemetry: LoopTelemetry | None = None
-        self._begun, self._telemetry_time = False, 0.0
+        self._begun = False
+        self._telemetry_time = 0.0
         self._sent = {call: tuned.target for call, tuned in self._tuned().items()}
         try:
             connection.call(
@@ -279,7 +284,8 @@ class RemoteLoop:
             self.reset()
         self._send_changes()
         self._connection.pulse(state.wrench)
-        now, telemetry = time.monotonic(), self._connection.telemetry()
+        now = time.monotonic()
+        telemetry = self._connection.telemetry()
         if telemetry is not None and telemetry is not self._telemetry:
             self._telemetry_time = now
             self._take(telemetry)
@@ -294,12 +300,16 @@ class RemoteLoop:
 
     def _take(self, telemetry: LoopTelemetry) -> None:
         self.payload.take()
-        self._telemetry, report = telemetry, telemetry.report
-        self.state, self.reference = report.state, report.reference
+        self._telemetry = telemetry
+        report = telemetry.report
+        self.state = report.state
+        self.reference = report.reference
         self.kin = self.model.update(report.state.q, report.state.v)
-        self.restarts, self.restart_reason = report.restarts, report.restart_reason
+        self.restarts = report.restarts
+        self.restart_reason = report.restart_reason
         self.wrench.reason = report.wrench_reason
-        self.contact.found, self.contact.reaction = report.contact.contact, report.contact.reaction
+        self.contact.found = report.contact.contact
+        self.contact.reaction = report.contact.reaction
         self.motion.follow(telemetry.trajectory)
 
     @property
@@ -343,7 +353,9 @@ class RemoteLoop:
         Raises:
             HardwareFault: no report of that cycle comes.
         """
-        self.motion.trajectory, self._telemetry, self.wrench.reason = None, None, ""
+        self.motion.trajectory = None
+        self._telemetry = None
+        self.wrench.reason = ""
         self._send_changes()
         self._connection.forget()
         self._connection.pulse(None)
@@ -353,7 +365,8 @@ class RemoteLoop:
             if time.monotonic() > until:
                 raise HardwareFault(f"the bus brings no samples: none within {FIRST_CYCLE:g} s", bound=FIRST_CYCLE)
             time.sleep(POLL)
-        self._begun, self._telemetry_time = True, time.monotonic()
+        self._begun = True
+        self._telemetry_time = time.monotonic()
 
     def follow_on(self, command: Command) -> None:
         """Nobody else commands the drives."""
@@ -364,7 +377,8 @@ class RemoteLoop:
 
     def stop(self, silence: float = 0.0) -> Command | None:
         """Let it command no longer: the bus's process then stops the drives. It has done so where it has ended."""
-        self.motion.trajectory, self._begun = None, False
+        self.motion.trajectory = None
+        self._begun = False
         try:
             self._connection.call("stop")
         except HardwareFault:
@@ -378,4 +392,5 @@ class RemoteLoop:
     def switch_law(self, running: RunningLaw) -> None:
         self.check_switch(running)
         self._connection.call("switch_law", running.name, running.gains.target)
-        self.running, self._sent["set_gains"] = running, running.gains.target
+        self.running = running
+        self._sent["set_gains"] = running.gains.target

@@ -103,7 +103,8 @@ class RpcClient:
 
     def __init__(self, memory: SharedFile, channel: str, timeout: float, waiting: Callable[[], None]) -> None:
         self._call, self._answer = (Latest(memory.region(f"{channel}.{each}")) for each in ("call", "answer"))
-        self._timeout, self._waiting = timeout, waiting
+        self._timeout = timeout
+        self._waiting = waiting
         self._number = time.monotonic_ns()  # unlike those of a client before
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Any:
@@ -141,7 +142,8 @@ class RpcServer:
 
     def __init__(self, memory: SharedFile, channel: str, handle: Callable[..., Any]) -> None:
         self._call, self._answer = (Latest(memory.region(f"{channel}.{each}")) for each in ("call", "answer"))
-        self._handle, self._taken = handle, 0
+        self._handle = handle
+        self._taken = 0
 
     @property
     def pending(self) -> bool:

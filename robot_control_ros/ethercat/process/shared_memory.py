@@ -19,7 +19,8 @@ from pathlib import Path
 from ...core.errors import ConfigError, refused
 
 _FILE_HEAD = struct.Struct("=8sII")  # magic, version, checksum of the layout
-_MAGIC, _VERSION = b"rcr-bus\0", 1
+_MAGIC = b"rcr-bus\0"
+_VERSION = 1
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LOCK = struct.Struct("hhqqi4x")  # struct flock of fcntl(2)
 _HEAD = struct.Struct("=QII")  # number, length, checksum
@@ -91,7 +92,8 @@ class SharedFile:
     OWNED, LED = range(2)  # locks: of who made the file, of a controller whose loop runs in the bus process
 
     def __init__(self, path: Path, regions: Mapping[str, int], *, create: bool) -> None:
-        self.path, size = path, _FILE_HEAD.size + sum(regions.values())
+        self.path = path
+        size = _FILE_HEAD.size + sum(regions.values())
         head = _FILE_HEAD.pack(_MAGIC, _VERSION, zlib.crc32(repr(list(regions.items())).encode()))
         if create and os.path.lexists(path):
             self.descriptor = _open(path)
@@ -111,13 +113,15 @@ class SharedFile:
         mapped = os.open(f"/proc/self/fd/{self.descriptor}", os.O_RDWR)  # a map keeps its descriptor, and locks with it
         self._map = mmap.mmap(mapped, size)
         os.close(mapped)
-        self._begin, at = {}, len(head)
+        self._begin = {}
+        at = len(head)
         for name, length in regions.items():
             self._begin[name] = at, at + length
             at += length
 
     def _check(self, head: bytes, size: int) -> None:
-        found, length = os.pread(self.descriptor, len(head), 0), os.fstat(self.descriptor).st_size
+        found = os.pread(self.descriptor, len(head), 0)
+        length = os.fstat(self.descriptor).st_size
         if found != head or length != size:
             rule = f"must be {head.hex()}, and {size} bytes instead of {length}: another version or program made it"
             raise refused("head", found.hex(), rule, head.hex(), where=f"shared memory {self.path}: ")

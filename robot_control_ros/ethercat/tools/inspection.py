@@ -13,8 +13,11 @@ from ..driver.topology import FoundSlave
 Read = Callable[[int, int], bytes | None]  # index, sub-index; None where the slave has no such object
 Row = tuple[str, str]  # what, and what the slave says of it
 
-DEVICE_TYPE, SUPPORTED_MODES = 0x1000, 0x6502
-ENCODER_RESOLUTION, GEAR_RATIO, VELOCITY_UNIT = 0x608F, 0x6091, 0x60A9
+DEVICE_TYPE = 0x1000
+SUPPORTED_MODES = 0x6502
+ENCODER_RESOLUTION = 0x608F
+GEAR_RATIO = 0x6091
+VELOCITY_UNIT = 0x60A9
 GENERIC = "cia402"  # the drive file of no vendor
 _ANY_DRIVE = 402  # lower half of the device type (0x1000): the profile's number
 _IDENTITY = ("vendor", "product", "revision", "serial number")
@@ -76,7 +79,8 @@ def rated_torque(read: Read, drive: DriveConfig) -> float | None:
 
 def ratio(read: Read, index: int) -> tuple[int, int] | None:
     """Both entries of 0x608F (counts, motor revolutions) or 0x6091 (motor, shaft revolutions); None without them."""
-    above, below = _number(read, index, 1), _number(read, index, 2)
+    above = _number(read, index, 1)
+    below = _number(read, index, 2)
     return (above, below) if above and below else None
 
 
@@ -113,7 +117,9 @@ def _process_data(read: Read, assignment: int, direction: str) -> Iterator[Row]:
 
 def _entries(mapping: Sequence[int]) -> Iterator[str]:
     for each in mapping:
-        index, sub_index, bits = each >> 16, each >> 8 & 0xFF, each & 0xFF
+        index = each >> 16
+        sub_index = each >> 8 & 0xFF
+        bits = each & 0xFF
         name = f" {OBJECT_NAMES[index]}" if index in OBJECT_NAMES and not sub_index else ""
         yield f"0x{index:04X}:{sub_index}{name} ({bits} bits)" if index else f"gap ({bits} bits)"
 

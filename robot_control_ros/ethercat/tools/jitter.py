@@ -109,7 +109,9 @@ class TimingRecorder:
     """
 
     def __init__(self, timing: Timing) -> None:
-        self._timing, self._taken, self.unrecorded = timing, timing.count, 0
+        self._timing = timing
+        self._taken = timing.count
+        self.unrecorded = 0
         self._parts: list[Array] = [np.empty((len(COLUMNS), 0))]
 
     def collect(self) -> None:
@@ -161,7 +163,8 @@ def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) ->
     except HardwareFault as error:
         raise HardwareFault(f"{error}; {_describe(client)}") from error
     until = time.monotonic() + ENABLE_LIMIT
-    requested, refusal = False, ""
+    requested = False
+    refusal = ""
     while True:
         status = _status(client, loop)
         if status.action is Action.RUN:
@@ -180,9 +183,12 @@ def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) ->
 
 
 def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: float) -> Jitter:
-    samples, first = TimingRecorder(client.timing), _status(client, loop)
+    samples = TimingRecorder(client.timing)
+    first = _status(client, loop)
     until = time.monotonic() + seconds
-    collect, trouble, last = time.monotonic() + COLLECT, "", first
+    collect = time.monotonic() + COLLECT
+    trouble = ""
+    last = first
     while not trouble and time.monotonic() < until:
         last = _status(client, loop)
         if loop is not None and last.action not in (Action.RUN, Action.HOLD):
@@ -221,7 +227,8 @@ def _status(client: BusClient, loop: RemoteLoop | None) -> BusStatus:
 def _describe(client: BusClient) -> str:
     """How the bus is, as its process says."""
     time.sleep(2.0 * REPORT_PERIOD)
-    report, status = client.report(), client.status()
+    report = client.report()
+    status = client.status()
     if status is None or "message" not in report:
         return "no word from the bus's process"
     return f"{report['message']} (working counter {status.working_counter} of {report['expected']})"

@@ -28,17 +28,30 @@ from .trial_arm import DELAYS, RATE, TrialArm, cycles, trial_robot
 
 FRICTION = {"ur5e": (6.0, 6.0, 5.0, 2.0, 2.0, 2.0)}  # N·m; the trials' robots
 KNOWN = 0.9  # of it, that the model has
-LOAD, OVERHANG = 0.3, 0.05  # kg that the model doesn't know, and m before the flange
+# kg that the model doesn't know, and m before the flange
+LOAD = 0.3
+OVERHANG = 0.05
 GAINS: dict[str, Any] = {"stiffness": [1000.0, 1000.0, 1000.0, 200.0, 200.0, 200.0], "friction": True}
-SPEED, GAP = 0.25, 0.08  # m/s of the collision, and m before it
-AFTER, LAST = 0.5, 0.05  # s after the contact, whose end counts
+# m/s of the collision, and m before it
+SPEED = 0.25
+GAP = 0.08
+# s after the contact, whose end counts
+AFTER = 0.5
+LAST = 0.05
 SURFACES = {1e4: 0.030, 7.5e4: 0.015}  # s until it must be found, by stiffness [N/m]
 REACTIONS = {"hold": np.inf, "brake": 30.0, "soft": 1.0, "retreat": 1.0}  # N that may be left after 0.5 s
 PEAK = 90.0  # N, at the softer one
 POSTS = {"tool": ("tool0", 0.0), "wrist": ("wrist_1_link", 0.0), "forearm": ("wrist_1_link", 0.4)}  # link, way back
-POST, POST_GAP, RIGID = (0.02, 0.06), 0.12, 0.005  # m, radius and length; m along the arc before it; s, time constant
+# m, radius and length; m along the arc before it; s, time constant
+POST = (0.02, 0.06)
+POST_GAP = 0.12
+RIGID = 0.005
 LIMIT = 3.0  # s within which a collision must have happened
-MOTION, FASTEST, REACH, MOVE = 600.0, 0.6, 1.2, 1.3  # s, of the speed limits, rad from home, s of a move
+# s, of the speed limits, rad from home, s of a move
+MOTION = 600.0
+FASTEST = 0.6
+REACH = 1.2
+MOVE = 1.3
 MOTION_DELAY = 0.002  # s
 
 
@@ -72,7 +85,9 @@ class HitArm(TrialArm):
         wrong = ModelErrors(payload_mass=LOAD, payload_centre=(0.0, 0.0, OVERHANG))
         friction = LoadedFriction(coulomb=FRICTION[robot.name])
         super().__init__(robot, scene, physics=Imperfections("hit", friction=friction, model=wrong))
-        self._stiffness, self._dynamics, self._tip = stiffness, RobotModel.of(robot), robot.tip
+        self._stiffness = stiffness
+        self._dynamics = RobotModel.of(robot)
+        self._tip = robot.tip
         self._surface = np.inf
 
     def raise_surface(self, height: float) -> None:
@@ -99,7 +114,8 @@ def hit_robot(name: str) -> RobotConfig:
 
 def hit_loop(robot: RobotConfig, reaction: str) -> ControlLoop:
     """A loop whose model knows nine tenths of the friction, and which has no wrist sensor."""
-    urdf, values = robot.urdf(), dict(zip(robot.joints, FRICTION[robot.name], strict=True))
+    urdf = robot.urdf()
+    values = dict(zip(robot.joints, FRICTION[robot.name], strict=True))
 
     def known(match: re.Match[str]) -> str:
         return (
@@ -118,7 +134,8 @@ def hit_loop(robot: RobotConfig, reaction: str) -> ControlLoop:
 def pressed_down(name: str, stiffness: float, reaction: str, delay: float) -> Collision:
     """The tip goes down on a surface at 0.25 m/s."""
     robot = hit_robot(name)
-    arm, loop = HitArm(robot, stiffness), hit_loop(robot, reaction)
+    arm = HitArm(robot, stiffness)
+    loop = hit_loop(robot, reaction)
     goal = RobotModel.of(robot).at(np.array(robot.home)).pose.copy()
     arm.raise_surface(goal[2, 3] - GAP)
     goal[2, 3] -= 2.5 * GAP
@@ -128,23 +145,29 @@ def pressed_down(name: str, stiffness: float, reaction: str, delay: float) -> Co
 def swept(name: str, place: str, reaction: str, delay: float) -> Collision:
     """The first joint turns the tool, a wrist or the forearm into a rigid post at 0.25 m/s."""
     robot = hit_robot(name)
-    model, home = RobotModel.of(robot), np.array(robot.home)
+    model = RobotModel.of(robot)
+    home = np.array(robot.home)
     link, back = POSTS[place]
-    at, root = model.link(link, home)[0][:3, 3], model.link(model.links[2], home)[0][:3, 3]
+    at = model.link(link, home)[0][:3, 3]
+    root = model.link(model.links[2], home)[0][:3, 3]
     at = at + back * (root - at)
-    radius, turn = float(np.linalg.norm(at[:2])), float(np.arctan2(at[1], at[0]))
+    radius = float(np.linalg.norm(at[:2]))
+    turn = float(np.arctan2(at[1], at[0]))
     turn += POST_GAP / radius
     where = make_pose(np.array([radius * np.cos(turn), radius * np.sin(turn), at[2]]), np.eye(3))
-    shape, surface = Shape("capsule", POST, where), Surface(RIGID)
+    shape = Shape("capsule", POST, where)
+    surface = Surface(RIGID)
     post = SceneObject(name="post", shape=shape, surface=surface, mass=0.0, stiffness=0.0, damping=0.0)
     robot = replace(robot, joint_speed=SPEED / radius / float(model.limits.velocity[0]))
-    arm, loop = HitArm(robot, scene=Scene("post", objects={"post": post})), hit_loop(robot, reaction)
+    arm = HitArm(robot, scene=Scene("post", objects={"post": post}))
+    loop = hit_loop(robot, reaction)
     home[0] += 2.0 * POST_GAP / radius
     return _collision(arm, loop, delay, lambda: loop.motion.move_joints_to(home))
 
 
 def _collision(arm: HitArm, loop: ControlLoop, delay: float, begin: Callable[[], None]) -> Collision:
-    steps, first = round(AFTER / PHYSICS_STEP), 0
+    steps = round(AFTER / PHYSICS_STEP)
+    first = 0
     for count, _ in enumerate(cycles(arm, loop, delay, LIMIT)):
         if count == 0:
             begin()
@@ -161,9 +184,12 @@ def _collision(arm: HitArm, loop: ControlLoop, delay: float, begin: Callable[[],
 
 def moved(name: str, seconds: float, seed: int = 21) -> tuple[Array, DetectedContact | None]:
     """Random moves that nothing touches: the largest load of each joint's threshold (n,), and what was found."""
-    robot, rng = hit_robot(name), np.random.default_rng(seed)
-    arm, loop = HitArm(robot), hit_loop(robot, "none")
-    home, largest = np.array(robot.home), np.zeros(robot.n)
+    robot = hit_robot(name)
+    rng = np.random.default_rng(seed)
+    arm = HitArm(robot)
+    loop = hit_loop(robot, "none")
+    home = np.array(robot.home)
+    largest = np.zeros(robot.n)
     for count, _ in enumerate(cycles(arm, loop, MOTION_DELAY, seconds)):
         if count % round(MOVE * RATE) == 0:
             loop.motion.move_joints_to(home + rng.uniform(-REACH, REACH, robot.n))

@@ -21,20 +21,26 @@ from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, tip_mobility
 
 FORCE = 10.0  # N
 GAP = 0.01  # m, between tip and surface at the start
-WAVE, LENGTH = 0.001, 0.05  # m: half the height of the waves, and their length
+# m: half the height of the waves, and their length
+WAVE = 0.001
+LENGTH = 0.05
 STIFFNESSES = (1e4, 1e5)  # N/m
 FRICTION = 0.2
 SLIDING = 1e-3  # m/s, over which friction takes its direction
-WAY, SPEED = 0.15, 0.05  # m and m/s, along the surface
-SETTLE, REST, START = (
-    2.0,
-    0.5,
-    0.2,
-)  # s: after the approach, how much of that is judged, and at the start of the way not
+# m and m/s, along the surface
+WAY = 0.15
+SPEED = 0.05
+# s: after the approach, how much of that is judged, and at the start of the way not
+SETTLE = 2.0
+REST = 0.5
+START = 0.2
 APPROACH = 0.02  # m/s
 PEAKS = {APPROACH: 20.0, 0.05: 45.0}  # N, by the speed of the approach [m/s]
 LOWER = 0.03  # m, by which a surface that comes back is lower
-SHAKE, SHAKEN, SHAKING = 0.005, 2.0, 3.0  # m, Hz and s of a surface that moves
+# m, Hz and s of a surface that moves
+SHAKE = 0.005
+SHAKEN = 2.0
+SHAKING = 3.0
 STEP = 0.0005  # s, of the physics
 RELEASE = 0.02  # s, three time constants of the servos
 GAINS: dict[str, Any] = {
@@ -102,7 +108,10 @@ class PressedSurface:
     def __init__(
         self, stiffness: float, damping: float, wave: float, rise: Callable[[float], tuple[float, float]]
     ) -> None:
-        self._stiffness, self._damping, self._wave, self._rise = stiffness, damping, wave, rise
+        self._stiffness = stiffness
+        self._damping = damping
+        self._wave = wave
+        self._rise = rise
         self._origin: Array | None = None
 
     def force(self, time: float, position: Array, velocity: Array) -> Array:
@@ -126,7 +135,9 @@ class SurfaceArm(TrialArm):
     """A simulated arm whose tip meets a surface; `forces` are those of the surface."""
 
     def __init__(self, robot: RobotConfig, surface: PressedSurface, arm: str = IDEAL) -> None:
-        self._surface, self._dynamics, self._tip = surface, RobotModel.of(robot), robot.tip
+        self._surface = surface
+        self._dynamics = RobotModel.of(robot)
+        self._tip = robot.tip
         super().__init__(robot, arm=arm, step=STEP)
 
     def sample(self) -> RobotState:
@@ -200,13 +211,16 @@ class Withdrawn:
 def withdrawn(name: str, how: ForceTrial) -> Withdrawn:
     """Take the surface away, and put it back lower."""
     arm, loop = _pressing(name, how, lambda t: (-LOWER if t > how.touch else 0.0, 0.0))
-    falling, speeds, mobility = LOWER / how.approach, [], 0.0
+    falling = LOWER / how.approach
+    speeds = []
+    mobility = 0.0
     for _, kin in cycles(arm, loop, how.delay, how.touch + falling + SETTLE):
         speeds.append(abs(float(kin.twist[2])))
         if not mobility:
             mobility = tip_mobility(kin, 2)
     again = np.array(arm.forces)[_steps(how.touch) + 1 :, 2]
-    gone, end = round(how.touch * how.rate), round((how.touch + falling / 2.0) * how.rate)
+    gone = round(how.touch * how.rate)
+    end = round((how.touch + falling / 2.0) * how.rate)
     later = gone + math.ceil(RELEASE * how.rate)
     release = FORCE * mobility / (math.e * SERVO_BANDWIDTH)
     return Withdrawn(max(speeds[gone:end]), max(speeds[later:end]), release, float(again.max()))
@@ -214,7 +228,8 @@ def withdrawn(name: str, how: ForceTrial) -> Withdrawn:
 
 def shaken(name: str, how: ForceTrial) -> tuple[float, float]:
     """A surface that moves by 5 mm at 2 Hz: what the arm gave to it [J], and what the damper took out [J]."""
-    rate, touch = 2.0 * np.pi * SHAKEN, how.touch
+    rate = 2.0 * np.pi * SHAKEN
+    touch = how.touch
 
     def rise(time: float) -> tuple[float, float]:
         phase = rate * (time - touch)
@@ -244,7 +259,8 @@ def rows(robot: str, arm: str = IDEAL) -> Iterator[Row]:
 
 def rows_of(robot: str, how: ForceTrial) -> Iterator[Row]:
     """The rows of one trial."""
-    got, under_torques = wiped(robot, how), "output" not in how.gains
+    got = wiped(robot, how)
+    under_torques = "output" not in how.gains
     head = f"{'torques' if under_torques else 'positions'}, {1e3 * how.wave:g} mm waves on {how}"
     yield at_most(head + "first peak, N", got.peak, PEAKS[how.approach] if under_torques else 16.0)
     yield at_most(head + "rms of the force error while wiping, N", got.rms, 1.1 if under_torques else 1.4)

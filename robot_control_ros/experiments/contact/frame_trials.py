@@ -20,8 +20,12 @@ from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, trial_robot
 
 STIFFNESS = (1000.0, 500.0, 250.0, 50.0, 50.0, 50.0)
 PUSH = 20.0  # N
-POSTURES, SETTLED = 15, 3.0  # postures; s of a push
-BEND, HEAVIEST = 0.6, 25.0  # rad from home, at most; kg that the tip may feel like in any direction
+# postures; s of a push
+POSTURES = 15
+SETTLED = 3.0
+# rad from home, at most; kg that the tip may feel like in any direction
+BEND = 0.6
+HEAVIEST = 25.0
 Spring = tuple[str, float]  # frame, and factor of the stiffness
 CHANGES: tuple[tuple[Spring, Spring], ...] = (
     ((BASE, 1.0), (TIP, 1.0)),
@@ -29,7 +33,10 @@ CHANGES: tuple[tuple[Spring, Spring], ...] = (
     ((TIP, 1.0), (TIP, 3.0)),
     ((TIP, 1.0), (BASE, 0.3)),
 )
-STATES, LOOPS, POINTS = 200, 10, 400  # of the energy's checks
+# of the energy's checks
+STATES = 200
+LOOPS = 10
+POINTS = 400
 
 
 def rows(robot: str, arm: str = IDEAL) -> list[Row]:
@@ -66,7 +73,9 @@ def _energies(robot: RobotConfig) -> Iterator[Row]:
 
 def postures(robot: RobotConfig) -> list[Array]:
     """Joint angles (n,) about home in which the tip feels light, with the trials' rotors."""
-    rng, model, found = np.random.default_rng(7), RobotModel.of(trial_robot(robot.name)), list[Array]()
+    rng = np.random.default_rng(7)
+    model = RobotModel.of(trial_robot(robot.name))
+    found = list[Array]()
     while len(found) < POSTURES:
         kin = model.at(np.array(robot.home) + rng.uniform(-BEND, BEND, robot.n))
         mobility = kin.jacobian.dot(np.linalg.solve(kin.mass, kin.jacobian.T))
@@ -92,12 +101,16 @@ def changed(
     robot: RobotConfig, delay: float, before: Spring, after: Spring, imperfections: str = IDEAL
 ) -> tuple[float, float]:
     """Largest torque step over effort_rate dt, and energy made [J], when the spring changes under a push."""
-    arm, q = TrialArm(robot, arm=imperfections), postures(robot)[0]
+    arm = TrialArm(robot, arm=imperfections)
+    q = postures(robot)[0]
     arm.place(q)
     loop = ControlLoop(robot, "impedance", _gains(before))
-    pose, force = RobotModel.of(robot).at(q).pose, PUSH * np.ones(3) / 3.0**0.5
+    pose = RobotModel.of(robot).at(q).pose
+    force = PUSH * np.ones(3) / 3.0**0.5
     arm.push(robot.tip, force, np.zeros(3))
-    torques, work, stored = list[Array](), 0.0, list[float]()
+    torques = list[Array]()
+    work = 0.0
+    stored = list[float]()
     for state, kin in cycles(arm, loop, delay, 2.0 * SETTLED):
         torques.append(state.effort)
         if len(torques) == round(SETTLED * RATE):
@@ -146,7 +159,8 @@ def gradient_error(model: RobotModel, name: str, rng: np.random.Generator, step:
     """Along a random motion of the joints, power of the spring plus what its energy gains; over its largest torque."""
     spring, q, pose = random_spring(model, name, rng)
     v = rng.normal(size=model.n)
-    torque, energies = torque_of(spring, pose, model.at(q)), []
+    torque = torque_of(spring, pose, model.at(q))
+    energies = []
     for side in (step, -step):
         spring.pull(pose, model.at(q + side * v))
         energies.append(spring.energy())
@@ -157,7 +171,8 @@ def gradient_error(model: RobotModel, name: str, rng: np.random.Generator, step:
 def loop_work(model: RobotModel, name: str, rng: np.random.Generator) -> float:
     """Work of the spring around a closed motion of the joints by some 0.2 rad [J]."""
     spring, q, pose = random_spring(model, name, rng)
-    sizes, phases = rng.uniform(0.0, 0.2, model.n), rng.uniform(0.0, 2.0 * np.pi, model.n)
+    sizes = rng.uniform(0.0, 0.2, model.n)
+    phases = rng.uniform(0.0, 2.0 * np.pi, model.n)
     work = 0.0
     for s in 2.0 * np.pi * np.arange(POINTS) / POINTS:
         torque = torque_of(spring, pose, model.at(q + sizes * np.sin(s + phases)))

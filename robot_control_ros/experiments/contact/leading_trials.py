@@ -21,13 +21,18 @@ from ...simulation.scene import load_scene
 from .row import Row, at_most
 from .trial_arm import RATE, trial_robot
 
-DELAY, LASTING = 0.05, 60.0  # s, each way and of a trial
+# s, each way and of a trial
+DELAY = 0.05
+LASTING = 60.0
 TELEMETRY = 50.0  # Hz
 FILTER = 0.125  # s, of the trajectory of target poses
 FORCE_SCALE = 0.4
 STIFFNESS = 500.0, 50.0  # N/m and N·m/rad of the follower
 DAMPING_TIME = 0.15  # s, D/K; the bound hardly depends on it
-WAY, BEGIN, SPEED = 0.25, 0.5, 0.1  # m, s and m/s: the hand goes on beyond the wall
+# m, s and m/s: the hand goes on beyond the wall
+WAY = 0.25
+BEGIN = 0.5
+SPEED = 0.1
 HAND = 300.0, 20.0  # N/m and N·s/m of the hand that leads
 SETTLED = 20.0  # s, from which on nothing may move any more
 ENERGY = 1e-3  # J, that counts as none
@@ -112,12 +117,15 @@ class LeadingTrial:
         bounds = (getattr(self._follower.loop.running.gains.current, name) for name in ("max_force", "max_torque"))
         self._spring = BoundedSpring(np.diag(stiffness), *bounds)
         self._coupling = ArmCoupling(np.eye(3), 1.0, FORCE_SCALE, self._spring)
-        self._tip, self._late = robot.tip, round(delay * RATE)
-        self._to_follower, self._to_leader = deque[tuple[int, Array]](), deque[tuple[int, Array]]()
+        self._tip = robot.tip
+        self._late = round(delay * RATE)
+        self._to_follower = deque[tuple[int, Array]]()
+        self._to_leader = deque[tuple[int, Array]]()
 
     def run(self, seconds: float) -> LedMotion:
         """Lead the follower to the wall, and press on."""
-        samples, work = [], 0.0
+        samples = []
+        work = 0.0
         for cycle, goal in enumerate(self._goals(seconds)):
             self._leader.tick()
             self._follower.tick()
@@ -126,7 +134,8 @@ class LeadingTrial:
                 self._coupling.engage(start, self._follower.loop.tip(), self._follower.loop.tip())
             hand = self._hand(start[:3, 3] + goal)
             self._exchange(cycle)
-            tip, twist = self._leader.loop.tip(), self._leader.loop.kin.twist  # type: ignore[union-attr]
+            tip = self._leader.loop.tip()
+            twist = self._leader.loop.kin.twist  # type: ignore[union-attr]
             error = pose_error(self._coupling.target(tip), self._follower.loop.tip())
             stored = self._leader.kinetic() / FORCE_SCALE + self._follower.kinetic() + self._spring.energy(error)
             contact = float(np.linalg.norm(self._follower.plant.contact_wrench()[:3]))
@@ -148,7 +157,8 @@ class LeadingTrial:
 
     def _exchange(self, cycle: int) -> None:
         """Telemetry of both into the line, and what comes out of it."""
-        leader, follower = self._leader.loop, self._follower.loop
+        leader = self._leader.loop
+        follower = self._follower.loop
         while self._to_follower and self._to_follower[0][0] <= cycle:
             follower.motion.move_to(self._coupling.target(self._to_follower.popleft()[1]))
         if cycle % round(RATE / TELEMETRY):

@@ -19,7 +19,8 @@ from ...robot.model import RobotDynamics, RobotModel
 from .row import Row, at_most
 from .trial_arm import Load, LoadedArm, TrialArm, cycles, trial_robot
 
-TRANSLATION, ROTATION = "translation", "rotation"
+TRANSLATION = "translation"
+ROTATION = "rotation"
 SOFT = (500.0, 20.0)  # N/m, N·m/rad: of the other part, and of an arm that a hand shakes
 CELLS = {  # by robot, what is stiff, and how late commands act [s]
     "ur5e": ((ROTATION, 0.004), (ROTATION, 0.016), (TRANSLATION, 0.016)),
@@ -27,16 +28,33 @@ CELLS = {  # by robot, what is stiff, and how late commands act [s]
     "ur5": ((ROTATION, 0.008),),
 }
 CONTACTS = {"ur5e": 0.004, "ur5": 0.002}  # by robot, how late commands act at a wall [s]
-MASS, STIFFNESS = 2.0, 500.0  # kg, N/m: the admittance at the wall; critical damping
-BEYOND, WITHIN = 1.5, 0.5  # of the largest stable stiffness
-PUSH, TURN, PUSHED = 20.0, 2.0, 0.1  # N, N·m, s
+# kg, N/m: the admittance at the wall; critical damping
+MASS = 2.0
+STIFFNESS = 500.0
+# of the largest stable stiffness
+BEYOND = 1.5
+WITHIN = 0.5
+# N, N·m, s
+PUSH = 20.0
+TURN = 2.0
+PUSHED = 0.1
 DIRECTION = np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)
-START, END = 0.05, 1.6  # s: of the push; after it, when the arm must be quiet
-PRESS, PULL = 0.02, 0.75  # m into the wall, and s until the tip is pulled off it
-SEEN, QUIET, PEAK = 0.45, 0.13, 1.7  # s, √J, √J: the bounds
+# s: of the push; after it, when the arm must be quiet
+START = 0.05
+END = 1.6
+# m into the wall, and s until the tip is pulled off it
+PRESS = 0.02
+PULL = 0.75
+# s, √J, √J: the bounds
+SEEN = 0.45
+QUIET = 0.13
+PEAK = 1.7
 CALM = 60.0  # s of each trial that must not alarm
 HAND = (2.0, 4.0)  # Hz
-WAY, SPEED, EVERY = 0.1, 0.25, 1.0  # m, m/s of moves; s from one push or move to the next
+# m, m/s of moves; s from one push or move to the next
+WAY = 0.1
+SPEED = 0.25
+EVERY = 1.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +106,8 @@ def pressed(name: str, delay: float, factor: float, **settings: Any) -> RingingT
     """An admittance that presses on a wall with a multiple of the largest stable stiffness, and is pulled off."""
     robot = trial_robot(name)
     start = RobotModel.of(robot).at(np.array(robot.home))
-    place, inward = start.pose[:3, 3], start.pose[:3, 2]
+    place = start.pose[:3, 3]
+    inward = start.pose[:3, 2]
     wall = factor * wall_limit(robot, start, delay)
 
     def load(time: float, kin: RobotDynamics) -> Array:
@@ -119,7 +138,9 @@ def rung(trial: RingingTrial, disturbed: float, seconds: float, goal: float = 0.
     """Run a trial: alarms from a time on count [s]; the reference first moves by `goal` [m] along the tip's z axis."""
     arm, loop, delay = trial
     weights = np.sqrt(loop.model.mass(np.array(loop.robot.home)).diagonal())
-    alarm, fault, speeds = math.inf, "", list[float]()
+    alarm = math.inf
+    fault = ""
+    speeds = list[float]()
     for count, (state, kin) in enumerate(cycles(arm, loop, delay, seconds)):
         if goal and not count:
             pose = kin.pose.copy()
@@ -162,7 +183,9 @@ def false_alarms(name: str, kind: str, delay: float, seconds: float = CALM) -> t
 def alarms(trial: RingingTrial, seconds: float, moves: bool = False) -> int:
     """How often the detector alarms; the reference moves to and fro where it `moves`."""
     arm, loop, delay = trial
-    count, before, way = 0, 1.0, WAY
+    count = 0
+    before = 1.0
+    way = WAY
     steps = round(EVERY * loop.robot.profile.rate)
     for number, (state, kin) in enumerate(cycles(arm, loop, delay, seconds)):
         margin = loop.ringing.margin(state.time)

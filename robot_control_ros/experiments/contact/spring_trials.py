@@ -22,12 +22,23 @@ from .trial_arm import IDEAL, RATE, LoadedArm, TrialArm, cycles, delays, line, t
 BOUND = 30.0  # N
 GAINS: dict[str, Any] = {"stiffness": [2000.0] * 3 + [50.0] * 3, "damping_ratio": 1.0, "max_force": BOUND}
 SPEEDS = (0.1, 0.25)  # m/s
-BEYOND, TOOL = 0.2, 0.05  # m: the target behind the surface, and the tool before the tip
-PRESSED, RELEASED, LAST = 4.5, 2.0, 0.5  # s at the wall, after its removal, and at the end of the first
+# m: the target behind the surface, and the tool before the tip
+BEYOND = 0.2
+TOOL = 0.05
+# s at the wall, after its removal, and at the end of the first
+PRESSED = 4.5
+RELEASED = 2.0
+LAST = 0.5
 EARLY = 0.15  # s after the first contact, that the impact takes
 WALL = 0.65  # m, where the scene has it
-SOFT_WALL, SOFT_GAP = 1e4, 0.08  # N/m, and m before it
-STATES, LOOPS, PIECES, STEP = 200, 4, 60, 1e-6  # of the potential's checks; m and rad of their differences
+# N/m, and m before it
+SOFT_WALL = 1e4
+SOFT_GAP = 0.08
+# of the potential's checks; m and rad of their differences
+STATES = 200
+LOOPS = 4
+PIECES = 60
+STEP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,9 @@ def blocked(
     arm = TrialArm(robot, "wall", time_constant, imperfections)
     loop = ControlLoop(robot, "impedance", GAINS | {"governor": governor} | gains)
     way: list[tuple[float, float]] = []
-    damping, inertia, pressed = 0.0, 0.0, round(PRESSED * RATE)
+    damping = 0.0
+    inertia = 0.0
+    pressed = round(PRESSED * RATE)
     target = WALL - TOOL + BEYOND
     for _, kin in cycles(arm, loop, delay, PRESSED + RELEASED):
         if not way:
@@ -84,7 +97,8 @@ def blocked(
             arm.remove_objects()
     forces = np.linalg.norm(arm.forces, axis=1)[: round((PRESSED - 1.0 / RATE) / PHYSICS_STEP)]
     early = int(np.argmax(forces > 0.0)) + round(EARLY / PHYSICS_STEP)
-    last, after = forces[-round(LAST / PHYSICS_STEP) :], np.array(way[pressed:])
+    last = forces[-round(LAST / PHYSICS_STEP) :]
+    after = np.array(way[pressed:])
     steady = float(np.median(last))
     return Blocked(
         steady,
@@ -109,7 +123,9 @@ def struck(name: str, speed: float, delay: float) -> tuple[float, float]:
         depths.append(float(kin.pose[0, 3] - start[0, 3]) - SOFT_GAP)
         return np.array([-SOFT_WALL * max(depths[-1], 0.0), 0.0, 0.0, 0.0, 0.0, 0.0])
 
-    arm, loop, inertia = LoadedArm(robot, load), ControlLoop(robot, "impedance", GAINS), 0.0
+    arm = LoadedArm(robot, load)
+    loop = ControlLoop(robot, "impedance", GAINS)
+    inertia = 0.0
     for count, (_, kin) in enumerate(cycles(arm, loop, delay, 2.0 * SOFT_GAP / speed + 1.0)):
         if count == 0:
             goal = kin.pose.copy()
@@ -175,13 +191,15 @@ def _random_spring(rng: np.random.Generator) -> tuple[BoundedSpring, float, floa
     stiffness = root.dot(root.T)
     if rng.random() < 0.5:
         stiffness[:3, 3:] = stiffness[3:, :3] = 0.0
-    force, torque = rng.uniform(5.0, 50.0), rng.uniform(0.5, 5.0)
+    force = rng.uniform(5.0, 50.0)
+    torque = rng.uniform(0.5, 5.0)
     return BoundedSpring(stiffness, force, torque), force, torque
 
 
 def _gradient_errors(rng: np.random.Generator) -> tuple[float, float]:
     spring, force, torque = _random_spring(rng)
-    error, direction = rng.uniform(-0.5, 0.5, 6), rng.normal(size=6)
+    error = rng.uniform(-0.5, 0.5, 6)
+    direction = rng.normal(size=6)
     pull = spring.gradient(error).copy()
     ahead, behind = (spring.energy(error + side * direction) for side in (STEP, -STEP))
     off = abs((ahead - behind) / (2.0 * STEP) - float(pull.dot(direction)))
@@ -191,7 +209,8 @@ def _gradient_errors(rng: np.random.Generator) -> tuple[float, float]:
 
 def _loop_work(rng: np.random.Generator) -> float:
     spring, _, _ = _random_spring(rng)
-    sizes, phases = rng.uniform(-0.1, 0.1, 6), rng.uniform(0.0, 2.0 * np.pi, 6)
+    sizes = rng.uniform(-0.1, 0.1, 6)
+    phases = rng.uniform(0.0, 2.0 * np.pi, 6)
 
     def power(s: float) -> float:
         return float(spring.gradient(sizes * np.sin(s + phases)).dot(sizes * np.cos(s + phases)))

@@ -65,7 +65,8 @@ class TrialArm(MujocoPlant):
         step: float = PHYSICS_STEP,
     ) -> None:
         given = replace(load_imperfections(arm), trips=TripLimits()) if arm else None
-        self._step, self._rate = step, robot.profile.rate
+        self._step = step
+        self._rate = robot.profile.rate
         rate = self._rate if given else 1.0 / step
         loaded = (load_scene(scene) if scene else None) if isinstance(scene, str) else scene
         super().__init__(robot, rate=rate, scene=loaded, imperfections=given or physics, physics_step=step)
@@ -104,7 +105,9 @@ class LoadedArm(TrialArm):
 
     def __init__(self, robot: RobotConfig, load: Load) -> None:
         super().__init__(robot)
-        self._load, self._dynamics, self._tip = load, RobotModel.of(robot), robot.tip
+        self._load = load
+        self._dynamics = RobotModel.of(robot)
+        self._tip = robot.tip
 
     def sample(self) -> RobotState:
         state = super().sample()
@@ -132,7 +135,8 @@ def tip_mobility(kin: RobotDynamics, axis: int) -> float:
 def tip_damping(loop: ControlLoop, axis: int) -> float:
     """D of the impedance along an axis of the tip [N·s/m], at the loop's last state."""
     assert loop.kin is not None
-    law, kin = loop.running.law, loop.kin
+    law = loop.running.law
+    kin = loop.kin
     gains = replace(loop.running.gains.current, posture_stiffness=0.0, posture_damping=0.0)
     _, damping = law.joint_gains(gains, kin.mass, kin.jacobian)  # type: ignore[attr-defined]
     inverse = np.linalg.pinv(kin.jacobian)

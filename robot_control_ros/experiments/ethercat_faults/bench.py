@@ -39,7 +39,9 @@ COMMAND_TIMEOUT = 0.2  # s: a virtual machine stalls
 PRIORITY = 40  # of SCHED_FIFO, for the bus's process
 STOP_TIME = 0.5  # s: an arm at this speed is at rest long before
 BAD_CYCLES = 3
-AMPLITUDE, PERIOD = 0.05, 4.0  # rad, s, of the joints' motion
+# rad, s, of the joints' motion
+AMPLITUDE = 0.05
+PERIOD = 4.0
 MAX_STEP = 0.002  # s of that motion per command: what a stall of this process takes isn't made up for
 STIFFNESS = 15.0  # rad/s, of the commanded torque's pull to where it holds
 TIMEOUT = 15.0  # s for what must follow: all mailboxes are looked into once in 6 s, one message each
@@ -79,15 +81,19 @@ class _CommandStream(threading.Thread):
     def __init__(self, client: BusClient, robot: RobotConfig) -> None:
         super().__init__(name="commands", daemon=True)
         self.mode = CommandMode.POSITION
-        self._client, self._model = client, RobotModel.of(robot)
+        self._client = client
+        self._model = RobotModel.of(robot)
         self._center: Array | None = None
         self._moving = False
-        self._phase, self._commanded = 0.0, time.monotonic()
+        self._phase = 0.0
+        self._commanded = time.monotonic()
         self._end = threading.Event()
 
     def hold(self) -> None:
         """Command the joints to stay at their present positions."""
-        self._moving, self._phase, self._center = False, 0.0, None
+        self._moving = False
+        self._phase = 0.0
+        self._center = None
 
     def move(self) -> None:
         """Command them to swing about these positions."""
@@ -108,7 +114,8 @@ class _CommandStream(threading.Thread):
                 self._client.command(self._command(last.state))
 
     def _command(self, state: RobotState) -> Command:
-        center, now = self._center, time.monotonic()
+        center = self._center
+        now = time.monotonic()
         if center is None:
             self._center = center = state.q.copy()
         if self._moving:
@@ -132,7 +139,8 @@ class Bench:
     """
 
     def __init__(self, folder: Path, *, emulate: bool = True, command_timeout: float = COMMAND_TIMEOUT) -> None:
-        self.folder, self._channel = folder, str(folder / "faults")
+        self.folder = folder
+        self._channel = str(folder / "faults")
         self.robot = load_robot(ROBOT)
         self.topology = _with_aliases(folder)
         self._expected = 3 * self.robot.n  # working counter

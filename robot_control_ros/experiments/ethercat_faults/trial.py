@@ -91,7 +91,9 @@ class Trial:
     """
 
     def __init__(self, bench: Bench, fault: Fault, mode: CommandMode) -> None:
-        self._bench, self._fault, self._mode = bench, fault, mode
+        self._bench = bench
+        self._fault = fault
+        self._mode = mode
         self._reacted: float | None = None
         self._messages: list[str] = []
         self._requested = 0  # drives that were enabled on request after the beginning
@@ -99,10 +101,13 @@ class Trial:
     def record(self) -> TrialRecord:
         """Run it, bring the arm back, and record what was seen."""
         (self._fault.trial or Trial.while_running)(self)
-        bench, begin = self._bench, self._begin
-        motion, disabled = bench.query("motion"), bench.disabled_at()
+        bench = self._bench
+        begin = self._begin
+        motion = bench.query("motion")
+        disabled = bench.disabled_at()
         enabled = sum(drive["powers"][1:].count(ENABLED) for drive in bench.query("drives"))
-        recovery, recovered = "goes on", False
+        recovery = "goes on"
+        recovered = False
         try:
             if self._fault.stops:
                 recovery = f"{bench.enable()}; enabled"
@@ -134,7 +139,8 @@ class Trial:
     def following_error(self) -> None:
         """A drive that allows hardly any following error."""
         self._bench.run(self._mode)
-        request, window = self._bench.client.request, {"position": 1, "index": 0x6065, "sub_index": 0}
+        request = self._bench.client.request
+        window = {"position": 1, "index": 0x6065, "sub_index": 0}
         before = int.from_bytes(bytes.fromhex(request("read_sdo", **window)), "little")
         self._begin = time.monotonic()
         request("write_sdo", **window, type="u32", value=1)
@@ -155,7 +161,8 @@ class Trial:
     def silent_mailbox(self) -> None:
         """An object is read while the arm moves, and the slave doesn't reply."""
         self._run_and_inject()
-        bench, target = self._bench, {"position": 3, "index": 0x6502, "sub_index": 0}
+        bench = self._bench
+        target = {"position": 3, "index": 0x6502, "sub_index": 0}
         self._messages = [_reply(lambda: bench.client.request("read_sdo", **target))]
         self._reacted, self._shown = time.monotonic(), bench.shown(self._begin)
         self._mend()
@@ -195,13 +202,16 @@ class Trial:
 
     def _watch(self) -> None:
         """Note the reaction to the fault."""
-        bench, fault, begin = self._bench, self._fault, self._begin
+        bench = self._bench
+        fault = self._fault
+        begin = self._begin
         if fault.action is not None:
             self._reacted = bench.turn_to(_STOPPED if self._fault.stops else (fault.action,), begin)
         poll(lambda: re.search(fault.message, "\n".join(["", *bench.messages(begin)])))
         if self._fault.stops:
             poll(bench.disabled)
-        self._messages, self._shown = bench.messages(begin), bench.shown(begin)
+        self._messages = bench.messages(begin)
+        self._shown = bench.shown(begin)
 
     def _mend(self) -> None:
         """Take the fault away, and return to commands of the mode."""
@@ -237,7 +247,8 @@ class Trial:
 
     def owner_lost(self) -> None:
         """The process that sends the commands is killed, or stopped."""
-        bench, lost = self._bench, signal.Signals[self._fault.inject]
+        bench = self._bench
+        lost = signal.Signals[self._fault.inject]
         bench.end_bus()
         with _owner(bench, self._mode) as owner:
             bench.inject("begin")
@@ -253,8 +264,10 @@ class Trial:
         bench.end_bus()
         bench.inject("begin")
         bench.inject(self._fault.inject)
-        self._begin, failure = time.monotonic(), _reply(lambda: bench.client.check())
-        self._reacted, self._shown = time.monotonic(), _slaves(bench)
+        self._begin = time.monotonic()
+        failure = _reply(lambda: bench.client.check())
+        self._reacted = time.monotonic()
+        self._shown = _slaves(bench)
         bench.end_bus()
         bench.inject(self._fault.mend)
         self._action, self._messages = ("refused", [failure]) if failure else ("accepted", [])
@@ -268,7 +281,8 @@ class Trial:
         """What the drives did whose master, or its owner, is gone; then both begin anew."""
         bench = self._bench
         time.sleep(WATCH)
-        self._reacted, self._shown = bench.disabled_at(), _slaves(bench)
+        self._reacted = bench.disabled_at()
+        self._shown = _slaves(bench)
         self._action = " -> ".join(bench.query("drives")[0]["powers"]).replace("_", " ").lower()
         bench.end_bus()
 

@@ -98,7 +98,8 @@ class _Fit:
     def __init__(self, recording: ArmRecording, used: Array, effort: Array, gravity: Array | None) -> None:
         self._effort = effort
         self._gravity = np.zeros_like(effort) if gravity is None else gravity[used]
-        self._times, self._commands = recording.received, recording.command
+        self._times = recording.received
+        self._commands = recording.command
         lasting = np.diff(self._times)[:, None]
         start = np.zeros((1, self._commands.shape[1]))
         self._integral = np.vstack((start, np.cumsum(lasting * self._commands[:-1], axis=0)))
@@ -131,7 +132,9 @@ class _Fit:
 
         The variances are White's: residuals are larger where the command jumps.
         """
-        rest, coefficients, variances = [], [], []
+        rest = []
+        coefficients = []
+        variances = []
         for x, y in self.pairs(delay, self._effort):
             inverse = np.linalg.pinv(x.T @ x, rcond=1e-9, hermitian=True)
             best = inverse @ (x.T @ y)
@@ -150,9 +153,14 @@ def _noise_and_jitter(residual: Array, slope: Array) -> tuple[Estimate, Estimate
     Jitter that takes a command over the edge of a period shows at the neighbouring samples, too. So the noise is what
     is left beside the slopes there.
     """
-    variances, spreads, jitters, weights = [], [], [], []
+    variances = []
+    spreads = []
+    jitters = []
+    weights = []
     for r, d in zip(residual.T, slope.T, strict=True):
-        y, own, one = r**2, d**2, np.ones(len(d))
+        y = r**2
+        own = d**2
+        one = np.ones(len(d))
         fit, spread = _variances(np.column_stack((one, own)), y)
         jitters.append(fit[1])
         weights.append(1.0 / max(spread[1], 1e-300))
@@ -161,7 +169,8 @@ def _noise_and_jitter(residual: Array, slope: Array) -> tuple[Estimate, Estimate
         spreads.append(np.sqrt(spread[0]))
     noise = np.sqrt(np.array(variances))
     noise_width = Z * np.array(spreads) / (2.0 * np.maximum(noise, 1e-12))
-    variance, deviation = np.average(jitters, weights=weights), Z / np.sqrt(np.sum(weights))
+    variance = np.average(jitters, weights=weights)
+    deviation = Z / np.sqrt(np.sum(weights))
     low, high = np.sqrt(12.0 * np.maximum([variance - deviation, variance + deviation], 0.0))
     width = np.sqrt(12.0 * variance) if variance > deviation else 0.0
     return Estimate(noise, noise_width), Estimate(np.array(width), np.array(max(high - width, width - low)))

@@ -85,7 +85,8 @@ def identify(recording: ArmRecording, plan: MotionPlan, model: RobotModel, profi
     still = (since > REST / 2.0) & (since < REST)
     torques = _under_torques if recording.mode is CommandMode.EFFORT else _under_positions
     line, kind, torque, offset = torques(recording, plan, model, profile, still)
-    late, gaps = recording.received - recording.stamp, np.diff(recording.stamp)
+    late = recording.received - recording.stamp
+    gaps = np.diff(recording.stamp)
     period = float(np.median(gaps))
     earliest, latest = np.percentile(late, USUAL)
     width = float(latest - earliest)
@@ -138,7 +139,8 @@ def _under_positions(
 ) -> tuple[Alignment, str, Array, Array]:
     """As :func:`_under_torques`; torques are NaN where efforts aren't those that the profile says, or give none."""
     n = model.n
-    effort, unknown = recording.effort, Estimate(np.full(n, np.nan), np.full(n, np.nan))
+    effort = recording.effort
+    unknown = Estimate(np.full(n, np.nan), np.full(n, np.nan))
     rest = effort[still].mean(axis=0)
     finding = judge_effort(profile, rest, model.at(recording.q[still].mean(axis=0)).gravity)
     torque = np.full_like(effort, np.nan)
@@ -174,13 +176,16 @@ def _friction(
     if not np.isfinite(torque).all():
         return _parts(value, width, n)
     rows = [row for stroke in plan.strokes for row in _blocks(stroke, recording, model, torque, since)]
-    x, y, joint = np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows])
+    x = np.array([r[0] for r in rows])
+    y = np.array([r[1] for r in rows])
+    joint = np.array([r[2] for r in rows])
     moved = np.unique(joint)
     columns = np.concatenate((moved, n + moved, 2 * n + np.arange(4), 2 * n + 4 + moved, 3 * n + 4 + moved))
     inertia = model.mass(plan.q0).diagonal()
     unknown = np.full(2 * len(moved) + 1, UNKNOWN)
     prior = np.diag(1.0 / np.concatenate((unknown, np.full(3, REACH), inertia[moved], np.maximum(offset[moved], 1e-6))))
-    x, deviation = x[:, columns], np.ones(n)
+    x = x[:, columns]
+    deviation = np.ones(n)
     for _ in range(4):
         w = 1.0 / deviation[joint]
         a = np.vstack((w[:, None] * x, prior))
@@ -192,7 +197,8 @@ def _friction(
             alike = float(np.clip(own[1:] @ own[:-1] / (own @ own), 0.0, MAX_CORRELATION))
             fewer = (1.0 - alike) / (1.0 + alike)  # what neighbouring blocks are worth
             deviation[each] = max(np.sqrt(own @ own / (fewer * max(len(own) - 5, 1))), 1e-6)
-    value[columns], width[columns] = best, Z * np.sqrt(inverse.diagonal())
+    value[columns] = best
+    width[columns] = Z * np.sqrt(inverse.diagonal())
     return _parts(value, width, n)
 
 
@@ -207,7 +213,9 @@ def _blocks(
     stroke: Stroke, recording: ArmRecording, model: RobotModel, torque: Array, since: Array
 ) -> list[tuple[Array, float, int]]:
     """Regressors (4n + 4,), torque beyond the model's, and joint: one row per block of a stroke."""
-    rows, n, j = [], model.n, stroke.joint
+    rows = []
+    n = model.n
+    j = stroke.joint
     half = np.median(np.diff(since)) / 2.0  # period: an effort is the mean of the one before its stamp
     for begin in np.arange(stroke.start + SETTLE, stroke.end - BLOCK, BLOCK):
         part = (since >= begin) & (since < begin + BLOCK)
@@ -216,11 +224,15 @@ def _blocks(
         ends = [recording.v[each, j] for each in np.array_split(np.flatnonzero(part), 3)]
         if any(abs(v.mean() / stroke.velocity - 1.0) > STEADY for v in (ends[0], ends[-1])):
             continue
-        v, t = recording.v[part], since[part] - since[part].mean()
+        v = recording.v[part]
+        t = since[part] - since[part].mean()
         q = recording.q[part].mean(axis=0) - half * v.mean(axis=0)
         a = t @ v / (t @ t)
-        kin, row = model.at(q), np.zeros(4 * n + 4)
-        row[j], row[n + j], row[2 * n + 4 + j] = np.sign(stroke.velocity), v[:, j].mean(), a[j]
+        kin = model.at(q)
+        row = np.zeros(4 * n + 4)
+        row[j] = np.sign(stroke.velocity)
+        row[n + j] = v[:, j].mean()
+        row[2 * n + 4 + j] = a[j]
         row[3 * n + 4 + j] = 1.0
         row[2 * n : 2 * n + 4] = kin.payload_regressor[j]
         modelled = model.inverse_dynamics(q, v.mean(axis=0), a)

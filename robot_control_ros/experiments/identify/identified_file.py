@@ -23,7 +23,9 @@ from .recording import ArmRecording
 SERVO_LAG = 2.0 / SERVO_BANDWIDTH  # s, of a critically damped servo behind a ramp
 NO_TORQUE = "friction and payload: not found, as no torques are measured"
 ENDINGS = (".yaml", ".yml")
-DIGITS, PLACES = 4, 9  # significant and decimal ones, of the file's numbers
+# significant and decimal ones, of the file's numbers
+DIGITS = 4
+PLACES = 9
 
 
 def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> Path:
@@ -60,7 +62,9 @@ def imperfections_path(path: str | Path) -> Path:
 
 def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
     """The entries of the file."""
-    line, wrench, offset = found.line, np.nan_to_num(found.wrench_noise.value), _offset(found)
+    line = found.line
+    wrench = np.nan_to_num(found.wrench_noise.value)
+    offset = _offset(found)
     jitter = float(np.nan_to_num(line.jitter.value))
     commands = {"delay": _number(max(float(line.delay.value) - jitter / 2.0, 0.0)), "jitter": _number(jitter)}
     if found.mode is CommandMode.POSITION:
@@ -118,7 +122,8 @@ def table(robot: RobotConfig, found: Identification) -> str:
 
 
 def _line_of(found: Identification) -> list[str]:
-    delay, jitter = _shown(found.line.delay, 1e3), _shown(found.line.jitter, 1e3)
+    delay = _shown(found.line.delay, 1e3)
+    jitter = _shown(found.line.jitter, 1e3)
     if found.mode is CommandMode.EFFORT:
         return [f"delay from command to effect {delay} ms, jitter {jitter} ms"]
     return [f"delay from position command to position {delay} ms, the servo's lag included"]
@@ -126,7 +131,8 @@ def _line_of(found: Identification) -> list[str]:
 
 def figures(found: Identification) -> dict[str, tuple[Any, Any]]:
     """Value and half width of each figure, for programs; null where nothing was found."""
-    line, named = found.line, {name: each for name, each in vars(found).items() if isinstance(each, Estimate)}
+    line = found.line
+    named = {name: each for name, each in vars(found).items() if isinstance(each, Estimate)}
     named |= {"delay": line.delay, "jitter": line.jitter, "effort_noise": line.noise}
     return {name: (_plain(each.value), _plain(each.half_width)) for name, each in named.items()}
 

@@ -149,7 +149,8 @@ def plan_motion(robot: RobotConfig, model: RobotModel, q0: Array, bounds: Motion
     moving = np.array([name in names for name in robot.joints])
     _check_stroke(given, model, moving)
     reach = np.where(moving, given.amplitude, 0.0) + MARGIN
-    lower, upper = q0 - reach, q0 + reach
+    lower = q0 - reach
+    upper = q0 + reach
     model.limits.check(robot.joints, lower, "identification: least angle of ")
     model.limits.check(robot.joints, upper, "identification: largest angle of ")
     _check_workspace(robot, model, q0, given.amplitude * moving)
@@ -229,7 +230,8 @@ class _Knots:
         self.wait(PAUSE)
 
     def _add(self, duration: float, joint: int, way: float, velocity: float) -> None:
-        q, v = self.positions[-1].copy(), np.zeros_like(self.q0)
+        q = self.positions[-1].copy()
+        v = np.zeros_like(self.q0)
         q[joint] += way
         v[joint] = velocity
         self.times.append(self.times[-1] + duration)

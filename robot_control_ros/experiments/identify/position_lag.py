@@ -27,18 +27,24 @@ def position_lag(recording: ArmRecording, plan: MotionPlan) -> Estimate:
     Raises:
         ConfigError: joints that don't follow their commands within 0.3 s.
     """
-    rows, errors = [], []
-    since, n = recording.stamp - recording.start, recording.q.shape[1]
+    rows = []
+    errors = []
+    since = recording.stamp - recording.start
+    n = recording.q.shape[1]
     sent = recording.received + np.median(np.diff(recording.stamp)) / 2.0
     for stroke in plan.strokes:
-        used, j = (since > stroke.start + SETTLE) & (since < stroke.end), stroke.joint
+        used = (since > stroke.start + SETTLE) & (since < stroke.end)
+        j = stroke.joint
         if used.any():
             ahead = np.interp(recording.stamp[used], sent, recording.command[:, j]) - recording.q[used, j]
             row = np.zeros(1 + PER_JOINT * n)
-            row[0], row[1 + j], row[1 + n + j] = stroke.velocity, np.sign(stroke.velocity), 1.0
+            row[0] = stroke.velocity
+            row[1 + j] = np.sign(stroke.velocity)
+            row[1 + n + j] = 1.0
             rows.append(row)
             errors.append(ahead.mean())
-    x, y = np.array(rows), np.array(errors)
+    x = np.array(rows)
+    y = np.array(errors)
     x = x[:, x.any(axis=0)]
     inverse = np.linalg.pinv(x.T @ x)
     best = inverse @ (x.T @ y)

@@ -51,11 +51,16 @@ class Recorder:
         """Record a cycle: `received` [s] is when the state arrived."""
         if self.count == len(self._rows):
             return
-        row, n = self._rows[self.count], self._n
-        row[0], row[1] = state.time, received
-        row[2 : 2 + n], row[2 + n : 2 + 2 * n], row[2 + 2 * n : 2 + 3 * n] = state.q, state.v, state.effort
+        row = self._rows[self.count]
+        n = self._n
+        row[0] = state.time
+        row[1] = received
+        row[2 : 2 + n] = state.q
+        row[2 + n : 2 + 2 * n] = state.v
+        row[2 + 2 * n : 2 + 3 * n] = state.effort
         if state.wrench is not None:
-            row[2 + 3 * n : 5 + 3 * n], row[5 + 3 * n : 8 + 3 * n] = state.wrench.force, state.wrench.torque
+            row[2 + 3 * n : 5 + 3 * n] = state.wrench.force
+            row[5 + 3 * n : 8 + 3 * n] = state.wrench.torque
         row[8 + 3 * n :] = command.values
         self.count += 1
 

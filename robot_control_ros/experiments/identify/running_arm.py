@@ -64,7 +64,9 @@ class RunningIdentification:
         report: Callable[[dict[str, Any]], None],
         mode: str,
     ) -> None:
-        self._operator, self._spin, self._report = operator, spin, report
+        self._operator = operator
+        self._spin = spin
+        self._report = report
         text = f"no controller {name!r} answers: must be started"
         self._until(lambda: operator.ready, FOUND, ConfigError(text, name="controller", value=name))
         system = self._get(_SYSTEM)
@@ -74,7 +76,8 @@ class RunningIdentification:
         self.robot: RobotConfig = robot.at_rate(system["rate"] or robot.profile.rate)
         self._mode = motion_mode(self.robot.profile, mode)
         self.model = RobotModel.of(self.robot)
-        self._simulated_time, self._law = bool(system["use_sim_time"]), str(system["law"])
+        self._simulated_time = bool(system["use_sim_time"])
+        self._law = str(system["law"])
         operator.record(self.robot, self._mode, self._simulated_time)
         text = f"no joint states on {self.robot.profile.joint_states}"
         self._until(lambda: len(operator.states) > 1, READY, HardwareFault(text))
@@ -113,7 +116,8 @@ class RunningIdentification:
     @contextlib.contextmanager
     def _as_before(self, plan: MotionPlan) -> Iterator[None]:
         """Under the law and the gains of the motion; those of before come back with an arm that holds."""
-        law, gains = LAWS[self._mode], motion_gains(self.robot, self.model, self._mode, plan.q0)
+        law = LAWS[self._mode]
+        gains = motion_gains(self.robot, self.model, self._mode, plan.q0)
         values = {f"{law}.{name}": value for name, value in gains.items()}
         before = self._get(list(values))
         typed = {name: type(before[name])(value) for name, value in values.items()}
@@ -158,7 +162,10 @@ class RunningIdentification:
         operator.poll()
         operator.forget()
         start = operator.state.time + LEAD
-        checked, heard, send_at, shown = 0, time.monotonic(), -np.inf, -1
+        checked = 0
+        heard = time.monotonic()
+        send_at = -np.inf
+        shown = -1
         while operator.state.time < start + plan.duration:
             if send_at < operator.state.time < start:  # the controller reads with best effort: one may be lost
                 operator.send(self.robot.joints, start, plan.times, plan.positions, plan.velocities)
@@ -187,11 +194,13 @@ class RunningIdentification:
 
     def _recording(self, start: float, plan: MotionPlan) -> ArmRecording:
         """Each joint state with the command that was sent next, from the start of the motion to its end."""
-        operator, states = self._operator, self._operator.states
+        operator = self._operator
+        states = self._operator.states
         (sent, values), at = _arrays(operator.commands), np.array([each.at for each in states])
         stamp = np.array([each.values.time for each in states])
         index = np.minimum(np.searchsorted(sent, at, side="left"), len(sent) - 1)
-        received, answered = self._received(sent)[index], sent[index] - at
+        received = self._received(sent)[index]
+        answered = sent[index] - at
         moving = (stamp >= start) & (stamp <= start + plan.duration)
         used = moving & (answered >= 0.0) & (answered < LOST) & np.isfinite(received)
         if (missed := 1.0 - used.sum() * self.robot.period / plan.duration) > MISSED:

@@ -31,7 +31,9 @@ DAMPINGS = (20.0, 63.2, 200.0)  # N·s/m, in contact
 BALL_FROM = np.array([0.9, 0.0, 0.1])  # m, in the base
 BALL_AT = np.array([0.815, 0.0, 0.1])  # m, in the base, where its servos pull it to
 BALL_SPEED = 0.085  # m/s
-TORQUE, ROTATIONAL_STIFFNESS = 1.0, 20.0  # N·m, N·m/rad
+# N·m, N·m/rad
+TORQUE = 1.0
+ROTATIONAL_STIFFNESS = 20.0
 STRETCHED = (0.0, -0.6, 0.5, -1.5, -1.5708, 0.0)  # rad: straight once the elbow has turned by 0.5
 SHOULDER = np.array([0.0, 0.0, 0.089])  # m
 AXES = "xyz"
@@ -59,8 +61,11 @@ def translation(damping: float = CRITICAL) -> dict[str, Any]:
 
 def virtual_step(damping: float, dt: float, duration: float = 1.0) -> tuple[Array, Array]:
     """Time (k,) and way (k,) [m] of the virtual body alone, under FORCE from 0 s on."""
-    body, size = VirtualBody(), round(duration / dt)
-    wrench, mass, stiffness = FORCE * np.eye(6)[0], np.full(6, MASS), np.full(6, STIFFNESS)
+    body = VirtualBody()
+    size = round(duration / dt)
+    wrench = FORCE * np.eye(6)[0]
+    mass = np.full(6, MASS)
+    stiffness = np.full(6, STIFFNESS)
     way = np.zeros(size + 1)
     for k in range(size):
         body.step(wrench, mass, np.full(6, damping), stiffness, dt)
@@ -182,7 +187,8 @@ def _rest_rows() -> Iterator[Row]:
 
 def _ball_rows(held: Mapping[tuple[float, str], Log]) -> Iterator[Row]:
     for (damping, servo), log in held.items():
-        name, force = f"ball at x = 0.815 m, B = {damping:g}, {servo}", log.contact[:, :3]
+        name = f"ball at x = 0.815 m, B = {damping:g}, {servo}"
+        force = log.contact[:, :3]
         touched = np.flatnonzero(force[:, 0] < 0.0)[0]
         yield Row.near(f"{name}: force", np.linalg.norm(force[-1]), 4.8, 0.3, "N")
         yield Row.near(f"{name}: tip", moved(log)[-1, 0], -4.8, 0.3, "mm")
@@ -194,7 +200,8 @@ def _sign_rows() -> Iterator[Row]:
     """MuJoCo puts the simpler shape of a pair first: a sphere comes before a box."""
     scene = load_scene("ball")
     assert scene.tool is not None
-    ball, edges = scene.objects["ball"], (0.05, 0.05, 0.05)
+    ball = scene.objects["ball"]
+    edges = (0.05, 0.05, 0.05)
     boxed = replace(ball, shape=Shape("box", edges, ball.shape.pose))
     cases = {
         "tool first (sphere), ball a box": replace(scene, objects={"ball": boxed}),
@@ -208,7 +215,9 @@ def _sign_rows() -> Iterator[Row]:
 
 
 def _bias_row() -> Row:
-    model, rng, step = RobotModel.of(load_robot("ur5")), np.random.default_rng(1), 1e-5
+    model = RobotModel.of(load_robot("ur5"))
+    rng = np.random.default_rng(1)
+    step = 1e-5
     worst = 0.0
     for _ in range(200):
         q, v = rng.uniform(-2.0, 2.0, (2, 6))
@@ -220,7 +229,8 @@ def _bias_row() -> Row:
 def _torque_row() -> Row:
     gains = {**translation(), "selected_axes": 1}
     log = arm("admittance", gains, "ideal servo", Push(torque=(0.0, 0.0, TORQUE), start=STEP_AT))
-    turned, expected = np.linalg.norm(log.pose_error[-1, 3:]), TORQUE / ROTATIONAL_STIFFNESS
+    turned = np.linalg.norm(log.pose_error[-1, 3:])
+    expected = TORQUE / ROTATIONAL_STIFFNESS
     return Row.near("torque of 1 N·m, 20 N·m/rad: turned by", turned, expected, 0.02 * expected, "rad")
 
 

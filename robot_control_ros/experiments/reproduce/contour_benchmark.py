@@ -20,18 +20,26 @@ from ...simulation.in_process import simulate
 from ...simulation.two_link import TwoLink
 from .case import light_ur5
 
-DT, PLANT_STEPS = 1e-3, 4  # s of control; steps of the plant in it
+# s of control; steps of the plant in it
+DT = 1e-3
+PLANT_STEPS = 4
 DWELL = 0.3  # s, after the contour
-STIFFNESS, DAMPING = np.array([1980.0, 300.0]), np.array([132.0, 20.0])
+STIFFNESS = np.array([1980.0, 300.0])
+DAMPING = np.array([132.0, 20.0])
 SOFT = {"stiffness": (1980.0, 75.0), "damping": (132.0, 10.0)}
 COULOMB = (3.0, 1.0)  # N·m
 DOMAINS = ("time", "position", "matched")
 MASTER = 1  # of the line
 PULSE = (0.45, 0.3, 10.0)  # start as a fraction of the duration; s; N·m on the master
 LIMIT = (40.0, 4.0)  # N·m
-EXACT, PULSED = "rectangle, feed-forward 100 %", "line, pulse on the master"
-LIMITED, HELD = "line in 1 s, torque-limited", "line, master held fast"
-UR5_SIDES, UR5_ACCELERATION, UR5_STIFFNESS = (0.2, 0.1), 2.0, 1000.0  # m, m/s², N·m/rad
+EXACT = "rectangle, feed-forward 100 %"
+PULSED = "line, pulse on the master"
+LIMITED = "line in 1 s, torque-limited"
+HELD = "line, master held fast"
+# m, m/s², N·m/rad
+UR5_SIDES = (0.2, 0.1)
+UR5_ACCELERATION = 2.0
+UR5_STIFFNESS = 1000.0
 
 
 class JointPathOf:
@@ -142,7 +150,8 @@ def cases() -> dict[str, Case]:
     rectangle = _polyline_move([(0.8, 0.4), (1.3, 0.4), (1.3, 0.8), (0.8, 0.8), (0.8, 0.4)], 4.0)
     diamond = _polyline_move([(1.3, 0.6), (1.0, 0.9), (0.7, 0.6), (1.0, 0.3), (1.3, 0.6)], 4.0)
     zigzag = _polyline_move([(0.6, 0.5), (0.8, 0.8), (1.0, 0.5), (1.2, 0.8), (1.4, 0.5)], 4.0)
-    full, limit = {"feedforward": 1.0}, {"torque_limit": LIMIT}
+    full = {"feedforward": 1.0}
+    limit = {"torque_limit": LIMIT}
     listed = (
         Case("line", line(2.0), (4.752, 2.915, 0.959, 0.604)),
         Case("circle", TimedContour(circle, Trapezoid.lasting(circle.length, 4.0)), (2.038, 1.201, 1.634, 0.806)),
@@ -162,14 +171,18 @@ def cases() -> dict[str, Case]:
 def drive(case: Case, domain: str) -> ContourRun:
     """The arm along the contour under the law, from rest at its beginning."""
     arm = TwoLink(inertia=1.0 / 12.0, gravity=0.0, viscous=2.0, coulomb=case.coulomb)
-    model, law, path = arm.model(), PositionDomainPD(), joint_path(case.move)
+    model = arm.model()
+    law = PositionDomainPD()
+    path = joint_path(case.move)
     values = {"stiffness": STIFFNESS, "damping": DAMPING, "damping_ratio": 0.0, "feedforward": 0.0, "gravity": False}
     gains = make_gains(law.Gains, {**values, "domain": domain, **case.gains}, 2)
     count = round((case.move.duration + DWELL) / DT)
     angles, torques = np.empty((2, count, 2))
-    q, v = path(0.0)[0], np.zeros(2)
+    q = path(0.0)[0]
+    v = np.zeros(2)
     law.reset(RobotState(0.0, q, v, v), model.update(q, v))
-    master, switches = law.master.index, 0
+    master = law.master.index
+    switches = 0
     for k in range(count):
         time = k * DT
         q_ref, v_ref, a_ref = path(time)
@@ -177,7 +190,8 @@ def drive(case: Case, domain: str) -> ContourRun:
         command = law.compute(RobotState(time, q, v, v), model.update(q, v), reference, gains, DT)
         switches += law.master.index != master
         master = law.master.index
-        angles[k], torques[k] = q, command.values
+        angles[k] = q
+        torques[k] = command.values
         torque = command.values + _pulse(case, time)
         if time < case.held:
             q, v = arm.advance(q, v, torque, DT / PLANT_STEPS, PLANT_STEPS)
@@ -196,7 +210,8 @@ def _pulse(case: Case, time: float) -> Array:
 
 def _held(arm: TwoLink, q: Array, v: Array, torque: Array) -> tuple[Array, Array]:
     """The arm after a control period with its second joint, the line's master, held fast."""
-    q, v = q.copy(), np.array([v[0], 0.0])
+    q = q.copy()
+    v = np.array([v[0], 0.0])
     for _ in range(PLANT_STEPS):
         v[0] += DT / PLANT_STEPS * (torque[0] - arm.friction(v)[0]) / arm.mass_matrix(q)[0, 0]
         q[0] += DT / PLANT_STEPS * v[0]

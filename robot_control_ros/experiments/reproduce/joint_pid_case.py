@@ -36,7 +36,8 @@ class Held:
     """
 
     def __init__(self, law: Law, gains: Mapping[str, Any], model: RobotModel | None = None) -> None:
-        self._law, self._model = law, model or WEIGHTLESS.model()
+        self._law = law
+        self._model = model or WEIGHTLESS.model()
         self.set(gains)
         self.reset()
 
@@ -55,7 +56,8 @@ class Held:
         return float(self._law.compute(*self._sample(q, v), reference, self._gains, T).values[0])
 
     def _sample(self, q: float, v: float) -> tuple[RobotState, RobotDynamics]:
-        angles, velocities = np.full(self._model.n, q), np.full(self._model.n, v)
+        angles = np.full(self._model.n, q)
+        velocities = np.full(self._model.n, v)
         return RobotState(0.0, angles, velocities, np.zeros(self._model.n)), self._model.update(angles, velocities)
 
 
@@ -103,7 +105,8 @@ def run() -> Result:
     runs = {line.name: step(line.gains) for line in LINES}
     spared = step({**WINDUP.gains, "anti_windup": True})
     rows = [row for line in LINES for row in _line_rows(line, runs[line.name])]
-    name, first = f"{WINDUP.name}, anti-windup", runs[LINES[0].name]
+    name = f"{WINDUP.name}, anti-windup"
+    first = runs[LINES[0].name]
     rows += [
         Row.at_most(f"{name}: overshoot", spared.overshoot, WINDUP.overshoot[0] - 0.05, "%"),
         Row.report(f"{name}: settled to 5 %", spared.settled(5.0), "s"),
@@ -153,7 +156,8 @@ def _stability_rows() -> Iterator[Row]:
         error = step({"variant": "legacy", "p": 0.1, "d": d}, duration=2.0, size=size).angle - size
         return abs(float(error[400] / error[200]))
 
-    low, high = 0.004, 0.006
+    low = 0.004
+    high = 0.006
     while high - low > 1e-6:
         middle = (low + high) / 2.0
         low, high = (middle, high) if growth(middle) < 1.0 else (low, middle)
@@ -165,7 +169,8 @@ def _stability_rows() -> Iterator[Row]:
 def _reset_rows() -> Iterator[Row]:
     """Commands for a constant error e: (P e + I S) / T with S = k T e at the k-th call."""
     gains = {"variant": "legacy", "p": 0.1, "i": 2.0, "d": 0.001}
-    law, target = Held(JointPid(), gains), math.radians(STEP)
+    law = Held(JointPid(), gains)
+    target = math.radians(STEP)
     begun = [law.call(target) for _ in range(10)]
     law.reset()
     after_reset = law.call(target)
@@ -201,7 +206,10 @@ def _cyclic_rows() -> Iterator[Row]:
 
 def _formula_rows() -> Iterator[Row]:
     """Whole runs against their difference equations, in the error [deg]."""
-    p, i, d, fine = 0.1, 2.0, 0.002, 0.001
+    p = 0.1
+    i = 2.0
+    d = 0.002
+    fine = 0.001
     share = fine / T  # of a step of 5 ms
     proportional = STEP - step({"variant": "legacy", "p": p}).angle
     integral = STEP - step({"variant": "legacy", "p": p, "i": i}).angle
@@ -213,7 +221,8 @@ def _formula_rows() -> Iterator[Row]:
     pd = [STEP, (1.0 - p * share) * STEP]
     while len(pd) < damped.size:
         pd.append(pd[-1] - p * share * pd[-1] + d / T * (pd[-2] - pd[-1]))
-    steps, fine_steps = np.arange(proportional.size), np.arange(quick.size)
+    steps = np.arange(proportional.size)
+    fine_steps = np.arange(quick.size)
     apart = {
         "legacy, P: apart from (1 - P)^k 10 deg": proportional - (1.0 - p) ** steps * STEP,
         "legacy, P and I: apart from e'' = (2 - P - I T) e' - (1 - P) e": integral - pi,

@@ -12,7 +12,9 @@ from ...core.spatial import cross, skew
 from ...core.types import Array, Command, CommandMode, Reference, RobotState
 from ...robot.model import RobotDynamics
 
-MASS, STIFFNESS = 1.0, 1000.0  # kg, N/m
+# kg, N/m
+MASS = 1.0
+STIFFNESS = 1000.0
 TOOL = np.array([0.0, 0.0, 0.05])  # m, the source's tool point in the tip
 
 
@@ -37,7 +39,8 @@ class LiteralAdmittance:
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """The reference is where the robot is."""
-        self._q_ref, self._x_ref = state.q.copy(), _tool(kin)[0]
+        self._q_ref = state.q.copy()
+        self._x_ref = _tool(kin)[0]
         self._moved = self._rate = np.zeros(state.q.size)
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
@@ -52,7 +55,8 @@ class LiteralAdmittance:
 
 def _tool(kin: RobotDynamics) -> tuple[Array, Array, Array]:
     """Position (3,), Jacobian (3, n) and J̇ q̇ (3,) of the tool point."""
-    lever, spin = kin.pose[:3, :3] @ TOOL, kin.twist[3:]
+    lever = kin.pose[:3, :3] @ TOOL
+    spin = kin.twist[3:]
     jacobian = kin.jacobian[:3] - skew(lever) @ kin.jacobian[3:]
     bias = kin.jdot_v[:3] + cross(kin.jdot_v[3:], lever) + cross(spin, cross(spin, lever))
     return kin.pose[:3, 3] + lever, jacobian, bias

@@ -106,16 +106,21 @@ def drive(
     Stiffness and damping are Kp [N/m] and Kd [N·s/m]; the tip goes to a `target` (2,) [m] from joint angles `start`
     (2,) [rad] under a constant force `push` (2,) [N]. For `taylor` see :meth:`TwoLink.advance`.
     """
-    model, law, gains = arm.model(), Impedance(), page_gains(stiffness, damping)
+    model = arm.model()
+    law = Impedance()
+    gains = page_gains(stiffness, damping)
     reference = Reference(pose=make_pose(np.array([*target, 0.0])))
     count = round(duration / dt) + 1
     angles, tip, torques = np.empty((3, count, 2))
     force = np.asarray(push, dtype=float)
-    q, v = np.asarray(start, dtype=float), np.zeros(2)
+    q = np.asarray(start, dtype=float)
+    v = np.zeros(2)
     law.reset(*_state(model, q, v))
     for k in range(count):
         torque = law.compute(*_state(model, q, v), reference, gains, dt).values
-        angles[k], tip[k], torques[k] = q, arm.tip(q), torque
+        angles[k] = q
+        tip[k] = arm.tip(q)
+        torques[k] = torque
         q, v = arm.advance(q, v, torque + arm.jacobian(q).T @ force, dt, taylor=taylor)
     time = np.asarray(dt * np.arange(count), dtype=float)
     return PlanarRun(time, angles, tip, torques, np.asarray(target, dtype=float))
@@ -124,7 +129,8 @@ def drive(
 def run() -> Result:
     """Every experiment of the page."""
     runs = {variant.name: drive(**variant.changes) for variant in VARIANTS}
-    first, other = runs["Kp 50, Kd 5"], runs["from (90, 60) deg"]
+    first = runs["Kp 50, Kd 5"]
+    other = runs["from (90, 60) deg"]
     undamped = drive(damping=0.0)
     fine = drive(stiffness=300.0, dt=DT / 10.0)
     columns = (*first.tip.T, *first.q.T, *first.torque.T)
@@ -175,7 +181,8 @@ def _trajectory_rows(first: PlanarRun) -> Iterator[Row]:
 
 def _variant_rows(runs: Mapping[str, PlanarRun]) -> Iterator[Row]:
     for variant in VARIANTS:
-        name, run = variant.name, runs[variant.name]
+        name = variant.name
+        run = runs[variant.name]
         times = run.settling_times()
         names = [f"{name}: settled to {bound}" for bound in times]
         yield from near_each(names, times.values(), variant.settled, 1.001 * DT, "s")
@@ -193,16 +200,20 @@ def _statics_rows() -> Iterator[Row]:
 
 
 def _identity_rows() -> Iterator[Row]:
-    rng, model = np.random.default_rng(1), ARM.model()
+    rng = np.random.default_rng(1)
+    model = ARM.model()
     apart, size, page, general = np.empty((4, STATES))
     for k in range(STATES):
-        q, v, tau = rng.uniform(-math.pi, math.pi, 2), rng.uniform(-2.0, 2.0, 2), rng.uniform(-20.0, 20.0, 2)
+        q = rng.uniform(-math.pi, math.pi, 2)
+        v = rng.uniform(-2.0, 2.0, 2)
+        tau = rng.uniform(-20.0, 20.0, 2)
         acceleration = np.linalg.solve(model.mass(q), tau - model.bias(q, v))
         apart[k] = np.abs(ARM.forward(q, v, tau) - acceleration).max()
         size[k] = max(1.0, np.abs(acceleration).max())
         page[k] = _law_difference(model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 0.0)
         general[k] = _law_difference(model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 1.0)
-    where, accelerations = f"{STATES} random states", f"accelerations up to {size.max():.0f} rad/s²"
+    where = f"{STATES} random states"
+    accelerations = f"accelerations up to {size.max():.0f} rad/s²"
     yield Row.at_most(f"closed form against the model, {where}, relative", (apart / size).max(), 1e-12)
     yield Row.report(f"closed form against the model, {accelerations}", apart.max(), "rad/s²")
     yield Row.at_most(f"law against the page's formula, {where}", page.max(), 1e-10, "N·m")
@@ -214,7 +225,8 @@ def _law_difference(model: RobotModel, q: Array, v: Array, wanted: Array, inerti
 
     Here a is the acceleration under that torque, `wanted` (3, 2) has x_d, v_d and a_d, and `inertia` is M [kg].
     """
-    pose, zero = make_pose(np.array([*wanted[0], 0.0])), np.zeros(4)
+    pose = make_pose(np.array([*wanted[0], 0.0]))
+    zero = np.zeros(4)
     reference = Reference(pose, np.concatenate((wanted[1], zero)), np.concatenate((wanted[2], zero)))
     torque = Impedance().compute(*_state(model, q, v), reference, page_gains(inertia=inertia), DT).values
     jacobian = ARM.jacobian(q)
@@ -227,7 +239,8 @@ def _law_difference(model: RobotModel, q: Array, v: Array, wanted: Array, inerti
 def _integrator_rows(first: PlanarRun) -> Iterator[Row]:
     """Semi-implicit Euler against the step with a dt² / 2: both are of first order and have the same limit."""
     taylor = drive(taylor=True)
-    fine, fine_taylor = drive(dt=DT / 10.0, duration=5.0), drive(dt=DT / 10.0, duration=5.0, taylor=True)
+    fine = drive(dt=DT / 10.0, duration=5.0)
+    fine_taylor = drive(dt=DT / 10.0, duration=5.0, taylor=True)
     apart = float(np.linalg.norm(first.tip - taylor.tip, axis=1).max())
     apart_fine = float(np.linalg.norm(fine.tip - fine_taylor.tip, axis=1).max())
     name = "with a dt²/2"

@@ -16,10 +16,15 @@ from .contour_benchmark import DOMAINS, DT, Case, ContourErrors, ContourRun, cas
 DISCRETE = 0.01  # mm: the source's contour was sampled, so that its distances are up to this much too long
 FEEDS = (0.25, 1.0 / 6.0)  # m/s: 15000 and 10000 mm/min
 TOLERANCES = {"time": 0.001, "position": 0.025}  # of the source's figures: its PD is known in detail, its look-up isn't
-EXACT, HELD, LIMITED, PULSED = benchmark.EXACT, benchmark.HELD, benchmark.LIMITED, benchmark.PULSED
+EXACT = benchmark.EXACT
+HELD = benchmark.HELD
+LIMITED = benchmark.LIMITED
+PULSED = benchmark.PULSED
 RECORDED = ("line", "rectangle", "diamond")
 DRAWN = (*RECORDED, "zigzag", PULSED, LIMITED)
-SHAPES, DRAWS = ("line", "circle", "rectangle", "diamond", "zigzag"), 2  # random gains and frictions for each shape
+# random gains and frictions for each shape
+SHAPES = ("line", "circle", "rectangle", "diamond", "zigzag")
+DRAWS = 2
 
 Runs = Mapping[str, Mapping[str, ContourRun]]  # by case, by domain
 Errors = Mapping[str, Mapping[str, ContourErrors]]
@@ -146,11 +151,13 @@ def _matched_rows(compared: Runs) -> Iterator[Row]:
 def _disturbed_rows(runs: Runs, end: float) -> Iterator[Row]:
     """With the torque limited, and with the master held; `end` is where the slave's reference ends [rad]."""
     for domain in DOMAINS:
-        name, peak = f"{LIMITED}: {domain} domain, largest torque", np.abs(runs[LIMITED][domain].torque).max(axis=0)
+        name = f"{LIMITED}: {domain} domain, largest torque"
+        peak = np.abs(runs[LIMITED][domain].torque).max(axis=0)
         for joint in (0, 1):
             yield Row.at_most(f"{name} {joint + 1}", peak[joint], benchmark.LIMIT[joint], "N·m")
     for domain in ("position", "matched"):
-        name, held = f"{HELD}: {domain} domain", runs[HELD][domain]
+        name = f"{HELD}: {domain} domain"
+        held = runs[HELD][domain]
         yield Row.at_most(f"{name}, largest torque of the slave", np.abs(held.torque[:, 0]).max(), 100.0, "N·m")
         left = abs(held.q[-1, 0] - end)
         yield Row.at_most(f"{name}, the slave from its place in time, at the end", left, 0.01, "rad")

@@ -27,9 +27,13 @@ Turns = Mapping[tuple[str, str], Run]  # by the axis of the turn and the law's r
 
 # Regulation: the tip is to turn where it is
 POSTURE = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
-SOFT_STIFFNESS, SOFT_DAMPING = (500.0,) * 3 + (50.0,) * 3, (100.0,) * 3 + (10.0,) * 3
+SOFT_STIFFNESS = (500.0,) * 3 + (50.0,) * 3
+SOFT_DAMPING = (100.0,) * 3 + (10.0,) * 3
 TURN = math.radians(150.0)
-STEP, RECORDED_EVERY, REGULATION_TIME = 2.5e-4, 20, 2.5  # s, steps, s
+# s, steps, s
+STEP = 2.5e-4
+RECORDED_EVERY = 20
+REGULATION_TIME = 2.5
 PERIOD = STEP * RECORDED_EVERY  # of 5 ms
 
 ROTATIONS = 20_000  # random ones, uniform in SO(3)
@@ -137,7 +141,8 @@ def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) ->
     n = arm.model.n
     kin = arm.model.at(state[:n], state[n:])
     acceleration = arm.derivative(state, reference, AT_REST)[n:]
-    mass, J = kin.mass, kin.jacobian
+    mass = kin.mass
+    J = kin.jacobian
     implicit = mass + STEP * J.T.dot(arm.gains.damping).dot(J)
     implicit.flat[:: n + 1] += STEP * arm.gains.joint_damping
     _, change, _ = lapack.dposv(implicit, STEP * mass.dot(acceleration))
@@ -147,7 +152,8 @@ def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) ->
 
 def _regulation_rows(turns: Turns) -> Iterator[Row]:
     for error, settled, area, deviation in (("euler_xyz", 1.010, 54.0, 80.3), ("so3_log", 0.895, 36.4, 54.5)):
-        run, name = turns["y", error], f"regulation, 150 deg about y, {error}:"
+        run = turns["y", error]
+        name = f"regulation, 150 deg about y, {error}:"
         settled_time = settled_at(run["time"], run["angle"], 0.02 * math.degrees(TURN))
         yield Row.near(f"{name} settled to 2 %", settled_time, settled, 1.001 * PERIOD, "s")
         yield Row.near(f"{name} sum of the angles x 5 ms", PERIOD * run["angle"].sum(), area, 0.1, "deg·s")

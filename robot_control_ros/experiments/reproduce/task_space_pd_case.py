@@ -19,12 +19,18 @@ from .case import Result, Row, near_each, panels
 from .motion_model import TaskSpaceMotionModel
 from .rotation_errors import Run, tip_errors
 
-STIFFNESS, DAMPING = 500.0, 100.0  # of all axes
+# of all axes
+STIFFNESS = 500.0
+DAMPING = 100.0
 ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]  # the source's order of twists, wrenches and errors
 
 # Example 1: from the zero posture to a tip that points down, all moved evenly at the tool speed
-GOAL, HALF_TURN = np.array([0.4, 0.0, 0.6]), np.array([0.0, math.pi, 0.0])  # m, rad
-TOOL_SPEED, TIME_STEP = 0.1, 0.1  # m/s, s
+# m, rad
+GOAL = np.array([0.4, 0.0, 0.6])
+HALF_TURN = np.array([0.0, math.pi, 0.0])
+# m/s, s
+TOOL_SPEED = 0.1
+TIME_STEP = 0.1
 SAMPLING = 0.05  # s, of the source's error figures
 TRANSLATION_ONLY = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 
@@ -72,10 +78,13 @@ def _largest_torque_difference(model: RobotModel, states: int = 100) -> float:
     rng = np.random.default_rng(1)
     largest = 0.0
     for _ in range(states):
-        Kp, Kd, B = _full_matrix(rng, STIFFNESS), _full_matrix(rng, DAMPING), rng.uniform(0.0, 5.0, 7)
+        Kp = _full_matrix(rng, STIFFNESS)
+        Kd = _full_matrix(rng, DAMPING)
+        B = rng.uniform(0.0, 5.0, 7)
         kin = model.at(rng.uniform(-2.0, 2.0, 7), rng.uniform(-1.0, 1.0, 7))
         reference = make_pose(rng.normal(size=3), Rotation.from_quat(rng.normal(size=4)).as_matrix())
-        J, v_ref = kin.jacobian[ANGULAR_FIRST], rng.normal(size=6)
+        J = kin.jacobian[ANGULAR_FIRST]
+        v_ref = rng.normal(size=6)
         turn = Rotation.from_matrix(reference[:3, :3]) * Rotation.from_matrix(kin.pose[:3, :3]).inv()
         e = np.concatenate((turn.as_rotvec(), reference[:3, 3] - kin.pose[:3, 3]))
         expected = J.T @ (Kp @ e + Kd @ (v_ref - J @ kin.v)) - B * kin.v + kin.gravity
@@ -98,7 +107,8 @@ def _solve(arm: TaskSpaceMotionModel, reference: Callable[[float], Array], twist
     def derivative(t: float, state: Array) -> Array:
         return arm.derivative(state, reference(t), twist)
 
-    span, start = (0.0, times[-1]), np.zeros(14)
+    span = (0.0, times[-1])
+    start = np.zeros(14)
     solution = solve_ivp(derivative, span, start, method="Radau", t_eval=times, rtol=1e-8, atol=1e-10)
     return np.asarray(solution.y)
 
@@ -134,7 +144,8 @@ def _following_rows(model: RobotModel, following: dict[str, Run]) -> Iterator[Ro
     yield Row.near("example 1: samples", _samples(start), 72, 0)
     references = {"position gains only": (55.30, 16.01, 0.775), "all gains": (45.33, 14.57, 3.515)}
     for name, (largest, rms, last) in references.items():
-        error, angle = following[name]["position"], following[name]["angle"]
+        error = following[name]["position"]
+        angle = following[name]["angle"]
         yield Row.near(f"example 1, {name}: largest position error", error.max(), largest, 0.01, "mm")
         yield Row.near(f"example 1, {name}: rms", math.sqrt(np.mean(error[:-1] ** 2)), rms, 0.01, "mm")
         yield Row.near(f"example 1, {name}: at 7.05 s", error[-2], last, 0.001, "mm")
@@ -163,7 +174,8 @@ def _approach_rows(model: RobotModel) -> Iterator[Row]:
 
 
 def _notes(following: dict[str, Run]) -> list[str]:
-    free, full = following["position gains only"], following["all gains"]
+    free = following["position gains only"]
+    full = following["all gains"]
     return [
         "The arm has the vendor's inertial parameters and no rotor inertia here, as in the source. The robot's own "
         "configuration adds rotor inertia. Without it no sampled controller could damp the wrist like this.",

@@ -22,9 +22,16 @@ from ...simulation.trouble import GainsWarning, TroubleWarning
 from .press import FARTHEST, LAWS, SPEED
 
 IMPERFECT = {"ur5": "like_ur5", "ur5e": "like_ur5e", "gen3": "like_gen3"}
-FORCE, PUSHED, FREE = 20.0, (1.0, 2.0), 10.0  # N, s and duration of it, s of the whole trial
-SLOW, TOUCHING = 0.02, (0.02, 0.04)  # m/s; from so many metres before the wall, for so many
-PRESSED, LAST = 4.0, 0.5  # s at a wall, and at the end of a trial
+# N, s and duration of it, s of the whole trial
+FORCE = 20.0
+PUSHED = (1.0, 2.0)
+FREE = 10.0
+# m/s; from so many metres before the wall, for so many
+SLOW = 0.02
+TOUCHING = (0.02, 0.04)
+# s at a wall, and at the end of a trial
+PRESSED = 4.0
+LAST = 0.5
 WALL_MASS = 1.0  # kg, of the wall on a spring, which is damped critically
 QUIET = 1e-3  # m, from peak to peak, of a tip at rest
 STEADY = 0.1, 1.0  # of the force at rest, or N
@@ -79,10 +86,12 @@ class _Approach:
     """Along x at SPEED for a way [m], and from there at SLOW for the way TOUCHING [m]."""
 
     def __init__(self, start: Array, fast: float) -> None:
-        self._start, self._fast = start, fast
+        self._start = start
+        self._fast = fast
 
     def sample(self, t: float) -> Reference:
-        pose, twist = self._start.copy(), np.zeros(6)
+        pose = self._start.copy()
+        twist = np.zeros(6)
         beyond = t - self._fast / SPEED
         slow = min(max(beyond, 0.0) * SLOW, TOUCHING[1])
         pose[0, 3] += min(t * SPEED, self._fast) + slow
@@ -132,7 +141,8 @@ def sprung_wall() -> Scene:
 
 
 def _free_figures(log: Log) -> tuple[float, float, float, float]:
-    begin, end = PUSHED[0], PUSHED[0] + PUSHED[1]
+    begin = PUSHED[0]
+    end = PUSHED[0] + PUSHED[1]
     tip = log.pose[:, :3, 3]
     away = np.linalg.norm(tip - tip[0], axis=1)
     rest = _spread(tip[(log.t > begin - LAST) & (log.t < begin)])

@@ -30,11 +30,19 @@ LAWS = (
     "joint_pid",
     "joint_pid_effort",
 )
-RATES, DELAYS = (500.0, 1000.0), (0.0, 0.004)  # Hz, s
-PRESS, SPEED, SETTLED, LAST = 0.02, 0.1, 2.0, 0.5  # m, m/s, s, s
+# Hz, s
+RATES = (500.0, 1000.0)
+DELAYS = (0.0, 0.004)
+# m, m/s, s, s
+PRESS = 0.02
+SPEED = 0.1
+SETTLED = 2.0
+LAST = 0.5
 FARTHEST = 0.3  # m, within which the wall must be
 SPRING_GAP = 0.02  # m before the sprung wall
-LOSSES, REMAINDER = 3, 0.05  # of contact, at most; of the force at rest
+# of contact, at most; of the force at rest
+LOSSES = 3
+REMAINDER = 0.05
 UNREACHED = "the arm doesn't reach the wall"
 
 
@@ -85,7 +93,8 @@ def press(
 ) -> Pressed:
     """Press a law, with the robot's defaults under `gains`, into the scene's wall, or into a spring `wall` [N/m]."""
     robot = load_robot(name).at_rate(rate)
-    arm, loop = _ArmAtWall(robot, wall), ControlLoop(robot, law, gains)
+    arm = _ArmAtWall(robot, wall)
+    loop = ControlLoop(robot, law, gains)
     loop.ringing.settings.set({"reaction": WARN})
     fault = ""
     plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=rate, delay=delay)
@@ -118,7 +127,8 @@ class _ArmAtWall(MujocoPlant):
         super().__init__(robot, rate=1.0 / PHYSICS_STEP, scene=replace(scene, objects={}) if wall else scene)
         self.forces: list[float] = []
         self.stops = FARTHEST / SPEED
-        self._wall, self._tip = wall, robot.tip
+        self._wall = wall
+        self._tip = robot.tip
         self._kinematics = RobotModel.of(robot)
         self._begin = float(self._kinematics.at(self.start).pose[0, 3])
         self.touched = False
@@ -128,7 +138,8 @@ class _ArmAtWall(MujocoPlant):
         way = float(self._kinematics.at(state.q).pose[0, 3]) - self._begin
         force = self._spring(way) if self._wall else self._contact()
         if force > 0.0 and not self.touched:
-            self.touched, self.stops = True, (way + PRESS) / SPEED
+            self.touched = True
+            self.stops = (way + PRESS) / SPEED
         self.forces.append(force)
         return state
 
@@ -146,10 +157,12 @@ class _Approach:
     """Towards the wall, along x, and into it."""
 
     def __init__(self, start: Array, arm: _ArmAtWall) -> None:
-        self._start, self._arm = start, arm
+        self._start = start
+        self._arm = arm
 
     def sample(self, t: float) -> Reference:
-        pose, twist = self._start.copy(), np.zeros(6)
+        pose = self._start.copy()
+        twist = np.zeros(6)
         pose[0, 3] += SPEED * min(t, self._arm.stops)
         twist[0] = SPEED if t < self._arm.stops else 0.0
         return Reference(pose, twist, np.zeros(6))

@@ -44,7 +44,8 @@ def impedance_is_stable(
     motion = []
     try:
         for kin in _drive(loop, arm, delay, HELD[1]):
-            error, twist = loop.pose_error(), kin.twist
+            error = loop.pose_error()
+            twist = kin.twist
             parts = (error[:3], error[3:], twist[:3], twist[3:])
             motion.append([*(math.sqrt(part.dot(part)) for part in parts), np.abs(kin.v).max()])
     except HardwareFault:
@@ -102,9 +103,13 @@ class _TouchedArm(MujocoPlant):
         self.reset(q)
         self.kinematics = RobotModel.of(robot)
         self.forces: list[float] = []
-        self._tip, self._push, self._begin, self._wall = robot.tip, push, start, wall
+        self._tip = robot.tip
+        self._push = push
+        self._begin = start
+        self._wall = wall
         pose = self.kinematics.at(q).pose
-        self._place, self._inward = pose[:3, 3].copy(), pose[:3, 2].copy()
+        self._place = pose[:3, 3].copy()
+        self._inward = pose[:3, 2].copy()
         self._force = 0.0
 
     def read(self) -> RobotState:

@@ -38,9 +38,12 @@ from .pressing import (
 )
 
 _BODY = make_gains(Admittance.Gains, {}, 0)  # what of the admittance isn't a gain here
-TORQUES, POSITIONS = 1.0, 2.0  # numbers of what follows the reference: the impedance, and the admittance
+# numbers of what follows the reference: the impedance, and the admittance
+TORQUES = 1.0
+POSITIONS = 2.0
 # Numbers of its own terms, after those of the impedance; then come those of the admittance.
-FORCE, FORCE_DAMPING = 8, 9
+FORCE = 8
+FORCE_DAMPING = 9
 ADMITTANCE = 10  # number of the first of these
 DRIVES = np.append(IMPEDANCE_DRIVES, (1.0, 0.0))  # terms that move an arm at rest: those of impedance, and the force
 
@@ -214,9 +217,11 @@ class ForceControl(CompiledLaw):
         n = self._n
         press(cycles, k, self._pressing_gains, self._row, inner, n, dt)
         self._follower(gains).run(inner, 0, kin, self._following, dt)
-        active, first = memory["impedance_active"], 0
+        active = memory["impedance_active"]
+        first = 0
         if follower == POSITIONS:
-            active, first = memory["admittance_active"], ADMITTANCE
+            active = memory["admittance_active"]
+            first = ADMITTANCE
         take_over(cycles, k, inner, active, first, gains_row(gains, n), self._row, n)
 
     def command(

@@ -49,27 +49,34 @@ class SampledContact:
     def __init__(
         self, inertia: float, wall: float, load: float, period: float, delay: float, servo: float = SERVO
     ) -> None:
-        self._period, self._whole = period, math.floor(delay / period + 1e-9)
+        self._period = period
+        self._whole = math.floor(delay / period + 1e-9)
         rest = max(delay - self._whole * period, 0.0)
         acceleration = np.array([-(servo**2) - wall / inertia, -2.0 * servo, servo**2, 2.0 * servo])
         self._force = -load * acceleration - wall * np.eye(4)[0]  # of x, ẋ, x_c, ẋ_c
         flow = np.zeros((4, 4))
-        flow[0, 1], flow[1] = 1.0, acceleration
-        before, after = expm(rest * flow), expm((period - rest) * flow)
-        self._free, self._old = after[:2, :2].dot(before[:2, :2]), after[:2, :2].dot(before[:2, 2:])
+        flow[0, 1] = 1.0
+        flow[1] = acceleration
+        before = expm(rest * flow)
+        after = expm((period - rest) * flow)
+        self._free = after[:2, :2].dot(before[:2, :2])
+        self._old = after[:2, :2].dot(before[:2, 2:])
         self._new = after[:2, 2:]
 
     def growth(self, mass: float, damping: float, stiffness: float) -> float:
         """The largest absolute eigenvalue with a body of M [kg], B [N·s/m] and K [N/m]."""
-        dt, size = self._period, 6 + 2 * self._whole
+        dt = self._period
+        size = 6 + 2 * self._whole
         body = np.zeros((2, size))  # x and v after the step
-        body[1, :2], body[1, -2:] = dt * self._force[:2], dt * self._force[2:]
+        body[1, :2] = dt * self._force[:2]
+        body[1, -2:] = dt * self._force[2:]
         body[1, 2:4] += (-dt * stiffness, mass)
         body[1] /= mass + dt * damping + dt**2 * stiffness
         body[0] = dt * body[1]
         body[0, 2] += 1.0
         loop = np.zeros((size, size))  # tip, body, then the commands from the last one back to the (d + 1)-th last
-        loop[:2, :2], loop[:2, -2:] = self._free, self._old
+        loop[:2, :2] = self._free
+        loop[:2, -2:] = self._old
         if self._whole == 0:
             loop[:2] += self._new.dot(body)
         else:

@@ -34,7 +34,9 @@ from ..running_law import RunningLaw
 from ..spring.compliance_frame import frame_jacobian
 from .wall_contact import USUAL_DELAY
 
-STEP, TOLERANCE = 4.0, 0.1  # ratio of the scan from below, and of the bracket at its end, less 1
+# ratio of the scan from below, and of the bracket at its end, less 1
+STEP = 4.0
+TOLERANCE = 0.1
 MAX_GROWTH = 1.0 + 1e-5  # of a stable loop in a period; what neither spring nor damper holds has 1
 SOFTEST = 1e-3  # fraction of a stiffness' range, or of the present stiffness, where the search begins
 STIFFEST = 1e4  # times the present stiffness, where the search ends
@@ -56,22 +58,26 @@ class SampledArm:
         rest = max(delay - self._whole * period, 0.0)
         inverse = np.linalg.inv(mass)
         flow = np.zeros((3 * n, 3 * n))
-        flow[:n, n : 2 * n], flow[n : 2 * n, n : 2 * n], flow[n : 2 * n, 2 * n :] = (
-            np.eye(n),
-            -inverse * friction,
-            inverse,
-        )
-        before, after = expm(rest * flow), expm((period - rest) * flow)
-        motion, state, torque = after[: 2 * n, : 2 * n], slice(0, 2 * n), slice(2 * n, None)
-        self._free, self._old = motion.dot(before[state, state]), motion.dot(before[state, torque])
+        flow[:n, n : 2 * n] = np.eye(n)
+        flow[n : 2 * n, n : 2 * n] = -inverse * friction
+        flow[n : 2 * n, 2 * n :] = inverse
+        before = expm(rest * flow)
+        after = expm((period - rest) * flow)
+        motion = after[: 2 * n, : 2 * n]
+        state = slice(0, 2 * n)
+        torque = slice(2 * n, None)
+        self._free = motion.dot(before[state, state])
+        self._old = motion.dot(before[state, torque])
         self._new = after[state, torque]
 
     def growth(self, stiffness: Array, damping: Array) -> float:
         """The largest absolute eigenvalue under K [N·m/rad] and D [N·m·s/rad], (n, n) each."""
-        n, whole = self._n, self._whole
+        n = self._n
+        whole = self._whole
         law = -np.hstack((stiffness, damping))
         loop = np.zeros(((3 + whole) * n,) * 2)  # x, then the torques from the last one back to the (d + 1)-th last
-        loop[: 2 * n, : 2 * n], loop[: 2 * n, -n:] = self._free, self._old
+        loop[: 2 * n, : 2 * n] = self._free
+        loop[: 2 * n, -n:] = self._old
         if whole == 0:
             loop[: 2 * n, : 2 * n] += self._new.dot(law)
         else:
@@ -114,7 +120,8 @@ class StiffnessBound:
         """
         stiffness = self.gains.stiffness
         (spec,) = (each for each in gain_specs(type(self.gains)) if each.name == "stiffness")
-        count, found = len(stiffness), []
+        count = len(stiffness)
+        found = []
         for index in range(count):
             place = (index, index) if stiffness.ndim == 2 else index
 
@@ -160,7 +167,8 @@ def running_delay(running: RunningLaw) -> float:
 
     The delay of velocities that are derived comes in addition.
     """
-    profile, period = running.robot.profile, running.robot.period
+    profile = running.robot.profile
+    period = running.robot.period
     return (profile.delay or USUAL_DELAY * period) + profile.velocity_delay
 
 
@@ -171,9 +179,11 @@ def largest_stable(stable: Callable[[float], bool], lowest: float, highest: floa
     failure, until their ratio is within 1 + TOLERANCE. An unstable island narrower than a step can be missed. The
     result is 0 where `lowest` isn't stable, and `highest` where all tried values are.
     """
-    good, bad = 0.0, lowest
+    good = 0.0
+    bad = lowest
     while stable(bad):
-        good, bad = bad, min(STEP * bad, highest)
+        good = bad
+        bad = min(STEP * bad, highest)
         if good >= highest:
             return highest
     if good == 0.0:

@@ -17,7 +17,9 @@ SYMMETRY = 1e-9  # fraction of the largest entry, by which a matrix may differ f
 ROUNDS = 200  # of the two halves in turn, where they are coupled
 NEWTON_STEPS = 50  # 3 to 6 are usual
 PRECISION = 1e-12  # relative, of a bounded force
-FORCE, TORQUE = 0, 1  # the two halves of a wrench
+# the two halves of a wrench
+FORCE = 0
+TORQUE = 1
 HALVES = (slice(0, 3), slice(3, 6))
 
 FRAME = Record(

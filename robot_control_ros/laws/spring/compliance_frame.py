@@ -16,7 +16,9 @@ from ...robot.model import RobotDynamics
 from ..energy_tank import fill, pay, pay_whole, unpaid
 from .bounded_spring import FRAME, FRAME_WIDTH, SPRING, WIDTH, BoundedSpring, frame_at, gradient_into, spring_at
 
-BASE, REFERENCE, TIP = "base", "reference", "tip"
+BASE = "base"
+REFERENCE = "reference"
+TIP = "tip"
 FRAMES = (BASE, REFERENCE, TIP)
 CHANGE = 0.2  # s from one frame to another
 TANK = 1.0  # J, at most, of dissipated energy that changes of a spring may use; it is full at first
@@ -24,8 +26,14 @@ _BASE_AXES = np.eye(3)
 RIGID = 1e-9  # of a Jacobian, by which a link that moves with the tip may differ
 # Kinds of frames, as a spring's record has them: fixed in the base; turning with the reference; moving with the tip;
 # of a link that moves otherwise.
-FIXED, WITH_REFERENCE, WITH_TIP, WITH_LINK = 0, 1, 2, 3
-NOW, NEXT, WANTED = 0, 1, 2  # the springs of a change
+FIXED = 0
+WITH_REFERENCE = 1
+WITH_TIP = 2
+WITH_LINK = 3
+# the springs of a change
+NOW = 0
+NEXT = 1
+WANTED = 2
 
 CHANGE_MEMORY = Record(
     "SpringChange",
@@ -136,7 +144,8 @@ class ComplianceFrame:
 
     def map(self, kin: RobotDynamics, pose_ref: Array | None = None) -> Array:
         """X (6, 6): from the tip's twist to that of the frame's origin along its axes; wrenches go back by Xᵀ."""
-        axes, result = self.axes(kin, pose_ref), np.zeros((6, 6))
+        axes = self.axes(kin, pose_ref)
+        result = np.zeros((6, 6))
         result[:3, :3] = result[3:, 3:] = axes.T
         if self._offset is not None:
             result[:3, 3:] = -axes.T.dot(skew(kin.pose[:3, :3].dot(self._offset[:3, 3])))
@@ -200,7 +209,8 @@ class TipSpring:
         if self.frame.is_other_link:
             self.frame.follow(self._named["frame"], kin)
             link_turns[:] = self.frame.link_turns(kin)
-        target, pose = as_row(pose_ref), as_row(kin.pose)
+        target = as_row(pose_ref)
+        pose = as_row(kin.pose)
         pull_into(self.row, link_turns, target, pose, wrench, torque, n)
         return wrench, torque if self.frame.is_other_link else None
 
@@ -259,7 +269,8 @@ class PassiveSpring:
         wrench = np.zeros(6)
         torque = np.zeros(self._n)
         self._frames.follow(kin)
-        target, pose = as_row(pose_ref), as_row(kin.pose)
+        target = as_row(pose_ref)
+        pose = as_row(kin.pose)
         passive_pull(self._row, self._link_turns, target, pose, dissipated, dt, wrench, torque, self._n)
         return wrench, torque
 

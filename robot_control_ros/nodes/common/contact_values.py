@@ -30,7 +30,8 @@ def read_contact(status: DiagnosticStatus) -> DetectedContact | None:
     values = {item.key: item.value for item in status.values}
     if "detector" not in values:
         return None
-    detector, unit = values["detector"], UNITS[values["detector"]]
+    detector = values["detector"]
+    unit = UNITS[values["detector"]]
     sizes = (float(values[key]) for key in ("start [s]", "last [s]", f"size [{unit}]", f"limit [{unit}]"))
     clamping = values["kind"] == KINDS[True]
     return DetectedContact(detector, clamping, values.get("joint", ""), values["link"], *sizes)

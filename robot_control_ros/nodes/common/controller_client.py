@@ -98,10 +98,15 @@ class ControllerClient:
     """
 
     def __init__(self, node: Node, entities: Entities, name: str = "controller") -> None:
-        self.law, self.lifecycle, self.robot, self.profile, self.prefix = "", "", "", "", ""
+        self.law = ""
+        self.lifecycle = ""
+        self.robot = ""
+        self.profile = ""
+        self.prefix = ""
         self.parameters: Mapping[str, Parameter] = {}
         self.stopped = self.stopped_here = False
-        self._node, self._name = node, in_namespace(node, name)
+        self._node = node
+        self._name = in_namespace(node, name)
         self._calls = Calls()
         self._answered_at = self._telemetry = self._requested_at = self._learned = -1e9
         self._known = False  # what the controller's gains are
@@ -272,13 +277,15 @@ class ControllerClient:
         with suppress(TimeoutError):
             yield from self._read_all()
         self._learned = time.monotonic()
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         for each in waiting:
             each()
 
     def _read_all(self) -> Script:
         """The law, then its gains' names, descriptors and values."""
-        clients, depth = self._clients, ListParameters.Request.DEPTH_RECURSIVE
+        clients = self._clients
+        depth = ListParameters.Request.DEPTH_RECURSIVE
         response = yield clients["get_parameters"], GetParameters.Request(names=["law", "robot", "profile", "prefix"])
         found = [str(value.string_value) for value in response.values]
         if len(found) != 4 or not found[0]:
@@ -291,7 +298,8 @@ class ControllerClient:
         gains = yield clients["get_parameters"], GetParameters.Request(names=names)
         if described.descriptors and len(gains.values) == len(described.descriptors):
             values = [plain(parameter_value_to_python(value)) for value in gains.values]
-            self.law, self._known = law, True
+            self.law = law
+            self._known = True
             self.parameters = read_parameters(law, described.descriptors, values)
             self._take_values(self._newer)
 

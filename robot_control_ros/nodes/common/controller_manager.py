@@ -26,7 +26,8 @@ def list_controllers(node: Node, manager: str) -> Sequence[Any] | None:
 
     It may be called within a callback: a node and an executor of its own wait for the answer.
     """
-    kind, context = manager_services().ListControllers, node.context
+    kind = manager_services().ListControllers
+    context = node.context
     caller = rclpy.create_node(f"{node.get_name()}_asks", context=context, use_global_arguments=False)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(caller)

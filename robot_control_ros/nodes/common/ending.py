@@ -21,7 +21,9 @@ DEAF = 3  # exit status of a process whose middleware has failed
 FAULT = 4  # of one in which an error left a callback, or in which a thread died or hangs
 LATEST = 2  # s from a signal to the end of a process in which no Python runs
 
-_CLOCK_MONOTONIC, _CALL_IN_THREAD = 1, 2  # of <time.h>; SIGEV_THREAD of <signal.h>
+# of <time.h>; SIGEV_THREAD of <signal.h>
+_CLOCK_MONOTONIC = 1
+_CALL_IN_THREAD = 2
 
 
 class _Event(ctypes.Structure):
@@ -81,7 +83,8 @@ def exit_after(seconds: float, status: int) -> Callable[[], object]:
 
     Does nothing without GNU's C library.
     """
-    timer, event = ctypes.c_void_p(), _Event()
+    timer = ctypes.c_void_p()
+    event = _Event()
     if sys.platform == "linux" and _function("timer_create") is not None:
         event = _calls("_exit", status)
     if not event.function or _function("timer_create")(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)):

@@ -50,7 +50,8 @@ class Entities:
     def __init__(self, node: Node) -> None:
         self.node = node
         self.refusals = Refusals.of(node)
-        self._created, self._closed = ExitStack(), False
+        self._created = ExitStack()
+        self._closed = False
         self.on_close = self._created.callback
 
     def close(self) -> None:
@@ -112,9 +113,11 @@ class Entities:
         def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
                 message = action()
-                response.success, response.message = True, message if isinstance(message, str) else done
+                response.success = True
+                response.message = message if isinstance(message, str) else done
             except RobotControlError as error:
-                response.success, response.message = False, str(error)
+                response.success = False
+                response.message = str(error)
             return response
 
         self.service(Trigger, name, answer)

@@ -22,8 +22,11 @@ class Fallback:
     """
 
     def __init__(self, entities: Entities, robot: RobotConfig) -> None:
-        self._profile, self._log = robot.profile, entities.node.get_logger()
-        self._next, self._taken = -math.inf, False  # the time of the next request
+        self._profile = robot.profile
+        self._log = entities.node.get_logger()
+        # the time of the next request
+        self._next = -math.inf
+        self._taken = False
         self._since = -math.inf
         self._client: Any = None
         self._switch = f"a switch to {robot.profile.fallback_controller}"
@@ -46,7 +49,9 @@ class Fallback:
             since: when ours ceased to lead the robot [s].
         """
         if since != self._since:
-            self._since, self._next, self._taken = since, -math.inf, False
+            self._since = since
+            self._next = -math.inf
+            self._taken = False
         if self._client is None or self._taken or now < self._next:
             return self._taken
         self._next = now + RETRY
@@ -58,7 +63,8 @@ class Fallback:
 
     def _request(self) -> Any:
         # controller_manager_msgs, srv/SwitchController.srv: BEST_EFFORT doesn't mind controllers that are inactive
-        profile, request = self._profile, self._kind.Request()
+        profile = self._profile
+        request = self._kind.Request()
         taking = {profile.controllers[mode] for mode in profile.commands} - {profile.fallback_controller}
         request.deactivate_controllers = sorted(taking)
         request.activate_controllers = [profile.fallback_controller]

@@ -32,7 +32,8 @@ def read_parameters(
     """The gains of a law, then the settings, by name: from what :func:`..common.ros_params.gain_descriptor` wrote."""
     found = {}
     for descriptor, value in zip(descriptors, values, strict=True):
-        name, data = descriptor.name.removeprefix(f"{law}."), json.loads(descriptor.additional_constraints)
+        name = descriptor.name.removeprefix(f"{law}.")
+        data = json.loads(descriptor.additional_constraints)
         found[name] = Parameter(
             name,
             value,

@@ -32,7 +32,8 @@ class RosGripper:
     """
 
     def __init__(self, node: Node, entities: Entities, gripper: GripperConfig, joint_states: str) -> None:
-        self.config, self.refusal = gripper, ""
+        self.config = gripper
+        self.refusal = ""
         self._monitor = GripMonitor(gripper)
         name = gripper.controller
         self._commands = entities.publisher(Float64MultiArray, f"{name}/commands")
@@ -41,7 +42,8 @@ class RosGripper:
         if (kind := action_type(gripper)) is not None:
             from rclpy.action.client import ActionClient
 
-            self._action, self._goal = ActionClient(node, kind, f"{name}/gripper_cmd"), kind.Goal
+            self._action = ActionClient(node, kind, f"{name}/gripper_cmd")
+            self._goal = kind.Goal
             entities.on_close(self._action.destroy)
         polled = PolledSubscriptions(node)
         entities.on_close(polled.close)
@@ -101,9 +103,12 @@ def action_type(gripper: GripperConfig) -> Any:
 def fill_goal(goal: Any, gripper: GripperConfig, position: float, force: float) -> Any:
     """A goal of the gripper's action."""
     if gripper.action == "GripperCommand":
-        goal.command.position, goal.command.max_effort = position, force
+        goal.command.position = position
+        goal.command.max_effort = force
     else:
-        goal.command.name, goal.command.position, goal.command.effort = [gripper.joint], [position], [force]
+        goal.command.name = [gripper.joint]
+        goal.command.position = [position]
+        goal.command.effort = [force]
     return goal
 
 
@@ -137,7 +142,8 @@ def fill_result(result: Any, gripper: GripperConfig, target: float, position: fl
     result.reached_goal = error <= gripper.tolerance
     result.stalled = not result.reached_goal
     if gripper.action == "GripperCommand":
-        result.position, result.effort = position, effort
+        result.position = position
+        result.effort = effort
     else:
         result.state = JointState(name=[gripper.joint], position=[position], effort=[effort])
     return result

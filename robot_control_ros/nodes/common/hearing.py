@@ -50,8 +50,11 @@ class Hearing:
         close: Callable[[], object] = lambda: None,
     ) -> None:
         self.close = close
-        self.deaf, self._limit, self._period = False, limit, period
-        self._send, self._receive = send, receive
+        self.deaf = False
+        self._limit = limit
+        self._period = period
+        self._send = send
+        self._receive = receive
         self._silence = Timeout(limit)
         self._heard: float | None = None  # when a message came back last [s]
         self._thread: Periodic | None = None

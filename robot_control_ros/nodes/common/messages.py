@@ -55,7 +55,8 @@ class JointStateReader:
     """
 
     def __init__(self, joints: Sequence[str], velocities: bool = True) -> None:
-        self._joints, self._velocities = tuple(joints), velocities
+        self._joints = tuple(joints)
+        self._velocities = velocities
 
     def read(self, message: JointState) -> RobotState | None:
         """The state; None where the message names none of our joints (another publisher on the topic).
@@ -317,7 +318,8 @@ def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | 
             raise refused(without[0], math.nan, rule, where="joint command: ")
         return None if unset.all() else chosen
 
-    position, velocity = given("positions", message.position), given("velocities", message.velocity)
+    position = given("positions", message.position)
+    velocity = given("velocities", message.velocity)
     effort = given("efforts", message.effort)
     if position is not None:
         return Command(CommandMode.POSITION, position, effort, velocity)
@@ -356,12 +358,14 @@ def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tu
     check_count("joint trajectory", message.points)
     check_different("joint trajectory", message.joint_names)
     if sorted(message.joint_names) != sorted(joints):
-        names, rule = tuple(message.joint_names), f"must be {', '.join(joints)}"
+        names = tuple(message.joint_names)
+        rule = f"must be {', '.join(joints)}"
         raise refused("joint_names", names, rule, tuple(joints), where="joint trajectory: ")
     index = [list(message.joint_names).index(name) for name in joints]
     for number, point in enumerate(message.points):
         if len(point.positions) != len(joints):
-            where, rule = f"joint trajectory: point {number}: ", f"must be as many as joints, {len(joints)}"
+            where = f"joint trajectory: point {number}: "
+            rule = f"must be as many as joints, {len(joints)}"
             raise refused("positions", len(point.positions), rule, len(joints), where=where)
     times = np.array([seconds(point.time_from_start) for point in message.points])
     if not (np.diff(times) > 0.0).all():

@@ -28,7 +28,8 @@ class Periodic:
     """
 
     def __init__(self, step: Callable[[], float], name: str, limit: float = math.inf) -> None:
-        self.step, self._limit = step, limit
+        self.step = step
+        self._limit = limit
         self._calls = self._seen = 0
         self._silence = Timeout(limit)
         self._ending = threading.Event()

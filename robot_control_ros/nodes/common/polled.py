@@ -52,7 +52,8 @@ class PolledSubscriptions:
 
         Bytes that are no message of the kind are counted and told.
         """
-        take, refusals = self.add(kind, topic), Refusals.of(self._named)
+        take = self.add(kind, topic)
+        refusals = Refusals.of(self._named)
 
         def newest() -> Any:
             message: Any = None
@@ -65,7 +66,8 @@ class PolledSubscriptions:
 
     def publisher(self, kind: type, topic: str) -> Callable[[], None]:
         """A best-effort publisher; returns the function that publishes an empty message."""
-        name, message = self._named.resolve_topic_name(topic), kind()
+        name = self._named.resolve_topic_name(topic)
+        message = kind()
         quiet = PublisherEventCallbacks(use_default_callbacks=False)
         made: Any = self._node.create_publisher(kind, name, STATE_QOS, event_callbacks=quiet)
         return lambda: made.publish(message)

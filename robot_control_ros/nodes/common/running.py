@@ -173,7 +173,8 @@ class _Process:
         self.hearing: Hearing | None = None
         self.fault = ""
         self._supervising = False
-        self._on_end, self._on_late = on_end, on_late
+        self._on_end = on_end
+        self._on_late = on_late
         self._asked = False  # for the end, by a signal or a fault
         self._since = Timeout(FINISHED_WITHIN)  # then; a time in which the process was stopped itself hardly counts
         self._within = math.inf  # s after that in which the main thread must have obeyed, or finished
@@ -245,7 +246,8 @@ class _Process:
     def _ask(self) -> None:
         if not self._asked:
             self._since.restart(time.monotonic())
-            self._asked, self._within = True, OBEYED_WITHIN
+            self._asked = True
+            self._within = OBEYED_WITHIN
         self._on_end()
 
     def _on_thread_error(self, failed: Any) -> None:
@@ -284,7 +286,8 @@ def spinning(
     Where an interrupt is the usual end of the program, `interrupted_status` is 0: a full machine, on which the
     middleware takes too long to end, doesn't make a failure of it.
     """
-    interrupted, hurried = False, False
+    interrupted = False
+    hurried = False
 
     def interrupt() -> None:
         nonlocal interrupted, hurried

@@ -16,7 +16,8 @@ from .controller_manager import list_controllers, manager_services
 from .entities import in_namespace
 from .findings import Finding, error, ok, warning
 
-COMMAND_TYPE, JOINT_COMMAND_TYPE = "std_msgs/msg/Float64MultiArray", "sensor_msgs/msg/JointState"
+COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
+JOINT_COMMAND_TYPE = "sensor_msgs/msg/JointState"
 WATCHDOG_ALIVE = "watchdog_alive"  # topic of its signs of life
 WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
 
@@ -61,7 +62,8 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
         mode: of the law's commands.
         follows: whether the controller that takes them is activated next.
     """
-    name, wanted = robot.profile.controller_manager, robot.profile.controllers[mode]
+    name = robot.profile.controller_manager
+    wanted = robot.profile.controllers[mode]
     if not name:
         return []
     if manager_services() is None:
@@ -98,7 +100,8 @@ def check_conflicting_publishers(
     own_name = in_namespace(node, node.get_name())
     allowed = Counter(in_namespace(node, name) for name in (WATCHDOG, *commanding))
     allowed[own_name] = sum(publisher.topic_name == topic for publisher in node.publishers)
-    found, others = [], []
+    found = []
+    others = []
     for name, count in sorted(senders.items()):
         if count <= allowed[name] or name == UNKNOWN:
             continue
@@ -171,7 +174,8 @@ def how_to_start(robot: RobotConfig) -> tuple[str, str]:
 
 def how_to_resume(robot: RobotConfig) -> str:
     """What to do where joint states have ended."""
-    profile, advice = robot.profile, f"Does {_system(robot)} still run?"
+    profile = robot.profile
+    advice = f"Does {_system(robot)} still run?"
     if profile.simulated_time and profile.controller_manager:
         advice += " A reset of its world ends its controllers: end it and start it again"
     return advice + (f": {profile.start}" if profile.start else "")

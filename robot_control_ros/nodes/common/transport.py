@@ -13,7 +13,8 @@ from rclpy.utilities import get_rmw_implementation_identifier
 
 from ...robot.files import share_directory
 
-_RANGE, _TRANSPORTS = "ROS_AUTOMATIC_DISCOVERY_RANGE", "FASTDDS_BUILTIN_TRANSPORTS"
+_RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+_TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 _BEFORE_FAST_DDS_3 = ("humble", "iron", "jazzy")
 
 

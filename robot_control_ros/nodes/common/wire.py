@@ -17,7 +17,9 @@ from ...core.types import Array, RobotState
 from .messages import JointStateReader, read_message
 
 _LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"  # without options
-_STAMP, _STAMP_AT = struct.Struct("<iI"), 4  # after the encapsulation
+# after the encapsulation
+_STAMP = struct.Struct("<iI")
+_STAMP_AT = 4
 _LAYOUTS = 4  # that are remembered: the driver's, and those of others on its topic
 _NONE = np.empty(0)
 

@@ -24,7 +24,8 @@ class Answers:
     """Publishes both, for one loop."""
 
     def __init__(self, entities: Entities, loop: Controller) -> None:
-        self._loop, self._fault = loop, INACTIVE
+        self._loop = loop
+        self._fault = INACTIVE
         self._replies = entities.publisher(DiagnosticStatus, "~/target_reply", _DEPTH)
         latched = QoSProfile(depth=_DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._faults = entities.publisher(String, f"~/{FAULT}", latched)
@@ -51,13 +52,15 @@ class Answers:
 
     def reply(self, target: Any, error: RobotControlError | None) -> None:
         """Answer a target (message) with a stamp, which tells the answers apart; `error` says why it was refused."""
-        stamp, state = target.header.stamp, self._loop.state
+        stamp = target.header.stamp
+        state = self._loop.state
         if not seconds(stamp) or not self._replies.get_subscription_count():
             return
         data: dict[str, Any] = {"stamp": [stamp.sec, stamp.nanosec], "time": 0.0 if state is None else state.time}
         status = DiagnosticStatus(level=DiagnosticStatus.OK, name="target")
         if error is not None:
-            status.level, status.message = DiagnosticStatus.ERROR, str(error)
+            status.level = DiagnosticStatus.ERROR
+            status.message = str(error)
             data |= {"name": error.name, "value": error.value, "bound": error.bound}
         status.values = [KeyValue(key=key, value=_json(value)) for key, value in data.items()]
         self._replies.publish(status)

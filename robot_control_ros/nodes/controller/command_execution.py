@@ -31,7 +31,8 @@ class ForwardController:
     """
 
     def __init__(self, entities: Entities, profile: HardwareProfile, on_change: Callable[[], None]) -> None:
-        self._profile, self._on_change = profile, on_change
+        self._profile = profile
+        self._on_change = on_change
         self._states: dict[str, str] | None = None
         self._pending: Any = None
         self._client: Any = None
@@ -93,8 +94,10 @@ class CommandExecution:
     """
 
     def __init__(self, entities: Entities, loop: Controller, on_change: Callable[[str], None]) -> None:
-        self.reason, self.executed = "", False
-        self._loop, self._on_change = loop, on_change
+        self.reason = ""
+        self.executed = False
+        self._loop = loop
+        self._on_change = on_change
         self._program_runs: bool | None = None  # until the robot says whether it does
         profile = loop.robot.profile
         if profile.running_topic:

@@ -31,7 +31,8 @@ class CommandPublishers:
     def __init__(self, entities: Entities, loop: Controller) -> None:
         self.last: Command | None = None
         self.gids: frozenset[bytes] = frozenset()
-        self._loop, self._profile = loop, loop.robot.profile
+        self._loop = loop
+        self._profile = loop.robot.profile
         self._publishers: dict[CommandMode, Any] = {}
         self._values = ValuesMessage(loop.robot.n)
         self._joint_state = JointState(name=list(loop.robot.joints))
@@ -71,13 +72,15 @@ class CommandPublishers:
 
     def _graph(self) -> frozenset[bytes]:
         """Identifiers of all publishers of commands."""
-        node, profile = self._entities.node, self._profile
+        node = self._entities.node
+        profile = self._profile
         topics = {node.resolve_topic_name(profile.command_topic(mode)) for mode in profile.commands}
         ends = (end for topic in topics for end in node.get_publishers_info_by_topic(topic))
         return frozenset(bytes(end.endpoint_gid) for end in ends)
 
     def _make(self) -> None:
-        profile, entities = self._profile, Entities(self._entities.node)
+        profile = self._profile
+        entities = Entities(self._entities.node)
         self._entities = entities
         if self._on_one_topic:
             self._publishers = dict.fromkeys(profile.commands, entities.publisher(JointState, profile.joint_commands))

@@ -112,7 +112,8 @@ class CycleRecords:
     def _stop(self) -> str:
         if self._continuous is None:
             raise ConfigError("no file is being written")
-        recording, self._continuous = self._continuous, None
+        recording = self._continuous
+        self._continuous = None
         recording.close()
         if recording.error is not None:
             raise recording.error

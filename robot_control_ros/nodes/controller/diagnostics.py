@@ -38,8 +38,12 @@ class LoopMonitor:
     """
 
     def __init__(self, node: Node, loop: Controller, simulated: bool) -> None:
-        self._node, self._log, self._loop, self._simulated = node, node.get_logger(), loop, simulated
-        self._fault_at, self._restarts = -math.inf, 0
+        self._node = node
+        self._log = node.get_logger()
+        self._loop = loop
+        self._simulated = simulated
+        self._fault_at = -math.inf
+        self._restarts = 0
         self._rest_reason = self._logged_rest = ""
         self.senders = ""
         self.restart()
@@ -51,11 +55,15 @@ class LoopMonitor:
         self._since = time.monotonic()
         self._stamp: float | None = None
         self._stamp_since: float | None = None
-        self._refusal, self._refused_at, self._refusals = "", -math.inf, 0
-        self._restart, self._restarted_at = "", -math.inf
+        self._refusal = ""
+        self._refused_at = -math.inf
+        self._refusals = 0
+        self._restart = ""
+        self._restarted_at = -math.inf
         self._rates: tuple[float, float, float] | None = None  # see _measure
         self._late_count = self._loop.late_samples  # as the last diagnosis had it
-        self._late, self._late_at = "", -math.inf
+        self._late = ""
+        self._late_at = -math.inf
 
     def begins_late(self) -> bool:
         """Whether joint states come late now, and the last diagnosis doesn't say so."""
@@ -87,7 +95,8 @@ class LoopMonitor:
             self._log.info(f"law {loop.running.name} controls the robot again")
         if loop.restarts != self._restarts:
             self._restarts = loop.restarts
-            self._restart, self._restarted_at = loop.restart_reason, time.monotonic()
+            self._restart = loop.restart_reason
+            self._restarted_at = time.monotonic()
             self._log.warning(loop.restart_reason, throttle_duration_sec=1.0)
 
     def rests(self, reason: str, active: bool, begun: bool) -> None:
@@ -131,20 +140,25 @@ class LoopMonitor:
         return array
 
     def _refused(self, message: str) -> None:
-        self._refusal, self._refused_at = message, time.monotonic()
+        self._refusal = message
+        self._refused_at = time.monotonic()
         self._refusals += 1
 
     def _measure(self, now: float) -> tuple[float, float, float]:
         """Rates of joint states and of repeated stamps since the last call [Hz], and how fast the clock goes."""
         passed, speed = self._passed(now)
-        rate, repeated = (self._latencies.count - self._counted) / passed, self._repeated / passed
+        rate = (self._latencies.count - self._counted) / passed
+        repeated = self._repeated / passed
         self._repeated = 0
-        self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
+        self._counted = self._latencies.count
+        self._since = now
+        self._stamp_since = self._stamp
         return rate, repeated, speed
 
     def _look_for_late(self, now: float) -> None:
         """Report joint states that were dropped since the last diagnosis."""
-        new, self._late_count = self._loop.late_samples - self._late_count, self._loop.late_samples
+        new = self._loop.late_samples - self._late_count
+        self._late_count = self._loop.late_samples
         if new <= 0:
             return
         publishers = f"; they come from {self.senders}" if self.senders else ""
@@ -170,7 +184,8 @@ class LoopMonitor:
         """
         nominal = self._loop.robot.profile.rate
         if self._simulated:
-            rate, repeated = rate - repeated, 0.0
+            rate = rate - repeated
+            repeated = 0.0
         if rate <= TOO_OFTEN * nominal:
             return ""
         text = f"joint states come at {rate:.0f} Hz where {nominal:.0f} Hz are nominal"
@@ -231,7 +246,8 @@ class LoopMonitor:
             percentiles = self._latencies.percentiles((50.0, 99.0))
             for name, last, (p50, p99) in zip(("response", "state age"), newest, percentiles, strict=True):
                 if abs(last) < MAX_AGE:
-                    values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
+                    values[f"{name} p50 [us]"] = f"{p50 * 1e6:.0f}"
+                    values[f"{name} p99 [us]"] = f"{p99 * 1e6:.0f}"
         for name, value in self._loop.timing().items():
             label = _COUNTERS.get(name)
             values[label or f"{name} [us]"] = f"{value if label else value * 1e6:.0f}"

@@ -28,7 +28,8 @@ class EffortCheck:
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel) -> None:
-        self._profile, self._model = robot.profile, model
+        self._profile = robot.profile
+        self._model = model
         self._rested: list[RobotState] = []
         self.text = ""
 

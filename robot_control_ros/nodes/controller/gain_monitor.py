@@ -25,7 +25,8 @@ class GainMonitor:
     """
 
     def __init__(self, loop: Controller) -> None:
-        self._loop, self._worker = loop, ThreadPoolExecutor(1, "gain bounds")
+        self._loop = loop
+        self._worker = ThreadPoolExecutor(1, "gain bounds")
         self._pending: Future[GainReport] | None = None
         self._reported_for: tuple[object, object] | None = None  # gains and payload
         self._posture = np.full(loop.robot.n, np.inf)
@@ -33,9 +34,12 @@ class GainMonitor:
 
     def look(self) -> str:
         """Begin or end a computation, without waiting; returns a warning that is new, else an empty text."""
-        before, pending, kin = self.report.warning, self._pending, self._loop.kin
+        before = self.report.warning
+        pending = self._pending
+        kin = self._loop.kin
         if pending is not None and pending.done():
-            self.report, self._pending = pending.result(), None
+            self.report = pending.result()
+            self._pending = None
         if self._pending is None and kin is not None:
             reported_for = self._loop.running.gains.target, self._loop.model.payload
             if reported_for != self._reported_for or np.abs(kin.q - self._posture).max() > MOVED:

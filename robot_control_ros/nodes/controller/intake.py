@@ -23,7 +23,9 @@ class Intake:
     def __init__(
         self, is_active: Callable[[], bool], rest: Callable[[], str], refuse: Callable[[Exception], None]
     ) -> None:
-        self._is_active, self._rest, self._refuse = is_active, rest, refuse
+        self._is_active = is_active
+        self._rest = rest
+        self._refuse = refuse
 
     def check_active(self) -> None:
         """Raise ConfigError where the controller isn't active."""

@@ -16,7 +16,9 @@ class LawCache:
     """
 
     def __init__(self, parameters: TunedParameters, robot: RobotConfig, time_constant: float) -> None:
-        self._parameters, self._robot, self._time_constant = parameters, robot, time_constant
+        self._parameters = parameters
+        self._robot = robot
+        self._time_constant = time_constant
         self._laws: dict[str, RunningLaw] = {}
 
     @property

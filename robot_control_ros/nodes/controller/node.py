@@ -90,7 +90,8 @@ class ControllerNode(LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("controller")
-        self.failed, self._born = False, time.monotonic()
+        self.failed = False
+        self._born = time.monotonic()
         self._started_itself = False  # whether it was activated by itself last, and is again where it yields
         self._looks_to_wait = 0  # after another has claimed the robot at the same time
         self._declare_parameters()
@@ -239,7 +240,9 @@ class ControllerNode(LifecycleNode):
         self._laws.declare_registered()
         loop = self._make_loop(robot, law)
         self._make_ready(*map(self._laws.get, self._laws.names))
-        rate, timeout, checked = chosen["telemetry_rate"], chosen["state_timeout"], bool(self._value("check_system"))
+        rate = chosen["telemetry_rate"]
+        timeout = chosen["state_timeout"]
+        checked = bool(self._value("check_system"))
         without_watchdog = chosen["without_watchdog"]
         records = str(chosen["record_folder"]), bool(chosen["save_faults"])
         self._runtime = ControllerRuntime(
@@ -257,7 +260,8 @@ class ControllerNode(LifecycleNode):
         from ...ethercat.process.protocol import memory_path
         from ...ethercat.process.remote_loop import RemoteLoop
 
-        name, path = self._value("robot"), memory_path(bus)
+        name = self._value("robot")
+        path = memory_path(bus)
         return RemoteLoop(robot, law, description, time_constant, name=name, path=path)
 
     def _make_ready(self, *laws: RunningLaw) -> None:
@@ -279,7 +283,8 @@ class ControllerNode(LifecycleNode):
         for part in (self._runtime, self._laws):
             if part is not None:
                 part.close()
-        self._runtime, self._laws = None, None
+        self._runtime = None
+        self._laws = None
 
     def _chosen_description(self) -> str | None:
         choice = self._value("description")

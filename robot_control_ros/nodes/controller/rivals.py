@@ -48,7 +48,9 @@ class Rivals:
     """
 
     def __init__(self, node: Node, loop: Controller, publishers: CommandPublishers) -> None:
-        self._node, self._loop, self._publishers = node, loop, publishers
+        self._node = node
+        self._loop = loop
+        self._publishers = publishers
         self._own_name = in_namespace(node, node.get_name())
         self._activated_at = -math.inf
         self._met_at: float | None = None  # when another controller was met, by a young one
@@ -105,12 +107,14 @@ class PublisherCounts:
     """
 
     def __init__(self, node: Node, topics: Callable[[], Sequence[str]]) -> None:
-        self._node, self._topics = node, topics
+        self._node = node
+        self._topics = topics
         self._counts: tuple[int, ...] = ()
 
     def changed(self) -> bool:
         """Whether there are more or fewer of them than at the last call."""
         node = self._node
         counts = tuple(node.count_publishers(node.resolve_topic_name(topic)) for topic in self._topics())
-        before, self._counts = self._counts, counts
+        before = self._counts
+        self._counts = counts
         return counts != before

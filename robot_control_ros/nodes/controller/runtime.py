@@ -58,7 +58,9 @@ from .targets.trajectory_goal import PATH_TOLERANCE_VIOLATED
 from .telemetry import Telemetry
 from .watchdog_presence import WatchdogPresence
 
-CLAIM, CLAIM_LOOK = 0.25, 0.025  # s for which others may object to a claim of the robot, and s between two looks
+# s for which others may object to a claim of the robot, and s between two looks
+CLAIM = 0.25
+CLAIM_LOOK = 0.025
 LAST_COMMANDS = 3  # of the same values at the end: best-effort readers may miss one
 BRAKED_WITHIN = 0.6  # s in which a robot comes to rest when the controller is deactivated
 AT_REST = 0.02  # rad/s (m/s)
@@ -138,7 +140,8 @@ class ControllerRuntime:
             raise
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
-        loop, entities = self._loop, self._entities
+        loop = self._loop
+        entities = self._entities
         self._answers = Answers(entities, loop)
         self._intake = intake = Intake(lambda: self.active, self._rest, self._monitor.refuse)
         for prefix, settings in settings_of(loop).items():
@@ -190,7 +193,9 @@ class ControllerRuntime:
         self._commands.open()
         if not self._checked:
             return
-        robot, mode, end = self._loop.robot, self._loop.running.mode, time.monotonic() + CLAIM
+        robot = self._loop.robot
+        mode = self._loop.running.mode
+        end = time.monotonic() + CLAIM
         try:
             while time.monotonic() < end:
                 _raise_errors(check_conflicting_publishers(self._node, robot, mode))
@@ -268,7 +273,8 @@ class ControllerRuntime:
         """
         if not self._checked:
             return []
-        running, robot = self._loop.running, self._loop.robot
+        running = self._loop.running
+        robot = self._loop.robot
         self._check_graph(running)
         findings = check_controllers(self._node, robot, running.mode, forward_follows)
         _raise_errors(findings)
@@ -276,13 +282,15 @@ class ControllerRuntime:
 
     def notes(self) -> list[str]:
         """What runs, and what a user has to know of this robot under this profile."""
-        robot, notes = self._loop.robot, self._loop.robot.profile.all_notes
+        robot = self._loop.robot
+        notes = self._loop.robot.profile.all_notes
         if compensated := " and ".join(robot.profile.compensated_by_robot):
             notes.insert(0, f"{compensated} is the robot's own job here: the law's is off")
         if self._loop.model.payload.mass > 0.0:
             notes.insert(0, f"payload: {self._loop.model.payload}")
             notes += filter(None, [robot_note(robot)])
-        mode, name = self._loop.running.mode, robot.description or robot.name
+        mode = self._loop.running.mode
+        name = robot.description or robot.name
         topic = self._node.resolve_topic_name(robot.profile.command_topic(mode))
         runs = f"law {self._loop.running.name}: {mode.value} commands on {topic}, {robot.profile.rate:g} Hz nominal"
         return [runs, *(f"{name} (profile {robot.profile_name}): {note}" for note in notes)]

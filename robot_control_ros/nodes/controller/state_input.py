@@ -36,18 +36,25 @@ class StateInput:
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel, clock: Callable[[], float]) -> None:
-        self._profile, self._model, self._clock = robot.profile, model, clock
-        self._reader, self._age = RobotStateReader(robot), SampleAge()
+        self._profile = robot.profile
+        self._model = model
+        self._clock = clock
+        self._reader = RobotStateReader(robot)
+        self._age = SampleAge()
         self._factor = robot.profile.effort_factor
         self._as_sent = robot.profile.joint_effort == "torque"
         self._lacks_gravity = robot.profile.joint_effort == "torque_without_gravity"
         self.sent: RobotState | None = None
         self._wrench: Wrench | None = None
         self.old_wrench = ""
-        self._wrench_stamp, self._wrench_values = 0.0, b""  # of the last fresh one
+        # of the last fresh one
+        self._wrench_stamp = 0.0
+        self._wrench_values = b""
         self._wrench_changed = math.inf  # time of the joint states when its values were new [s]
         self._told = False  # what the driver's clock shows
-        self._content, self._changed = b"", 0.0  # of the last joint state, and since when it is so
+        # of the last joint state, and since when it is so
+        self._content = b""
+        self._changed = 0.0
 
     def read(self, message: bytes, arrived: float, executing: bool) -> RobotState | None:
         """The sample of a joint state's message; None where it names none of the robot's joints.
@@ -90,20 +97,28 @@ class StateInput:
             ConfigError: its numbers aren't finite; or none was new for 0.1 s.
             ModelError: unknown frame; lists the frames.
         """
-        frames, frame = self._profile.wrench_frames, message.header.frame_id
+        frames = self._profile.wrench_frames
+        frame = message.header.frame_id
         wrench = read_wrench(message.wrench, frames.get(frame, frame))
         check_wrench(wrench, self._model)
-        stamp, last = seconds(message.header.stamp), self._wrench
+        stamp = seconds(message.header.stamp)
+        last = self._wrench
         values = np.concatenate((wrench.force, wrench.torque)).tobytes()
         if last is None or self.sent is None:
-            self._wrench, self._wrench_stamp, self._wrench_values = wrench, stamp, values
+            self._wrench = wrench
+            self._wrench_stamp = stamp
+            self._wrench_values = values
             return
-        now, same_values = self.sent.time, values == self._wrench_values
+        now = self.sent.time
+        same_values = values == self._wrench_values
         taken = now if last.time is None else last.time
         if not (same_values and self._wrench_changed <= now):
-            self._wrench_values, self._wrench_changed = values, now
+            self._wrench_values = values
+            self._wrench_changed = now
         if now < taken or not (reason := self._why_old(stamp, same_values, now)):
-            self._wrench, self._wrench_stamp, self.old_wrench = wrench, stamp, ""
+            self._wrench = wrench
+            self._wrench_stamp = stamp
+            self.old_wrench = ""
             return
         if stamp == self._wrench_stamp:
             self._wrench = replace(wrench, time=last.time)
@@ -113,7 +128,8 @@ class StateInput:
 
     def _why_old(self, stamp: float, same_values: bool, now: float) -> str:
         """Why a wrench is no new one; empty where it is."""
-        frozen_after, same_for = self._profile.wrench_frozen_after, now - self._wrench_changed
+        frozen_after = self._profile.wrench_frozen_after
+        same_for = now - self._wrench_changed
         if 0.0 < frozen_after < same_for:
             return f"is the same to the last bit for {same_for:.3f} s: must change within {frozen_after:g} s"
         if stamp == 0.0:
@@ -146,7 +162,8 @@ class StateInput:
         derived = self._profile.velocity_filter > 0.0  # these fade, where the positions stand still
         content = np.concatenate((state.q, state.effort) if derived else (state.q, state.v, state.effort)).tobytes()
         if content != self._content:
-            self._content, self._changed = content, arrived
+            self._content = content
+            self._changed = arrived
         elif executing and (age := arrived - self._changed) > limit:
             raise ConfigError(
                 f"joint states are the same to the last bit for {age:.3f} s: must change within {limit:g} s; "

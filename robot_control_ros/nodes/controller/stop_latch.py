@@ -27,7 +27,8 @@ class StopLatch:
 
     def __init__(self, node: Node, deactivate: Callable[[], None]) -> None:
         self.stopped = False
-        self._node, self._deactivate = node, deactivate
+        self._node = node
+        self._deactivate = deactivate
         entities = Entities(node)
         self._topic = entities.publisher(Bool, "~/stopped", LATCHED_QOS)
         entities.trigger("~/stop", self._stop, "stopped")

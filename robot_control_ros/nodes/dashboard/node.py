@@ -71,7 +71,8 @@ class DashboardNode(Node):
                 self.get_logger().error(f"robot_description: {error}; waiting for another")
 
     def _open(self, urdf: str) -> None:
-        host, port = self._chosen["host"], int(self._chosen["port"])
+        host = self._chosen["host"]
+        port = int(self._chosen["port"])
         link = RosLink(self, self._robot, urdf)
         try:
             self.page = self._page_type(link, host, port, self._chosen["token"])

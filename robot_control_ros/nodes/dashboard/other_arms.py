@@ -12,7 +12,9 @@ from ...dashboard.link import Reply, RequestResult
 from ..common.entities import Entities, in_namespace
 
 PERIOD = 1.0  # s between two looks who is there
-STOP, BRAKE = "controller/stop", "ethercat/quick_stop"  # services below an arm's namespace
+# services below an arm's namespace
+STOP = "controller/stop"
+BRAKE = "ethercat/quick_stop"
 KIND = "std_srvs/srv/Trigger"
 
 
@@ -26,7 +28,9 @@ class OtherArms:
     """
 
     def __init__(self, node: Node, entities: Entities, call: Callable[[Any, Any, Reply], None]) -> None:
-        self._node, self._entities, self._call = node, entities, call
+        self._node = node
+        self._entities = entities
+        self._call = call
         self._own = in_namespace(node, STOP)
         self._clients: dict[str, Any] = {}  # by name of the service; of all arms that ever were there
         # By arm, clients of STOP and of the brakes; replaced, as other threads read it.
@@ -53,7 +57,8 @@ class OtherArms:
         for name in sorted(named - {self._own}):
             if name.endswith(f"/{STOP}"):
                 namespace = name.removesuffix(f"/{STOP}")
-                stop, brake = self._client(name), self._client(f"{namespace}/{BRAKE}")
+                stop = self._client(name)
+                brake = self._client(f"{namespace}/{BRAKE}")
                 if stop.service_is_ready():
                     present[namespace.strip("/") or "the arm without a namespace"] = stop, brake
         self._present = present

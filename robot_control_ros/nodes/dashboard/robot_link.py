@@ -38,14 +38,16 @@ class RosLink:
     """See the module and :class:`robot_control_ros.dashboard.link.RobotLink`."""
 
     def __init__(self, node: Node, robot: RobotConfig, urdf: str) -> None:
-        self.robot, self.urdf = robot, urdf
+        self.robot = robot
+        self.urdf = urdf
         self.arm = node.get_namespace().strip("/")
         self._node = node
         self._entities = entities = Entities(node)
         self._controller = ControllerClient(node, entities)
         self._other_arms = OtherArms(node, entities, self._controller.call)
         self._topics = RobotTopics(node, entities, robot, self._controller)
-        states, gripper = robot.profile.joint_states, robot.gripper
+        states = robot.profile.joint_states
+        gripper = robot.gripper
         self.gripper = None if gripper is None else RosGripper(node, entities, gripper, states)
         self._target = entities.publisher(PoseStamped, "controller/target_pose")
         self._joint_targets = entities.publisher(JointState, "controller/target_joint")
@@ -57,7 +59,8 @@ class RosLink:
         entities.subscription(String, "controller/identification", self._on_identification, LATCHED_QOS)
         self._pause: Any = entities.client(SetBool, "simulator/pause")
         self.recent = self._topics.recent
-        self.set_law, self.set_gains = self._controller.set_law, self._controller.set_gains
+        self.set_law = self._controller.set_law
+        self.set_gains = self._controller.set_gains
         self.change_state = self._controller.change_state
 
     def close(self) -> None:
@@ -68,7 +71,8 @@ class RosLink:
         return self._topics.telemetry
 
     def health(self) -> Health:
-        controller, topics = self._controller, self._topics
+        controller = self._controller
+        topics = self._topics
         stopped = "stopped by the page" if controller.stopped_here else "stopped by another page or program"
         return Health(
             answers=controller.answers,

@@ -32,8 +32,12 @@ from ..common.robot_states import RobotStateReader
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute
-LOOP, BUS = "controller: control loop", "ethercat: "  # names in diagnostics, and the begin of one
-_STATE, _REFERENCE, _OBJECTS = "controller/state", "controller/reference_pose", "simulator/objects"
+# names in diagnostics, and the begin of one
+LOOP = "controller: control loop"
+BUS = "ethercat: "
+_STATE = "controller/state"
+_REFERENCE = "controller/reference_pose"
+_OBJECTS = "simulator/objects"
 _SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylinder"}
 
 
@@ -49,11 +53,14 @@ class RobotTopics:
     """
 
     def __init__(self, node: Node, entities: Entities, robot: RobotConfig, controller: ControllerClient) -> None:
-        self._node, self._entities, self._controller = node, entities, controller
+        self._node = node
+        self._entities = entities
+        self._controller = controller
         self._robot = robot
         self.telemetry = RobotTelemetry()
         self.diagnosis: dict[str, str] = {}
-        self.problem, self.alarm = "", False
+        self.problem = ""
+        self.alarm = False
         self.executing: bool | None = None
         self._recent_lock = threading.Lock()  # the page's threads read what the executor's thread adds
         self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered

@@ -27,7 +27,9 @@ from ..common.entities import Entities
 from ..common.messages import numbers, to_duration
 from ..common.robot_states import RobotStateReader
 
-WARN, ERROR = 30, 40  # levels of log messages
+# levels of log messages
+WARN = 30
+ERROR = 40
 _TRIGGERS = ("ethercat/enable", "ethercat/reset_fault", "controller/go_home")
 # Deep enough for a second in which this process is held up.
 RECORD_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -55,7 +57,8 @@ class ContourOperator(Node):
         self.message = self.last_error = self.last_warning = ""
         self.home_distance = math.inf
         self.diagnosed_at = 0.0
-        self._robot, self._reader = robot, RobotStateReader(robot)
+        self._robot = robot
+        self._reader = RobotStateReader(robot)
         self._samples: list[tuple[float, Array]] | None = None
         entities = Entities(self)
         self._trajectory = entities.publisher(JointTrajectory, "controller/joint_trajectory")
@@ -95,7 +98,10 @@ class ContourOperator(Node):
             point = JointTrajectoryPoint(positions=numbers(q), velocities=numbers(v))
             point.time_from_start = to_duration(float(t))
             message.points.append(point)
-        self._samples, self.last_error, self.last_warning = [], "", ""  # the record begins
+        # the record begins
+        self._samples = []
+        self.last_error = ""
+        self.last_warning = ""
         self._trajectory.publish(message)
 
     @property
@@ -105,7 +111,8 @@ class ContourOperator(Node):
 
     def samples(self) -> tuple[Array, Array]:
         """Times (k,) [s] and joint angles (k, n) [rad] since the trajectory was sent; the record is closed then."""
-        samples, self._samples = self._samples or [], None
+        samples = self._samples or []
+        self._samples = None
         times = np.array([t for t, _ in samples])
         return times, np.array([q for _, q in samples]).reshape(len(samples), self._robot.n)
 
@@ -130,6 +137,7 @@ class ContourOperator(Node):
         for status in message.status:
             if status.name == "ethercat: bus":
                 self.bus = {item.key: item.value for item in status.values}
-                self.message, self.diagnosed_at = status.message, time.monotonic()
+                self.message = status.message
+                self.diagnosed_at = time.monotonic()
                 self.running = status.level == DiagnosticStatus.OK
                 self.stopped = status.level == DiagnosticStatus.ERROR

@@ -17,8 +17,13 @@ from .spectator import Spectator
 
 PERIOD = 0.02  # s between two targets
 SETTLE = 1.0  # s before the circle begins
-PUSH_AT, PUSH_FOR, PUSH_FORCE = 8.0, 1.0, 20.0  # s, s, N
-RADIUS, TURN = 0.08, 5.0  # m, s
+# s, s, N
+PUSH_AT = 8.0
+PUSH_FOR = 1.0
+PUSH_FORCE = 20.0
+# m, s
+RADIUS = 0.08
+TURN = 5.0
 
 
 class Operator(Spectator):

@@ -35,7 +35,9 @@ class Spectator(Node):
 
     def __init__(self, namespace: str = "") -> None:
         super().__init__("operator", namespace=namespace)
-        self.rate, self.missed, self.finished = 0.0, 0, False
+        self.rate = 0.0
+        self.missed = 0
+        self.finished = False
         self.latest: dict[str, Array] | None = None
         self._began: float | None = None
         self._entities = entities = Entities(self)
@@ -79,4 +81,5 @@ class Spectator(Node):
             values = {item.key: item.value for item in status.values}
             if "rate [Hz]" in values:
                 with suppress(ValueError):  # another node's
-                    self.rate, self.missed = float(values["rate [Hz]"]), int(values.get("missed deadlines", "0"))
+                    self.rate = float(values["rate [Hz]"])
+                    self.missed = int(values.get("missed deadlines", "0"))

@@ -42,7 +42,10 @@ class Doctor(Node):
 
     def __init__(self, robot: RobotConfig, law: RunningLaw, name: str, namespace: str) -> None:
         super().__init__("doctor", namespace=namespace)
-        self._robot, self._law, self._name, self._model = robot, law, name, RobotModel.of(robot)
+        self._robot = robot
+        self._law = law
+        self._name = name
+        self._model = RobotModel.of(robot)
         self._wrench_settings = WrenchPipeline(robot.profile.wrench_settings).settings.current
         self._entities = Entities(self)
         self._joint_messages = self._listen(JointState, robot.profile.joint_states)
@@ -63,7 +66,8 @@ class Doctor(Node):
 
     def findings(self) -> list[Finding]:
         """All that was found since it began to listen."""
-        profile, sensed = self._robot.profile, self._wrench_settings.source == "sensor"
+        profile = self._robot.profile
+        sensed = self._wrench_settings.source == "sensor"
         surroundings = self._surroundings()
         if errors(surroundings):
             return surroundings
@@ -104,7 +108,9 @@ class Doctor(Node):
         return [ok("the robot executes commands")]
 
     def _joint_states(self) -> list[Finding]:
-        robot, profile, reader = self._robot, self._robot.profile, RobotStateReader(self._robot)
+        robot = self._robot
+        profile = self._robot.profile
+        reader = RobotStateReader(self._robot)
         try:
             found = [(arrival, reader.read_message(message)) for arrival, message in self._joint_messages]
         except ConfigError as complaint:
@@ -130,7 +136,8 @@ class Doctor(Node):
         return f"ros2 topic info -v {self.resolve_topic_name(self._robot.profile.joint_states)}"
 
     def _wrench(self) -> list[Finding]:
-        heard, simulated = self._wrench_messages, self._robot.profile.simulated_time
+        heard = self._wrench_messages
+        simulated = self._robot.profile.simulated_time
         if len(heard) < 2:
             if not self._law.needs_wrench:
                 return []
@@ -147,7 +154,9 @@ class Doctor(Node):
         return [*found, examination.judge_force(force, zero)]
 
     def _nodes(self) -> list[Finding]:
-        profile, names, found = self._robot.profile, self._all_nodes(), []
+        profile = self._robot.profile
+        names = self._all_nodes()
+        found = []
         robot = f"-p robot:={self._name} -p profile:={self._robot.profile_name}"
         if self._robot.prefix and MARK not in self._name:
             robot += f" -p prefix:={self._robot.prefix}"

@@ -66,7 +66,8 @@ class EthercatNode(Node):
         super().__init__("ethercat")
         self.failed = self._closing = False
         chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
-        self._robot, self._interface = load_robot(chosen["robot"], chosen["profile"]), chosen["interface"]
+        self._robot = load_robot(chosen["robot"], chosen["profile"])
+        self._interface = chosen["interface"]
         if not self._interface:
             raise ConfigError("interface is empty: must be the network interface that the bus is on, such as eth1")
         topology = chosen["topology"] or self._robot.name
@@ -91,7 +92,8 @@ class EthercatNode(Node):
         except RobotControlError:
             self._client.close()
             raise
-        self._message, self._logged_until = "", 0.0
+        self._message = ""
+        self._logged_until = 0.0
         self._refusal = ""
         self._in_process = False
         self._entities = Entities(self)
@@ -112,7 +114,8 @@ class EthercatNode(Node):
         self._entities.close()
 
     def _make_entities(self) -> None:
-        entities, robot = self._entities, self._robot
+        entities = self._entities
+        robot = self._robot
         self._joint_states = entities.publisher(JointState, "joint_states")
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         for mode in CommandMode:
@@ -176,7 +179,8 @@ class EthercatNode(Node):
     # --- services and diagnostics ---
 
     def _publish_diagnostics(self) -> None:
-        report, status = self._client.report(), self._client.status()
+        report = self._client.report()
+        status = self._client.status()
         if status is None or "drives" not in report:
             return
         array = DiagnosticArray(status=[self._bus_status(report, status), *self._drive_statuses(report, status)])
@@ -214,7 +218,8 @@ class EthercatNode(Node):
             KEY: self._entities.refusals.text,
         }
         for name, (p50, p99) in self._client.timing.by_column().items():
-            values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
+            values[f"{name} p50 [us]"] = f"{p50 * 1e6:.0f}"
+            values[f"{name} p99 [us]"] = f"{p99 * 1e6:.0f}"
         return self._status("bus", DiagnosticStatus.ERROR if report["stopped"] else level, report["message"], values)
 
     def _drive_statuses(self, report: dict[str, Any], status: BusStatus) -> list[DiagnosticStatus]:

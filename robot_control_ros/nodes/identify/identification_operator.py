@@ -93,7 +93,8 @@ class IdentificationOperator(Node):
 
     def record(self, robot: RobotConfig, mode: CommandMode, simulated_time: bool) -> None:
         """Begin to record a robot's topics, and the commands of a mode."""
-        reader, recorder = RobotStateReader(robot), self._recorder
+        reader = RobotStateReader(robot)
+        recorder = self._recorder
 
         def keep_state(at: float, message: JointState) -> None:
             state = reader.read_message(message)
@@ -101,7 +102,8 @@ class IdentificationOperator(Node):
                 self.states.append(Sent(at, state))
 
         def keep_wrench(at: float, message: WrenchStamped) -> None:
-            force, torque = message.wrench.force, message.wrench.torque
+            force = message.wrench.force
+            torque = message.wrench.torque
             self.wrenches.append(Sent(at, (force.x, force.y, force.z, torque.x, torque.y, torque.z)))
 
         recorder.add(JointState, robot.profile.joint_states, keep_state)

@@ -17,7 +17,9 @@ from ...bringup import environment
 from ...core.errors import HardwareFault
 
 NICENESS = 5  # control comes first
-SUCCESS, INTERRUPTED = 0, 130  # exit statuses
+# exit statuses
+SUCCESS = 0
+INTERRUPTED = 130
 
 
 class IdentificationProcess:

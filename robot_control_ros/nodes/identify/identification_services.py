@@ -32,7 +32,8 @@ class IdentificationServices:
     def __init__(
         self, entities: Entities, robot: RobotConfig, when_ready: Callable[[Callable[[], str]], Callable[[], Any]]
     ) -> None:
-        self._robot, self._name = robot, entities.node.get_fully_qualified_name()
+        self._robot = robot
+        self._name = entities.node.get_fully_qualified_name()
         self._process: IdentificationProcess | None = None
         self._state = ""
         self._publisher = entities.publisher(String, "~/identification", LATCHED_QOS)

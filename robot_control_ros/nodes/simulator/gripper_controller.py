@@ -33,7 +33,8 @@ class GripperController:
     """
 
     def __init__(self, entities: Entities, gripper: MujocoGripper, at: str) -> None:
-        self._gripper, self._node = gripper, entities.node
+        self._gripper = gripper
+        self._node = entities.node
         self.joints = (gripper.config.joint,)
         self._running: tuple[Any, Future] | None = None  # a goal, and what gets its end: False where it was cancelled
         controller = f"{at}{gripper.config.controller}"

@@ -20,16 +20,19 @@ class LaggingClock:
     """
 
     def __init__(self, period: float, repeats: float) -> None:
-        self._lag, self._repeats = 0.5 * period, repeats
+        self._lag = 0.5 * period
+        self._repeats = repeats
         self._random = np.random.default_rng(1)
-        self._last, self._repeated = -math.inf, False
+        self._last = -math.inf
+        self._repeated = False
 
     def stamp(self, time: float) -> float:
         """The stamp [s] of a sample that was taken at `time`; a time that goes back begins anew."""
         if self._repeats == 0.0:
             return time
         if time < self._last:
-            self._last, self._repeated = -math.inf, False
+            self._last = -math.inf
+            self._repeated = False
         fresh, lag = self._random.uniform(size=2)
         # of the samples that may repeat, those after one that didn't
         self._repeated = not self._repeated and self._last > -math.inf and fresh < self._repeats / (1.0 - self._repeats)

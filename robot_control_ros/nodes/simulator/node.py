@@ -107,11 +107,14 @@ class SimulatorNode(Node):
         }
         if not chosen["workcell"]:
             robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(chosen["rate"])
-            robots, made = {"": robot}, [arm_and_plant(robot, chosen["imperfections"] or None, **settings)]
+            robots = {"": robot}
+            made = [arm_and_plant(robot, chosen["imperfections"] or None, **settings)]
         elif chosen["imperfections"]:
             raise refused("imperfections", chosen["imperfections"], "must be empty: a work cell's arms have none")
         else:
-            cell, profile, rate = chosen["workcell"], chosen["profile"], chosen["rate"]
+            cell = chosen["workcell"]
+            profile = chosen["profile"]
+            rate = chosen["rate"]
             robots = {
                 name: load_robot(f"{cell}{MARK}{name}", profile).at_rate(rate) for name in load_workcell(cell).arms
             }
@@ -142,7 +145,8 @@ class SimulatorNode(Node):
         return self._arms[0].plant.time
 
     def _restart_pacing(self) -> None:
-        self._wall_start, self._time_start = time.monotonic(), self._time
+        self._wall_start = time.monotonic()
+        self._time_start = self._time
         self._last_step = -math.inf
 
     def _keep_pace(self) -> None:
@@ -183,8 +187,10 @@ class SimulatorNode(Node):
         self._publish()
 
     def _publish(self) -> None:
-        self._last_step, self._begun_anew = time.monotonic(), False
-        now, stamped = to_stamp(self._time), self._stamps.stamp(self._arms[0].plant.sample().time)
+        self._last_step = time.monotonic()
+        self._begun_anew = False
+        now = to_stamp(self._time)
+        stamped = self._stamps.stamp(self._arms[0].plant.sample().time)
         if self._published % self._clock_every == 0:
             self._clocks.publish(Clock(clock=now))
         self._published += 1
@@ -199,7 +205,8 @@ class SimulatorNode(Node):
         if self._begun_anew:
             return
         arm.plant.write(command)
-        arm.awaited, arm.present = False, True
+        arm.awaited = False
+        arm.present = True
         if self._lockstep and not self._paused and not any(each.present and each.awaited for each in self._arms):
             self._advance()
 
@@ -217,7 +224,8 @@ class SimulatorNode(Node):
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self._paused = request.data
         self._restart_pacing()
-        response.success, response.message = True, "paused" if self._paused else "running"
+        response.success = True
+        response.message = "paused" if self._paused else "running"
         return response
 
     def _step_once(self) -> None:

@@ -49,8 +49,11 @@ class SceneTopics:
         report_errors: Callable[[Callable[[Any], None]], Callable[[Any], None]],
         private: str,
     ) -> None:
-        self._plant, self._robot, self._scene = plant, robot, scene
-        self._every, self._published = max(1, round(robot.profile.rate / MARKER_RATE)), 0
+        self._plant = plant
+        self._robot = robot
+        self._scene = scene
+        self._every = max(1, round(robot.profile.rate / MARKER_RATE))
+        self._published = 0
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = robot.tip
         self._markers = {
@@ -97,7 +100,8 @@ class SceneTopics:
         tool = self._scene.tool
         if tool is None:
             return []
-        robot, link = self._robot, self._scene.tool_link
+        robot = self._robot
+        link = self._scene.tool_link
         frame = prefixed(link, robot.prefix) if link else robot.tip
         marker = _make_marker("tool", 1, frame, tool, _COLOURS["fixed"])
         marker.frame_locked = True

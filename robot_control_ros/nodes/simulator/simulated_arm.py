@@ -53,8 +53,12 @@ class SimulatedArm:
         report_errors: ReportErrors,
         take: Callable[[SimulatedArm, Command], None],
     ) -> None:
-        self.plant, self.awaited, self.present = plant, True, True
-        self._robot, self._arm, self._take = robot, arm, take
+        self.plant = plant
+        self.awaited = True
+        self.present = True
+        self._robot = robot
+        self._arm = arm
+        self._take = take
         self._pushes = LinkPushes(arm)
         at = f"{namespace}/" if namespace else ""
         self.private = f"{at}{entities.node.get_name()}" if namespace else "~"
@@ -66,10 +70,12 @@ class SimulatedArm:
         entities.subscription(WrenchStamped, f"{self.private}/push", report_errors(self._pushes.on_push))
 
     def _make_outputs(self, entities: Entities, at: str, report_errors: ReportErrors) -> None:
-        robot, scene = self._robot, self._arm.scene
+        robot = self._robot
+        scene = self._arm.scene
         self._gripper = None if self._arm.gripper is None else GripperController(entities, self._arm.gripper, at)
         fingers = () if self._gripper is None else self._gripper.joints
-        self._joint_state, self._wrench = JointState(name=[*robot.joints, *fingers]), WrenchStamped()
+        self._joint_state = JointState(name=[*robot.joints, *fingers])
+        self._wrench = WrenchStamped()
         self._wrench.header.frame_id = robot.wrench_frame
         self._joint_states = entities.publisher(JointState, f"{at}joint_states")
         self._wrenches = entities.publisher(WrenchStamped, f"{at}force_torque_sensor_broadcaster/wrench")
@@ -126,7 +132,8 @@ class LinkPushes:
         """
         link = message.header.frame_id
         rotation = self._plant.link_rotation(link)
-        force, torque = vector(message.wrench.force), vector(message.wrench.torque)
+        force = vector(message.wrench.force)
+        torque = vector(message.wrench.torque)
         self._plant.push(link, rotation @ force, rotation @ torque)
         self._pushed_at[link] = self._plant.time
 

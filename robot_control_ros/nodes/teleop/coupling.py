@@ -47,8 +47,12 @@ class ArmCoupling:
     """
 
     def __init__(self, axes: Array, scale: float, force_scale: float, spring: BoundedSpring) -> None:
-        self._axes, self._scale, self._force_scale, self._spring = axes, scale, force_scale, spring
-        self._wanted, self._felt = Clutch(axes, scale), Clutch(axes, scale)
+        self._axes = axes
+        self._scale = scale
+        self._force_scale = force_scale
+        self._spring = spring
+        self._wanted = Clutch(axes, scale)
+        self._felt = Clutch(axes, scale)
 
     @property
     def engaged(self) -> bool:

@@ -29,14 +29,18 @@ class Feedback:
     """
 
     def __init__(self, entities: Entities, controller: str, full_force: float, scale: float, axes: Array) -> None:
-        self._full_force, self._scale, self._axes = full_force, scale, axes
-        self._intensity, self._sent = 0.0, 0.0
+        self._full_force = full_force
+        self._scale = scale
+        self._axes = axes
+        self._intensity = 0.0
+        self._sent = 0.0
         self._rumble = entities.publisher(JoyFeedback, "joy/set_feedback")
         self._wrench = entities.publisher(WrenchStamped, "hand_wrench")
         entities.subscription(WrenchStamped, f"{controller}/tip_wrench", self._on_wrench)
 
     def _on_wrench(self, message: WrenchStamped) -> None:
-        force, torque = vector(message.wrench.force), vector(message.wrench.torque)
+        force = vector(message.wrench.force)
+        torque = vector(message.wrench.torque)
         if not np.isfinite(np.concatenate((force, torque))).all():
             return
         self._shake(min(float(np.linalg.norm(force)) / self._full_force, 1.0))
@@ -50,5 +54,6 @@ class Feedback:
         changed = abs(intensity - self._intensity) >= RUMBLE_CHANGE
         if now - self._sent < (RUMBLE_PERIOD if changed else RUMBLE_REPEAT):
             return
-        self._intensity, self._sent = intensity, now
+        self._intensity = intensity
+        self._sent = now
         self._rumble.publish(JoyFeedback(type=JoyFeedback.TYPE_RUMBLE, id=0, intensity=intensity))

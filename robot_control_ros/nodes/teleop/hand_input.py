@@ -55,7 +55,8 @@ class HeldButton:
     """Whether a button is held, of messages that may leave it out: then it is as before, as spacenav sends them."""
 
     def __init__(self, button: int) -> None:
-        self._button, self.held = button, button < 0
+        self._button = button
+        self.held = button < 0
 
     def update(self, buttons: Sequence[int]) -> bool:
         """Take one message's buttons; returns whether it is held."""
@@ -81,7 +82,8 @@ class Clutch:
     """
 
     def __init__(self, axes: Array, scale: float) -> None:
-        self._axes, self._scale = axes, scale
+        self._axes = axes
+        self._scale = scale
         self._gripped: tuple[Array, Array] | None = None
 
     @property

@@ -28,7 +28,8 @@ class JointJogging:
     """
 
     def __init__(self, scale: float, timeout: float) -> None:
-        self._scale, self._timeout = scale, timeout
+        self._scale = scale
+        self._timeout = timeout
         self._targets: dict[str, float] = {}
         self._last = -np.inf
 
@@ -53,9 +54,11 @@ class JointJogging:
         for name in names:
             if name not in measured:
                 raise unknown("joint", name, measured)
-        elapsed, self._last = now - self._last, now
+        elapsed = now - self._last
+        self._last = now
         if elapsed > self._timeout:
-            self._targets, elapsed = dict(measured), 0.0
+            self._targets = dict(measured)
+            elapsed = 0.0
         moved = {
             name: elapsed * self._scale * min(max(each, -1.0), 1.0)
             for name, each in zip(names, velocities, strict=True)
@@ -78,7 +81,8 @@ class JointJogInput:
     """
 
     def __init__(self, entities: Entities, kind: type, controller: str, scale: float, timeout: float) -> None:
-        self._jogging, self._logger = JointJogging(scale, timeout), entities.node.get_logger()
+        self._jogging = JointJogging(scale, timeout)
+        self._logger = entities.node.get_logger()
         self._measured: dict[str, float] = {}
         self._targets = entities.publisher(JointState, f"{controller}/target_joint")
         entities.subscription(JointState, "joint_states", self._on_joints)

@@ -17,7 +17,9 @@ from ..common.qos import ACKNOWLEDGED_WITHIN
 from .coupling import ArmCoupling
 from .hand_input import HeldButton
 
-LEADER, FOLLOWER, REFERENCE = "leader", "follower", "follower's reference"
+LEADER = "leader"
+FOLLOWER = "follower"
+REFERENCE = "follower's reference"
 
 
 class LeaderArm:
@@ -40,7 +42,9 @@ class LeaderArm:
         timeout: float,
         button: HeldButton,
     ) -> None:
-        self._coupling, self._timeout, self._button = coupling, timeout, button
+        self._coupling = coupling
+        self._timeout = timeout
+        self._button = button
         self._logger = entities.node.get_logger()
         self._poses: dict[str, Array] = {}
         self._came: dict[str, float] = {}
@@ -82,7 +86,8 @@ class LeaderArm:
         if not self._button.held:
             self.release()
             return
-        leader, follower = self._poses[LEADER], self._poses[FOLLOWER]
+        leader = self._poses[LEADER]
+        follower = self._poses[FOLLOWER]
         if not self._coupling.engaged:
             self._coupling.engage(leader, follower, self._poses[REFERENCE])
         fill_pose(self._target.pose, self._coupling.target(leader))

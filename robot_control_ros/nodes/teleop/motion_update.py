@@ -18,7 +18,8 @@ from ..common.entities import Entities
 from ..common.messages import vector
 
 # aic_control_interfaces/msg/TrajectoryGenerationMode; frames and meanings: docs/aic_controller.md of intrinsic-dev/aic
-VELOCITY, POSITION = 1, 2
+VELOCITY = 1
+POSITION = 2
 TIP_FRAME = "gripper/tcp"
 MAX_FEEDBACK = 0.95  # as the message's comment has it
 GAINS = ["stiffness", "damping"]
@@ -56,7 +57,8 @@ class MotionUpdateInput:
             self._logger.error(str(error), throttle_duration_sec=1.0)
 
     def _take(self, message: Any) -> None:
-        mode, frame_id = message.trajectory_generation_mode.mode, message.header.frame_id
+        mode = message.trajectory_generation_mode.mode
+        frame_id = message.header.frame_id
         if mode not in (VELOCITY, POSITION):
             raise refused("mode", mode, "must be 1 (velocity) or 2 (position)", (VELOCITY, POSITION), where=WHERE)
         feedback = np.asarray(message.wrench_feedback_gains_at_tip)
@@ -73,7 +75,8 @@ class MotionUpdateInput:
             twist.header.frame_id = frame
             self._twists.publish(twist)
             return
-        at, turn = message.pose.position, message.pose.orientation
+        at = message.pose.position
+        turn = message.pose.orientation
         place = Transform(translation=Vector3(x=at.x, y=at.y, z=at.z), rotation=turn)
         chunk = MultiDOFJointTrajectory(
             joint_names=[self._tip], points=[MultiDOFJointTrajectoryPoint(transforms=[place])]

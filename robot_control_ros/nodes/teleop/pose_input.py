@@ -28,7 +28,9 @@ class HandPoseInput:
     """
 
     def __init__(self, entities: Entities, controller: str, button: HeldButton, clutch: Clutch, timeout: float) -> None:
-        self._button, self._clutch, self._timeout = button, clutch, timeout
+        self._button = button
+        self._clutch = clutch
+        self._timeout = timeout
         self._logger = entities.node.get_logger()
         self._reference: PoseStamped | None = None
         self._tip = np.eye(4)  # pose of the reference

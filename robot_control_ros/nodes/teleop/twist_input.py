@@ -28,7 +28,8 @@ class TipTwists:
     def __init__(
         self, entities: Entities, controller: str, frame: str, dead_band: float, linear: float, angular: float
     ) -> None:
-        self._frame, self._scale = frame, (dead_band, linear, angular)
+        self._frame = frame
+        self._scale = (dead_band, linear, angular)
         self._base = ""  # its name; empty while it isn't known, and nobody would follow
         self._moving = False
         self._twists = entities.publisher(TwistStamped, f"{controller}/target_twist")
@@ -71,7 +72,9 @@ class JoyInput:
     """Subscribes to ``joy``: the axes of a device lead the tip while its button is held."""
 
     def __init__(self, entities: Entities, device: Device, button: HeldButton, twists: TipTwists) -> None:
-        self._device, self._button, self._twists = device, button, twists
+        self._device = device
+        self._button = button
+        self._twists = twists
         entities.subscription(Joy, "joy", self._on_joy)
 
     def _on_joy(self, message: Joy) -> None:

@@ -80,14 +80,19 @@ class WatchdogNode(Node):
         self._takeover = CommandWatchdog(
             robot, RobotModel.of(robot), chosen["timeout"], chosen["state_timeout"], self._simulated
         )
-        self._robot, self._reader = robot, RobotStateReader(robot)
+        self._robot = robot
+        self._reader = RobotStateReader(robot)
         label = MultiArrayDimension(label=LABEL, size=robot.n, stride=robot.n)
         self._command = Float64MultiArray(layout=MultiArrayLayout(dim=[label]))
-        self._acting, self._takeovers, self._reason = False, 0, ""
+        self._acting = False
+        self._takeovers = 0
+        self._reason = ""
         self._handed_over = False  # to the fallback controller, which has the robot since
         self._since = 0.0  # by the steady clock: the last takeover
         self._gone = GONE[self._simulated]
-        self._missing_states, self._without_states = Timeout(self._gone), 0.0  # s
+        # s
+        self._missing_states = Timeout(self._gone)
+        self._without_states = 0.0
         self._missing_states.restart(time.monotonic())
         self._stamp = 0.0  # s, of the last joint state
         self._last_moment = Timeout(MAX_END)
@@ -107,10 +112,12 @@ class WatchdogNode(Node):
 
     def unfinished(self) -> bool:
         """Whether the robot still needs the watchdog after a signal; see :func:`run`."""
-        takeover, steady = self._takeover, time.monotonic()
+        takeover = self._takeover
+        steady = time.monotonic()
         now = self._stamp if self._simulated else steady  # a slow simulation has a slow arm
         if self._ending is None:
-            self._ending, self._last_moment = Timeout(SHUTDOWN_WAIT), Timeout(MAX_END)
+            self._ending = Timeout(SHUTDOWN_WAIT)
+            self._last_moment = Timeout(MAX_END)
             self._ending.restart(now)
             self._last_moment.restart(steady)
         ending = self._ending.poll(now)
@@ -139,7 +146,8 @@ class WatchdogNode(Node):
         return command
 
     def _make_entities(self) -> None:
-        entities, profile = self._entities, self._robot.profile
+        entities = self._entities
+        profile = self._robot.profile
         if profile.joint_commands:
             raise ConfigError(
                 f"profile {self._robot.profile_name} needs no watchdog: the node that takes commands on "
@@ -177,7 +185,8 @@ class WatchdogNode(Node):
 
         Commands come first: a watchdog that was held up itself finds them beside the joint states that they answer.
         """
-        now, takeover = time.monotonic(), self._takeover
+        now = time.monotonic()
+        takeover = self._takeover
         heard = self._hear(now)
         if not self._executing:  # it may be moved by hand: what was commanded before counts no more
             takeover.disarm()
@@ -197,7 +206,8 @@ class WatchdogNode(Node):
             self._own_stop.ask(now, self._since)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
-            self._acting, self._handed_over = False, True
+            self._acting = False
+            self._handed_over = True
         return takeover.active or (state is not None and not heard)
 
     def _done_here(self, now: float) -> bool:
@@ -251,9 +261,11 @@ class WatchdogNode(Node):
             return
         self._publish(command)
         if not self._acting:
-            self._acting, self._since = True, now
+            self._acting = True
+            self._since = now
             self._takeovers += 1
-            silence, mode = self._takeover.silence, command.mode.value
+            silence = self._takeover.silence
+            mode = command.mode.value
             self._reason = f"no {missing} for {silence:.3f} s: the watchdog sends the safe output ({mode})"
             if self._stopped:
                 self._reason = f"STOP was pressed: the watchdog sends the safe output ({mode})"

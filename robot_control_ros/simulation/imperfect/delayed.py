@@ -37,7 +37,8 @@ class DelayedPlant:
             period = 1.0 / plant_rate
             raise refused("delay", delay, f"must be 0 or a multiple of {period:g} s, the plant's period", period)
         self._plant = plant
-        self._every, self._late = round(plant_rate / rate), round(delay * plant_rate)
+        self._every = round(plant_rate / rate)
+        self._late = round(delay * plant_rate)
         self._sample = 0
         self._under_way: deque[tuple[int, Command]] = deque()
 

@@ -15,7 +15,9 @@ from ...robot.payload import Payload
 from .imperfections import Imperfections, per_joint
 
 STIFF = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}  # as stiff as MuJoCo's constraints get
-TIP_VELOCITY, MOMENTUM = "trip/tip_velocity", "trip/momentum"  # sensors
+# sensors
+TIP_VELOCITY = "trip/tip_velocity"
+MOMENTUM = "trip/momentum"
 _GEAR = "gear/"  # prefix of the joints that twist between motor and link
 _PAYLOADS = "payload", "unknown_payload"  # bodies: what the configuration has, and what it hasn't
 _POINT = 1e-6  # kg·m², of a point mass: MuJoCo wants some
@@ -47,7 +49,8 @@ def add_imperfections(mujoco: Any, spec: Any, robot: RobotConfig, given: Imperfe
             motor = spec.joint(name)
             gear = motor.parent.add_joint(name=_GEAR + name, type=motor.type, axis=motor.axis, pos=motor.pos)
             gear.limited = mujoco.mjtLimited.mjLIMITED_FALSE
-            gear.stiffness[0], gear.damping[0] = stiffness, stiffness * spec.option.timestep
+            gear.stiffness[0] = stiffness
+            gear.damping[0] = stiffness * spec.option.timestep
     kinds = mujoco.mjtSensor, mujoco.mjtObj
     spec.add_sensor(
         name=TIP_VELOCITY, type=kinds[0].mjSENS_FRAMELINVEL, objtype=kinds[1].mjOBJ_XBODY, objname=robot.tip
@@ -63,7 +66,8 @@ def set_imperfections(mujoco: Any, model: Any, robot: RobotConfig, given: Imperf
     model.dof_frictionloss[dofs] += per_joint(given.friction.coulomb, n)
     model.dof_damping[dofs] += per_joint(given.friction.viscous, n)
     if any(given.friction.coulomb) or given.friction.load > 0.0:  # the description's own stays as it is elsewhere
-        model.dof_solref[dofs], model.dof_solimp[dofs] = STIFF["solref"], STIFF["solimp"]
+        model.dof_solref[dofs] = STIFF["solref"]
+        model.dof_solimp[dofs] = STIFF["solimp"]
     if given.rotor_inertia:
         model.dof_armature[dofs] += per_joint(given.rotor_inertia, n) - np.array(robot.rotor_inertia)
     factor = 1.0 + per_joint(given.model.mass, n)

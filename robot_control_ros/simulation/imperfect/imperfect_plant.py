@@ -32,12 +32,16 @@ class ImperfectPlant:
     """
 
     def __init__(self, arm: MujocoPlant, robot: RobotConfig, imperfections: Imperfections) -> None:
-        given, n = imperfections, robot.n
-        self._arm, self._n, self._given = arm, n, given
+        given = imperfections
+        n = robot.n
+        self._arm = arm
+        self._n = n
+        self._given = given
         self._step = arm.model.opt.timestep
         self._filter = given.velocity.delay / (given.velocity.delay + self._step)  # delays slow motion by `delay`
         self._zero_below = given.velocity.zero_below
-        noise, wrench = given.noise, given.wrench
+        noise = given.noise
+        wrench = given.wrench
         joints = (noise.position, noise.velocity, noise.effort)
         self._noise = np.concatenate([*(per_joint(each, n) for each in joints), [noise.force] * 3, [noise.torque] * 3])
         resolutions = (given.steps.position, given.steps.velocity, given.steps.effort)

@@ -39,14 +39,17 @@ class Pid:
         self._law = JointPid()
 
     def __call__(self, joint: JointInput) -> float:
-        q, dt = np.array([joint.position]), joint.step_size
+        q = np.array([joint.position])
+        dt = joint.step_size
         if joint.init:
             urdf = _URDF.format("continuous" if joint.cyclic else "revolute")
             self._model = RobotModel(urdf, ["joint"], "base", "lever")
             self._gains = replace(self._given, velocity_limit=np.array([joint.velocity_limit]))
             self._last = q
-        v, self._last = (q - self._last) / dt, q
-        state, kin = RobotState(0.0, q, v, np.zeros(1)), self._model.update(q, v)
+        v = (q - self._last) / dt
+        self._last = q
+        state = RobotState(0.0, q, v, np.zeros(1))
+        kin = self._model.update(q, v)
         if joint.init:
             self._law.reset(state, kin)
         still = np.zeros(1)
@@ -64,7 +67,8 @@ class Braking:
     """
 
     def __init__(self, p: float, acceleration: float) -> None:
-        self._p, self._acceleration = p, acceleration
+        self._p = p
+        self._acceleration = acceleration
 
     def __call__(self, joint: JointInput) -> float:
         size = abs(joint.error)

@@ -140,10 +140,15 @@ def respond(callback: Callback, step: Step) -> StepRun:
 
     An exception of the callback, or a value that is no number, ends the run; `problem` then says where and what.
     """
-    limit, target = math.radians(step.velocity_limit), math.radians(step.target)
+    limit = math.radians(step.velocity_limit)
+    target = math.radians(step.target)
     passes = max(1, round(SIMULATION_STEP / step.dt))
-    q, v, effort = math.radians(step.start), 0.0, 0.0
-    angles, commands, problem = [q], [], ""
+    q = math.radians(step.start)
+    v = 0.0
+    effort = 0.0
+    angles = [q]
+    commands = []
+    problem = ""
     for k in range(round(step.duration / step.dt)):
         joint = JointInput(
             init=k == 0,
@@ -160,7 +165,8 @@ def respond(callback: Callback, step: Step) -> StepRun:
         if problem:
             problem += f" (call {k + 1}, at {k * step.dt:g} s)"
             break
-        last, v = v, min(max(wanted, -limit), limit)
+        last = v
+        v = min(max(wanted, -limit), limit)
         effort = (v - last) / step.dt
         q += step.dt * v
         angles.append(q)

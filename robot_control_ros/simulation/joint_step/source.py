@@ -68,7 +68,8 @@ def reference(line: SourceLine, size: float = STEP, duration: float = DURATION) 
     """
     p, i, _ = line.pid
     largest = math.inf if line.limit is None else line.limit * T
-    angles, total = [0.0], 0.0
+    angles = [0.0]
+    total = 0.0
     for _ in range(round(duration / T)):
         error = size - angles[-1]
         total += error

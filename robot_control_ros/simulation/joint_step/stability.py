@@ -63,7 +63,8 @@ class Loop:
 
     def verdict(self) -> str:
         """How the error goes on."""
-        growth, turn = self.growth, abs(float(np.angle(self.roots[0])))
+        growth = self.growth
+        turn = abs(float(np.angle(self.roots[0])))
         if self.p == self.i == 0.0:
             return "P = I = 0: nothing pulls towards the target"
         if growth > 1.0 + 1e-9:

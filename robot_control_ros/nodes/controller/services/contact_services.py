@@ -29,7 +29,8 @@ class ContactServices:
     """
 
     def __init__(self, node: Node, entities: Entities, loop: Controller) -> None:
-        self._node, self._loop = node, loop
+        self._node = node
+        self._loop = loop
         self._topic = entities.publisher(DiagnosticStatus, "~/contact", LATCHED_QOS)
         self._published: tuple[float, str, bool] | None = None
         entities.trigger("~/clear_contact", loop.contact.clear)
@@ -42,7 +43,8 @@ class ContactServices:
 
     def cycle(self, time: float) -> None:
         """After each control cycle; `time` is the stamp of its sample [s]."""
-        contact, reaction = self._loop.contact.found, self._loop.contact.reaction
+        contact = self._loop.contact.found
+        reaction = self._loop.contact.reaction
         if contact is None and self._published is None:
             return
         lasts = contact is not None and time - contact.last <= SEPARATE
@@ -62,7 +64,8 @@ class ContactServices:
 
     def values(self) -> dict[str, str]:
         """For /diagnostics: the contact of the last seconds, or that the arm still reacts to, and its link."""
-        contact, state = self._loop.contact.found, self._loop.state
+        contact = self._loop.contact.found
+        state = self._loop.state
         if contact is None or state is None:
             return {}
         if not self._loop.contact.reaction and state.time - contact.last > SHOWN:

@@ -21,7 +21,8 @@ class PayloadServices:
     """
 
     def __init__(self, node: Node, loop: Controller) -> None:
-        self._node, self._loop = node, loop
+        self._node = node
+        self._loop = loop
         self._told = loop.payload.settings.target
         self._overload = ""  # that a joint can't hold it at this posture
         self._samples: PayloadIdentification | TorqueIdentification | None = None

@@ -61,7 +61,10 @@ class FollowJointTrajectory:
         active: Callable[[], bool],
         refuse: Callable[[Exception], None],
     ) -> None:
-        self._node, self._loop, self._active, self._refuse = entities.node, loop, active, refuse
+        self._node = entities.node
+        self._loop = loop
+        self._active = active
+        self._refuse = refuse
         self._running: _Running | None = None
         try:
             from control_msgs.action import FollowJointTrajectory as Action
@@ -70,7 +73,9 @@ class FollowJointTrajectory:
             return
         from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 
-        self._action, self._accept, self._reject = Action, GoalResponse.ACCEPT, GoalResponse.REJECT
+        self._action = Action
+        self._accept = GoalResponse.ACCEPT
+        self._reject = GoalResponse.REJECT
         self._accept_cancel = CancelResponse.ACCEPT
         self._constraints = ParameterSet(Constraints, loop.robot.n, {})
         entities.tuned(parameters, "constraints", self._constraints, loop.robot.joints)
@@ -153,10 +158,13 @@ class FollowJointTrajectory:
 
     def _read(self, request: Any) -> tuple[TrajectoryGoal, tuple[Array, Array, Array | None]]:
         """The goal, and what the loop is to follow, from now on."""
-        loop, joints, defaults = self._loop, self._loop.robot.joints, self._constraints.target
+        loop = self._loop
+        joints = self._loop.robot.joints
+        defaults = self._constraints.target
         loop.tip()  # there is a fresh state
         assert loop.state is not None
-        now, message = loop.state.time, request.trajectory
+        now = loop.state.time
+        message = request.trajectory
         if request.multi_dof_trajectory.points:
             raise ConfigError("multi_dof_trajectory: this robot's joints have one degree of freedom each")
         times, positions, velocities = read_joint_trajectory(message, joints)
@@ -170,11 +178,13 @@ class FollowJointTrajectory:
         return TrajectoryGoal(joints, loop.model.cyclic, start, times, on_path, at_goal, left), path
 
     def _publish_feedback(self, running: _Running) -> None:
-        state, errors = self._loop.state, running.followed.errors()
+        state = self._loop.state
+        errors = running.followed.errors()
         reference: Any = self._loop.reference
         if state is None or errors is None or state.time - running.feedback_at < FEEDBACK_PERIOD:
             return
-        running.feedback_at, goal = state.time, running.followed.goal
+        running.feedback_at = state.time
+        goal = running.followed.goal
         feedback = self._action.Feedback(joint_names=list(goal.joints))
         feedback.header.stamp = to_stamp(state.time)
         for point, (q, v, a) in (
@@ -183,7 +193,8 @@ class FollowJointTrajectory:
             (feedback.error, (*errors, None)),
         ):
             point.time_from_start = to_duration(state.time - goal.start)
-            point.positions, point.velocities = numbers(q), numbers(v)
+            point.positions = numbers(q)
+            point.velocities = numbers(v)
             if a is not None:
                 point.accelerations = numbers(a)
         if hasattr(feedback, "index"):  # older control_msgs have none

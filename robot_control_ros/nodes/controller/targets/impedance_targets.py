@@ -47,7 +47,8 @@ class ImpedanceTargets:
         report_errors: Callable[[Any], Any],
         refuse: Callable[[Exception], None],
     ) -> None:
-        self._node, self._loop = entities.node, loop
+        self._node = entities.node
+        self._loop = loop
         self._due: list[DueGains] = []
         bounded = bounded_reader(WHAT, JointTrajectory, report_errors(self._on_message), refuse)
         entities.subscription(JointTrajectory, "~/target_impedance", bounded, raw=True)
@@ -65,7 +66,8 @@ class ImpedanceTargets:
         if not self._due or self._due[0].time > time:
             return
         left = list(dropwhile(lambda each: each.time <= time, self._due))
-        newest, self._due = self._due[-len(left) - 1], left
+        newest = self._due[-len(left) - 1]
+        self._due = left
         law = self._loop.running.name
         changes = [Parameter(f"{law}.{name}", value=value) for name, value in newest.values.items()]
         result = self._node.set_parameters_atomically(changes)

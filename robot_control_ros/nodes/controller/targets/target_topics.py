@@ -50,7 +50,8 @@ class Targets:
         refuse: Callable[[Exception], None],
     ) -> None:
         self._loop = loop
-        self._impedance, self._refuse = ImpedanceTargets(entities, loop, answered, refuse), refuse
+        self._impedance = ImpedanceTargets(entities, loop, answered, refuse)
+        self._refuse = refuse
         for kind, topic, callback in (
             (PoseStamped, "~/target_pose", self._pose),
             (TwistStamped, "~/target_twist", self._twist),

@@ -20,7 +20,10 @@ from ....core.spatial import wrap
 from ....core.types import Array
 
 # control_msgs/action/FollowJointTrajectory: Result.error_code
-SUCCESSFUL, INVALID_GOAL, PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = 0, -1, -4, -5
+SUCCESSFUL = 0
+INVALID_GOAL = -1
+PATH_TOLERANCE_VIOLATED = -4
+GOAL_TOLERANCE_VIOLATED = -5
 
 ERASED = -1.0  # control_msgs/JointTolerance: no tolerance, even where there is a default
 
@@ -160,12 +163,15 @@ class FollowedGoal:
     """
 
     def __init__(self, goal: TrajectoryGoal, loop: Controller) -> None:
-        self.goal, self._loop = goal, loop
-        self._trajectory, self._restarts = loop.motion.trajectory, loop.restarts
+        self.goal = goal
+        self._loop = loop
+        self._trajectory = loop.motion.trajectory
+        self._restarts = loop.restarts
 
     def errors(self) -> tuple[Array, Array] | None:
         """Desired less actual joint positions and velocities (n,) of the last cycle; None where it had no reference."""
-        reference, state = self._loop.reference, self._loop.state
+        reference = self._loop.reference
+        state = self._loop.state
         if state is None or reference.q is None or reference.v is None:
             return None
         return self.goal.error(reference.q, state.q), reference.v - state.v
@@ -182,5 +188,6 @@ class FollowedGoal:
 
     def judge(self) -> Outcome | None:
         """How the goal ends with the last cycle, or None where it goes on."""
-        errors, state = self.errors(), self._loop.state
+        errors = self.errors()
+        state = self._loop.state
         return None if errors is None or state is None else self.goal.judge(state.time, *errors)
