@@ -87,8 +87,10 @@ class Faults:
     def swap(self, first: int, second: int) -> None:
         """Two slaves change places in the chain; their drives stay on their joints."""
         slaves = self._bus.slaves
-        slaves[first] = self._slave(second)
-        slaves[second] = self._slave(first)
+        one = self._slave(first)
+        other = self._slave(second)
+        slaves[first] = other
+        slaves[second] = one
         self._bus.rewire()
 
     def remove(self, slave: int) -> Slave:
