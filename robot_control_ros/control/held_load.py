@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.types import Array, RobotState
 
-LOAD_PERIOD = 0.01  # s between two looks at a resting arm
+LOAD_PERIOD = 0.05  # s between two looks at a resting arm
 SMOOTHING = 0.1  # s: time constant of the torque; and how long the arm must rest on, so that it counts
 SLOW = 0.01  # rad/s of each joint: an arm at rest
 WORK = 0.5  # J, by which the torque has faded away

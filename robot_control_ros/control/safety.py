@@ -233,7 +233,7 @@ class Safety:
     def learn_load(self, efforts: Array, state: RobotState, kin: RobotDynamics, dt: float) -> None:
         """Look what the efforts (n,) [N·m] hold beyond the model, at a sample `dt` seconds after the last look.
 
-        Call it while the robot isn't stopped, each 10 ms or so.
+        Call it while the robot isn't stopped, each 50 ms or so.
         """
         self._load.learn(efforts, self.holding(CommandMode.EFFORT, state, kin), state, dt)
 

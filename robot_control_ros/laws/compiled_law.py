@@ -40,6 +40,7 @@ class CompiledLaw:
         self._n = 0
         self._row = np.zeros(0)
         self._memory: Any = None
+        self._load = np.zeros(1)  # how near the spring is to its bound, in the memory of a law that has one
         self._gains: Any = None  # that the memory was prepared for
         self._own = Cycles(0)  # for who calls compute
         self._cycles = self._own  # of the last command
@@ -129,6 +130,9 @@ class CompiledLaw:
         self._n = n
         self._row = row
         self._memory = self.memory.by_name(row, n)
+        if any(field.name == "load" for field in self.memory.fields):
+            place = self.memory.place("load", n)
+            self._load = row[place : place + 1]
         self._own = Cycles(n)
         self._cycles = self._own
         self._k = 0

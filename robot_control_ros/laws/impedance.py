@@ -235,7 +235,7 @@ class Impedance(CompiledLaw):
     @property
     def spring_load(self) -> float:
         """See :class:`~.law.ControlLaw`."""
-        return 0.0 if self._memory is None else float(self._memory["load"])
+        return float(self._load[0])
 
     @property
     def warning(self) -> str:

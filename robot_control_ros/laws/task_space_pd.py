@@ -130,7 +130,7 @@ class TaskSpacePD(CompiledLaw):
     @property
     def spring_load(self) -> float:
         """See :class:`~.law.ControlLaw`."""
-        return 0.0 if self._memory is None else float(self._memory["load"])
+        return float(self._load[0])
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
