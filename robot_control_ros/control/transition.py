@@ -23,8 +23,9 @@ class BumplessTransition:
     The old law's torque may be that of a spring. It fades without that spring, so it isn't the gradient of an energy
     any more: an arm that it moves gets energy out of nothing. So its work is counted,
     W' = s (u_old(0) - u_new(0))ᵀ q̇, W >= 0, and what is left of a budget E bounds it: s(t) = exp(-t / T) (1 - W / E).
-    From any time on it does no more work than E, for any motion. So the new law stays as passive as it is alone, with E
-    more in store. What brakes the arm fades with T alone. Safety keeps the rates of torques.
+    The first command is the old law's last one again. After it this does no more work than E, for any motion. So the
+    new law stays as passive as it is alone, with E more in store. What brakes the arm fades with T alone. Safety keeps
+    the rates of torques.
 
     Positions after commands of another mode begin at q + q̇ (age + delay): there the arm is when they take effect. From
     the last sample's place, the drives would first bring it back. They begin with the arm's velocity, too. So a
@@ -107,7 +108,9 @@ class BumplessTransition:
             return self._blend_positions(command, difference, dt)
         share = self._advance(dt)
         if command.mode is CommandMode.EFFORT:
-            share *= self._afforded(share * difference, state.v, dt)
+            afforded = self._afforded(share * difference, state.v, dt)
+            if not begins:  # the first command is the old law's last one again
+                share *= afforded
         return replace(command, values=command.values + share * difference)
 
     def _blend_positions(self, command: Command, difference: Array, dt: float) -> Command:

@@ -260,7 +260,7 @@ def test_a_law_without_a_spring_that_takes_over_as_a_push_ends_does_not_drive_on
         if k >= switched:
             ways.append(kin.pose[:3, 3])
             energies.append(0.5 * kin.v @ kin.mass @ kin.v)
-    assert max(energies) < 0.1  # J
+    assert max(energies) < 0.12  # J
     assert np.linalg.norm(ways[-1] - ways[0]) < 0.1  # m
 
 

@@ -136,6 +136,7 @@ def test_a_torque_that_fades_does_no_more_work_than_its_budget(name, kind):
     n = ROBOTS[name].n
     old, new = 30.0 * rng.normal(size=(2, n))
     handover = Handover(name, effort(old))
+    handover.blended(effort(new), np.zeros(n))  # the old law's last command once more
     work = largest = 0.0
     along = (old - new) / np.linalg.norm(old - new)
     for k in range(1500):
