@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.types import Array, RobotState
+from ..sensing.sensor_load import AT_REST
 
 LOAD_PERIOD = 0.05  # s between two looks at a resting arm
 SMOOTHING = 0.1  # s: time constant of the torque; and how long the arm must rest on, so that it counts
-SLOW = 0.01  # rad/s of each joint: an arm at rest
 WORK = 0.5  # J, by which the torque has faded away
 
 
@@ -53,7 +53,7 @@ class HeldLoad:
             dt: since the last look [s].
         """
         self._work = 0.0
-        if np.abs(state.v).max() > SLOW:
+        if np.abs(state.v).max() > AT_REST:
             self._waiting = None
             self._rested = 0.0
             return

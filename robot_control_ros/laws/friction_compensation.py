@@ -61,42 +61,31 @@ def friction_by_wrench_gain() -> Any:
 
 
 @compiled
-def write_friction(
-    cycle_row: Array,
-    number: int,
-    active: Array,
-    drives: Array,
-    bound: Array,
-    width: float,
-    share: float,
-    by_wrench: float,
-    viscous: Array,
-    dry: Array,
-    n: int,
-) -> None:
+def write_friction(cycle_row: Array, number: int, drives: Array, gain: Any, law: Any, n: int) -> None:
     """Write the term of a cycle that compensates friction, where that is on; see the module.
 
     Args:
         cycle_row: row of the cycle, with the terms that drive the arm.
         number: of the term.
-        active: (k,) 1 for each term that counts; this one is written, too.
         drives: (k,) 1 for each term that moves an arm at rest besides gravity and contacts.
-        bound, width, share, viscous, dry: see :func:`friction_into`.
-        by_wrench: s_w.
+        gain: views of the law's gains, with the four of this module.
+        law: views of its memory: `viscous`, `dry` and `active`, of which that of this term is written.
         n: number of joints.
     """
-    active[number] = 0.0
-    if not (share > 0.0 or np.any(bound != 0.0)):
+    law.active[number] = 0.0
+    if not (gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0)):
         return
     cycle = cycle_at(cycle_row, n)
     residual = np.zeros(n)
-    add_push(cycle_row, by_wrench, residual, n)
+    add_push(cycle_row, gain.friction_by_wrench[0], residual, n)
     for joint in range(n):
         for term in range(len(drives)):
-            if drives[term] == 1.0 and active[term] == 1.0:
+            if drives[term] == 1.0 and law.active[term] == 1.0:
                 residual[joint] += cycle.terms[term, joint]
-    friction_into(bound, width, share, residual, cycle.v, viscous, dry, cycle.terms[number])
-    active[number] = 1.0
+    width = gain.friction_width[0]
+    share = gain.friction[0]
+    friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, cycle.terms[number])
+    law.active[number] = 1.0
 
 
 @compiled

@@ -97,17 +97,5 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> None:
         terms[DAMPING, joint] = -gain.damping[joint] * cycle.v[joint]
     law.active[GRAVITY] = 1.0
     law.active[DAMPING] = 1.0
-    write_friction(
-        cycles[k],
-        FRICTION,
-        law.active,
-        DRIVES,
-        gain.friction_bound,
-        gain.friction_width[0],
-        gain.friction[0],
-        gain.friction_by_wrench[0],
-        law.viscous,
-        law.dry,
-        n,
-    )
+    write_friction(cycles[k], FRICTION, DRIVES, gain, law, n)
     sum_terms(terms, law.active, cycle.asked)

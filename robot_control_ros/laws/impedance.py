@@ -366,19 +366,7 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
         _add_inertia(cycles[k], gains, memory, spring, n)
     if gain.posture_stiffness[0] > 0.0 or gain.posture_damping[0] > 0.0:
         _add_posture(cycles[k], gains, memory, n)
-    write_friction(
-        cycles[k],
-        FRICTION,
-        law.active,
-        DRIVES,
-        gain.friction_bound,
-        gain.friction_width[0],
-        gain.friction[0],
-        gain.friction_by_wrench[0],
-        law.viscous,
-        law.dry,
-        n,
-    )
+    write_friction(cycles[k], FRICTION, DRIVES, gain, law, n)
     sum_terms(terms, law.active, cycle.asked)
     return DONE
 

@@ -423,17 +423,5 @@ def take_over(
     law.active[FORCE] = law.presses[0]
     law.active[FORCE_DAMPING] = law.presses[0]
     gain = _impedance_gains_at(gains, n)
-    write_friction(
-        cycles[k],
-        FRICTION,
-        law.active,
-        DRIVES,
-        gain.friction_bound,
-        gain.friction_width[0],
-        gain.friction[0],
-        gain.friction_by_wrench[0],
-        law.viscous,
-        law.dry,
-        n,
-    )
+    write_friction(cycles[k], FRICTION, DRIVES, gain, law, n)
     sum_terms(cycle.terms, law.active, cycle.asked)
