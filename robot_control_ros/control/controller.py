@@ -159,6 +159,8 @@ class Controller(Protocol):
     @property
     def payload(self) -> PayloadSettings: ...
     @property
+    def limits(self) -> ParameterSet: ...
+    @property
     def contact(self) -> ContactInput: ...
     @property
     def ringing(self) -> RingingControl: ...
@@ -191,6 +193,7 @@ def settings_of(loop: Controller) -> dict[str, ParameterSet]:
         "stream": loop.motion.stream,
         "contact": loop.contact.settings,
         "ringing": loop.ringing.settings,
+        "limits": loop.limits,
     }
 
 

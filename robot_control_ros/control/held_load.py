@@ -29,6 +29,9 @@ class HeldLoad:
 
     Args:
         n: number of joints.
+
+    Attributes:
+        present: (n,) torques beyond the model's, low-passed, of an arm that rests [N·m].
     """
 
     def __init__(self, n: int) -> None:
@@ -39,7 +42,7 @@ class HeldLoad:
         """Nothing is held."""
         self._torque = self._none
         self._work = 0.0
-        self._present = self._none  # low-passed until now
+        self.present = self._none
         self._waiting: Array | None = None  # the same of a while ago, which counts if the arm rests on
         self._rested = 0.0  # s since then
 
@@ -57,19 +60,19 @@ class HeldLoad:
             self._waiting = None
             self._rested = 0.0
             return
-        self._present = self._present + dt / (SMOOTHING + dt) * (sent - holding - self._present)
+        self.present = self.present + dt / (SMOOTHING + dt) * (sent - holding - self.present)
         self._rested += dt
         if self._rested < SMOOTHING:
             return
         if self._waiting is not None:
             self._torque = self._waiting
-        self._waiting = self._present
+        self._waiting = self.present
         self._rested = 0.0
 
     def hand_over(self, torque: Array) -> None:
         """From now on the model holds a part (n,) [N·m] of what was held beyond it, as that of a payload."""
         self._torque = self._torque - torque
-        self._present = self._present - torque
+        self.present = self.present - torque
         if self._waiting is not None:
             self._waiting = self._waiting - torque
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.cycle import NONE, SOFT_LIMITED, Cycles
 from ..core.errors import ConfigError, refused
+from ..core.gains import ParameterSet
 from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_row, is_finite
 from ..laws.compiled_law import NO_WRENCH, write_reference, write_state
@@ -40,6 +41,7 @@ from .sample_order import MAX_GAP, Arrival, SampleOrder
 from .sense import sense
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
+from .standing_tip import StandingTip
 from .transition import BumplessTransition
 
 _UNWATCHED = 0, 0.0, 0.0
@@ -99,6 +101,7 @@ class ControlLoop:
         self.soft_limits = SoftLimits(robot, self.model)
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
         self._singular_damping = SingularDamping(robot)
+        self._standing_tip = StandingTip(robot, self.model.limits)
         self._late_samples = LateSamples(robot)
         self._softening = Softening()
         self.wrench = WrenchPipeline(robot.profile.wrench_settings, robot.profile.measures_torque)
@@ -116,9 +119,10 @@ class ControlLoop:
         self._begins = 0.0  # 1 where the law begins anew in this cycle
         self._had_parts = False  # whether the last command had more than its values
         self._transition = BumplessTransition(gain_time_constant, robot.profile.delay)
-        self.motion = MotionCommands(robot, self.model, self.workspace, self._transition, self._known)
+        references = self.workspace, self.safety.settings, self._transition, self._known
+        self.motion = MotionCommands(robot, self.model, *references)
         self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
-        self._joint_reference = JointReference(self.model, np.array(robot.axes))
+        self._joint_reference = JointReference(self.model, np.array(robot.axes), np.array(robot.tip_speed))
         self._turns = bool(self.model.cyclic.any())
         self._sent: Command | None = None  # for the last sample; None where the next one starts anew
         self._order = SampleOrder(robot.period)
@@ -146,6 +150,11 @@ class ControlLoop:
         return self.motion.reference
 
     @property
+    def limits(self) -> ParameterSet:
+        """Limits that may be changed at any time, see :class:`~.safety.LimitSettings`."""
+        return self.safety.settings
+
+    @property
     def fault(self) -> str:
         """Why the safe output is sent; empty if it isn't sent."""
         return self.safety.fault
@@ -165,8 +174,13 @@ class ControlLoop:
         if limited or self.state is None:
             return limited or self.running.warning
         limited = self.ringing.warning(self.state.time) or self.soft_limits.warning(self.state.time)
-        blocked = self._singular_damping.warning(self.pose_error(), self.state)
-        return limited or blocked or self.motion.warning or self.running.warning
+        return limited or self.motion.warning or self._standing_warning() or self.running.warning
+
+    def _standing_warning(self) -> str:
+        """See :meth:`StandingTip.warning`."""
+        if self.state is None or self.kin is None or self.fault:
+            return ""
+        return self._standing_tip.warning(self.running, self.pose_error(), self.state, self.kin, self.safety.held)
 
     def timing(self) -> dict[str, float]:
         """See :meth:`CycleTimes.summary`."""
@@ -486,7 +500,7 @@ class ControlLoop:
     ) -> Command | None:
         """What is sent in place of the law's command: the safe output, or a reaction to a contact; None for nothing."""
         running = self.running
-        if fault := self._order.fault or self.ringing.fault or self._late_samples.fault:
+        if fault := self._order.fault or self.ringing.fault or self._late_samples.fault or self.soft_limits.overrun:
             self.motion.trajectory = None
             return self.safety.stop(running.mode, state, kin, fault, dt)
         if running.needs_wrench and state.wrench_on_tip is None:

@@ -35,6 +35,7 @@ from .transition import BumplessTransition
 
 JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
+REFERENCE_SPEED = 0.85  # of the tip's speed limit, to which references keep: the arm brakes at 0.9 of it
 WRENCH_SHARE = 0.25  # of the effort limits, that a target wrench may take from a joint at home
 WRENCH_RAMP = 0.05  # s from none to the largest target wrench
 # rad; m and rad: a law that takes over moves to a reference further away than this
@@ -50,6 +51,7 @@ class MotionCommands:
     Args:
         robot, model: the robot's configuration and its model.
         workspace: the box that targets stay in.
+        limits: of the tip, see :class:`~.safety.LimitSettings`.
         transition: where a command asks the law to begin anew.
         known: gives the last state and its dynamics; raises ConfigError where the loop has none to start from.
 
@@ -68,6 +70,7 @@ class MotionCommands:
         robot: RobotConfig,
         model: RobotModel,
         workspace: Workspace,
+        limits: ParameterSet,
         transition: BumplessTransition,
         known: Callable[[], tuple[RobotState, RobotDynamics]],
     ) -> None:
@@ -79,6 +82,7 @@ class MotionCommands:
         self._robot = robot
         self._model = model
         self._workspace = workspace
+        self._limits = limits
         self._transition = transition
         self._known = known
         self._axes = np.array(robot.axes)
@@ -104,6 +108,7 @@ class MotionCommands:
 
     def sample(self, trajectory: Trajectory, time: float) -> Reference:
         """The reference at a time [s], with the feed-forward wrench."""
+        self.governor.max_speed = REFERENCE_SPEED * self._limits.current.max_tip_speed
         reference = self.governor.sample(trajectory, time)
         if time > self._wrench_until:
             self.feedforward_wrench = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +11,17 @@ from numpy.typing import NDArray
 from ..core.compiled import compiled
 from ..core.cycle import RATE_LIMITED, SATURATED
 from ..core.errors import ConfigError
+from ..core.gains import ParameterSet, gain
 from ..core.record import JOINTS, Field, Record
 from ..core.types import Array, Command, CommandMode, RobotState, as_row, is_finite
 from ..robot.configuration import RobotConfig
+from ..robot.differential_kinematics import RETREAT
 from ..robot.model import JointLimits, RobotDynamics
 from .blind_stop import BlindStop
 from .following import DEFLECTION, FollowingMonitor
 from .held_load import HeldLoad
 from .reactions.late_samples import max_rate
-from .soft_limits import SoftLimits, is_clear
+from .soft_limits import TIP_SPEED, SoftLimits, is_clear
 
 LONGEST_STEP = 2.0  # times the interval before: a command that comes later than that changes by no more
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
@@ -33,11 +36,26 @@ BOUNDS = Record(
         Field("effort", (JOINTS,), "N·m", "Effort limits."),
         Field("effort_rate", (JOINTS,), "N·m/s", "By which efforts change at most."),
         Field("acceleration", (JOINTS,), "rad/s²", "With which position limits and velocity commands are approached."),
+        Field("tip_speed", (), "m/s", "To which position and velocity commands may move the tip."),
     ),
 )
 _bounds_at = BOUNDS.views
 _KINDS = {CommandMode.EFFORT: EFFORT, CommandMode.POSITION: POSITION, CommandMode.VELOCITY: VELOCITY}
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
+
+
+@dataclass(frozen=True, eq=False)
+class LimitSettings:
+    """Limits that may be changed at any time."""
+
+    max_tip_speed: float = gain(
+        1.5, unit="m/s", lower=0.01, upper=10.0, doc="Speed of the tip. The arm brakes before it, and stops beyond it."
+    )
+
+
+def limit_settings(robot: RobotConfig) -> ParameterSet:
+    """New settings with the robot's defaults."""
+    return ParameterSet(LimitSettings, 0, {"max_tip_speed": robot.max_tip_speed})
 
 
 class Safety:
@@ -55,12 +73,16 @@ class Safety:
     A command that comes late changes no more than within twice the usual interval. Joints execute the change at once,
     however long they have waited for it.
 
+    Position and velocity commands move the tip at 0.9 of its speed limit at most. A position command that begins beyond
+    a position limit goes back with 0.1 rad/s, or as fast as it is asked to.
+
     Args:
         robot: its configuration.
         limits: of its joints.
         soft_limits: of efforts; None for none.
 
     Attributes:
+        settings: may be changed at any time.
         fault: why the last command was replaced by the safe output; empty where it was not.
         mode: of the last command; None after a reset.
         limited: (n,) what has changed the last command: SATURATED, RATE_LIMITED, their sum, or 0; see
@@ -88,6 +110,10 @@ class Safety:
         bounds["effort"] = limits.effort
         bounds["effort_rate"] = self._effort_rate
         bounds["acceleration"] = self._acceleration
+        bounds["tip_speed"] = TIP_SPEED * robot.max_tip_speed
+        self._bounds_by_name = bounds
+        self.settings = limit_settings(robot)
+        self._adopted = self.settings.current
         self._none = np.zeros(robot.n)
         self._following = FollowingMonitor(robot, limits)
         self._soft_limits = soft_limits
@@ -114,6 +140,7 @@ class Safety:
         self._following.reset()
         if self._soft_limits is not None:
             self._soft_limits.reset()
+            self._soft_limits.release()
 
     def restart(self, state: RobotState) -> None:
         """The law starts anew, and the next command is measured against the last one.
@@ -237,6 +264,11 @@ class Safety:
         """
         self._load.learn(efforts, self.holding(CommandMode.EFFORT, state, kin), state, dt)
 
+    @property
+    def held(self) -> Array:
+        """What a resting arm holds beyond the model (n,) [N·m]; see :meth:`learn_load`."""
+        return self._load.present
+
     def _send(
         self,
         command: Command,
@@ -248,6 +280,8 @@ class Safety:
     ) -> Command:
         """The command with its values as near to those wanted (n,) as limits and rates allow."""
         mode = command.mode
+        if self.settings.current is not self._adopted:
+            self._adopt(self.settings.current)
         counted = self._countable(dt)
         last = self.start(mode, state, kin)
         sent = np.empty(self._shape)
@@ -255,9 +289,10 @@ class Safety:
         wanted = asked if wanted is command.values else as_row(wanted)
         watches = soft_limits and mode is CommandMode.EFFORT
         row = self._soft_row if watches else self._no_row
-        sample = state.q, state.v, kin.gravity, state.age
+        sample = state.q, state.v, kin.jacobian, kin.gravity, state.age
+        before = last if mode is CommandMode.VELOCITY else self._position_rate
         clear = limit_command(
-            _KINDS[mode], asked, wanted, last, *sample, self._bounds, row, counted, self.limited, sent
+            _KINDS[mode], asked, wanted, last, before, *sample, self._bounds, row, counted, self.limited, sent
         )
         self._interval = min(dt, LONGEST_INTERVAL)
         self._taken_over = False
@@ -277,6 +312,12 @@ class Safety:
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
         return Command(mode, self._executed, torque, velocity)
+
+    def _adopt(self, settings: LimitSettings) -> None:
+        self._adopted = settings
+        self._bounds_by_name["tip_speed"] = TIP_SPEED * settings.max_tip_speed
+        if self._soft_limits is not None:
+            self._soft_limits.set_tip_speed(settings.max_tip_speed)
 
     def _countable(self, dt: float) -> float:
         """The part of the time since the last command, `dt` [s], in which the next one may change.
@@ -341,8 +382,10 @@ def limit_command(
     asked: Array,
     wanted: Array,
     last: Array,
+    before: Array,
     q: Array,
     v: Array,
+    jacobian: Array,
     gravity: Array,
     age: float,
     bounds: Array,
@@ -357,7 +400,9 @@ def limit_command(
         kind: EFFORT, POSITION or VELOCITY.
         asked: the command (n,) that the law has asked for [N·m, rad or rad/s].
         wanted, last: what shall be sent in its place (n,), and what was sent `dt` seconds before, likewise.
+        before: velocities (n,) that went with what was sent last, where these are positions or velocities [rad/s].
         q, v, gravity, age: of the sample, (n,) each [rad, rad/s, N·m], and [s].
+        jacobian: (6, n) of the tip in the base, there.
         bounds: of the joints, see BOUNDS.
         soft_limits: memory of the soft limits; of length 0 where none are looked at.
         dt: see `last` [s].
@@ -387,6 +432,10 @@ def limit_command(
                 up = max(up, acceleration * (dt / 2.0))
                 least = bound.lower[joint] if down >= fastest else max(bound.lower[joint], last[joint] - down * dt)
                 most = bound.upper[joint] if up >= fastest else min(bound.upper[joint], last[joint] + up * dt)
+                if last[joint] < bound.lower[joint]:
+                    least = min(bound.lower[joint], last[joint] + RETREAT * dt)
+                if last[joint] > bound.upper[joint]:
+                    most = max(bound.upper[joint], last[joint] - RETREAT * dt)
                 rate = fastest
         bounded = min(max(wanted[joint], least), most)
         sent[joint] = min(max(bounded, last[joint] - rate * dt), last[joint] + rate * dt)
@@ -395,7 +444,53 @@ def limit_command(
             limited[joint] += SATURATED
         if bounded != sent[joint]:
             limited[joint] += RATE_LIMITED
-    return len(soft_limits) == 0 or is_clear(soft_limits, sent, q, v, gravity, age, n)
+    if kind != EFFORT:
+        start = last if kind == POSITION else np.zeros(n)
+        step = dt if kind == POSITION else 1.0
+        _bound_tip_speed(start, step, before, bound.acceleration, jacobian, bound.tip_speed[0], dt, limited, sent)
+    return len(soft_limits) == 0 or is_clear(soft_limits, sent, q, v, jacobian, gravity, age, n)
+
+
+@compiled
+def _bound_tip_speed(
+    start: Array,
+    step: float,
+    before: Array,
+    acceleration: Array,
+    jacobian: Array,
+    most: float,
+    dt: float,
+    limited: Array,
+    sent: Array,
+) -> None:
+    """Slow down commands that move the tip faster than `most` [m/s], as fast as the joints may brake.
+
+    Args:
+        start, step: the velocities of a command are (sent - start) / step.
+        before, acceleration: velocities (n,) of the last command, and how fast they may change [rad/s, rad/s²].
+        jacobian, most, dt: see above, and :func:`limit_command`.
+        limited, sent: (n,) that are changed.
+    """
+    n = len(sent)
+    square = 0.0
+    for axis in range(3):
+        velocity = 0.0
+        for joint in range(n):
+            velocity += jacobian[axis, joint] * (sent[joint] - start[joint])
+        square += (velocity / step) ** 2
+    if not square > most * most:
+        return
+    share = most / math.sqrt(square)
+    for joint in range(n):
+        speed = abs(sent[joint] - start[joint]) / step
+        if speed > 0.0:
+            share = max(share, (abs(before[joint]) - acceleration[joint] * dt) / speed)
+    if not share < 1.0:
+        return
+    for joint in range(n):
+        if sent[joint] != start[joint]:
+            sent[joint] = start[joint] + share * (sent[joint] - start[joint])
+            limited[joint] = limited[joint] % RATE_LIMITED + RATE_LIMITED
 
 
 @compiled

@@ -14,7 +14,6 @@ from ..laws.softening import TIP, springs_and_dampers
 from ..laws.spring.bounded_spring import BoundedSpring
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
-from ..sensing.sensor_load import AT_REST
 from .controller import tip_error
 
 HEAVIEST = 1000.0  # kg: a direction in which the tip feels heavier counts as singular
@@ -24,7 +23,6 @@ SLOWEST = 2.5
 FASTEST = 10.0
 PERIOD = 0.02  # s for which a damping is kept
 MOVED = 0.01  # rad, since the damping was designed
-AWAY = 0.02  # m from the target, that are told
 
 
 class SingularDamping:
@@ -72,13 +70,6 @@ class SingularDamping:
         self._modes: tuple[Array, Array, Array, Array] | None = None  # of the posture; None where it isn't singular
         self._damping: Array | None = None
         self._posture = np.full(robot.n, np.nan)
-
-    def warning(self, error: Array, state: RobotState) -> str:
-        """That the tip, `error` (6,) [m, rad] away from its target, stands and can't come nearer; else empty."""
-        distance = float(np.linalg.norm(error[:3]))
-        if self._damping is None or distance < AWAY or float(np.abs(state.v).max()) > AT_REST:
-            return ""
-        return f"the target is {distance:.2f} m away, and the arm can't move towards it: it may be beyond reach"
 
     def add(
         self,

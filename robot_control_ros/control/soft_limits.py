@@ -1,4 +1,4 @@
-"""Soft limits of the joints under an effort law: position walls and velocity dampers."""
+"""Soft limits under an effort law: walls at the joints' position limits, and dampers of the joints and of the tip."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..core.record import Field, Record
 from ..core.small_matrices import cholesky_into, solve_with_factor, times
 from ..core.types import Array, RobotState, as_row
 from ..robot.configuration import RobotConfig
+from ..robot.differential_kinematics import RETREAT
 from ..robot.model import RobotDynamics, RobotModel
 
 DELAY = 0.002  # s from a sample to the motor, that is taken for granted; an older sample counts with its age
@@ -30,6 +31,10 @@ QUIET = 0.3  # of the speed above: slower, and without much torque, there is not
 SLOW = 0.1  # of it: slower, whatever the torque
 SHOWN = 1.0  # s for which a warning stays
 NOTHING = -1  # what soft_torque answers where no torque is added
+TIP_SPEED = 0.9  # of the tip's speed limit: from there on nothing that the model knows drives the tip
+# beyond which the arm is stopped: of the limits of speed; rad beyond a position limit
+OVERSPEED = 1.1
+OVERRUN = 0.01
 
 MEMORY = Record(
     "SoftLimitsMemory",
@@ -50,6 +55,7 @@ MEMORY = Record(
         Field("braking", ("n",), "rad/s²", "Twice the deceleration towards a position limit."),
         Field("whole", ("n",), "N·m·s²/rad²", "Damping per speed that takes a joint's whole torque."),
         Field("effort", ("n",), "N·m", "Effort limits."),
+        Field("tip_speed", (), "m/s", "Speed from which on nothing known drives the tip."),
     ),
 )
 _memory_at = MEMORY.views
@@ -57,6 +63,8 @@ _memory_at = MEMORY.views
 
 class SoftLimits:
     """Keeps the joints off their position and velocity limits, by torques that are added to any effort law's.
+
+    It keeps the tip's speed off its limit, too.
 
     Walls: within `zone` of a position limit, less 5 mrad, a spring V = k x²/2, x the way into the zone, and a damper.
     There the spring holds 1.6 times the effort limit, where the robot's rate allows so stiff a spring.
@@ -66,12 +74,22 @@ class SoftLimits:
     gravity and the other joints give it. What is too much is taken away, by a damper -d(q, v, tau) v, with
     0 ≤ d ≤ r / (M⁻¹)_ii + τ_max v_s / (0.65 v_max)²: at v_s it can take the law's whole torque τ_max.
 
+    The tip has such a damper as well, at 0.9 of its speed limit. Along the unit vector u of its velocity, its inertia
+    is 1 / (gᵀ M⁻¹ g), g = J_vᵀ u. The damper's force -d |v| u acts by -g d |v| on the joints.
+
+    A joint may begin within its wall, or beyond the limit. Then the wall begins there, with no torque, and goes back to
+    its place with 0.1 rad/s. So the joint is pushed back slowly. The wall's motion gives the arm the power of the
+    spring's torque times 0.1 rad/s at most.
+
     Pushes are not known to it: against them a joint's damper begins at v_s. q and v are medians of three samples, so
     that a single wrong one does nothing. τ is 2.5 periods, and 2 ms or the age of the sample. A damper on one inertia,
     whose torque is late by τ, is stable up to r = (π/2) / τ.
 
     Energy: the springs are the gradient of V, and all dampers only take power. So the arm's energy with ΣV never grows
-    faster than law and pushes feed it, as long as the sum keeps the effort limits.
+    faster than law, pushes and walls that move feed it, as long as the sum keeps the effort limits.
+
+    Where that doesn't do, as the torques are at their limits, `overrun` says so: a joint or the tip is faster than 1.1
+    times its limit, or a joint more than 0.01 rad beyond one. It stays until :meth:`release`.
 
     Far from all limits the torque is the law's, to the last bit.
 
@@ -87,6 +105,7 @@ class SoftLimits:
         torque: (n,) what was added last [N·m].
         stiffness: (n,) k of the walls [N·m/rad]; 0 where a joint has no position limits.
         zone: (n,) width of each wall [rad].
+        overrun: which limit is passed, and can't be kept; empty where all are kept.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel) -> None:
@@ -96,7 +115,6 @@ class SoftLimits:
         self._none = self.torque = np.zeros(robot.n)
         self._fixed_delay = 2.5 * robot.period
         self._gravity_by_robot = robot.profile.gravity_by_robot
-        self.reset()
         least, most = _inertias(model)
         rate = self._rate(DELAY)
         bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
@@ -108,13 +126,16 @@ class SoftLimits:
         self.stiffness = np.where(bounded, np.minimum(holds / zone, least * rate**2), 0.0)
         speed = SPEED * limits.velocity
         braking = 2.0 * BRAKING * limits.effort / most
+        # where the walls begin
+        self._lower = np.where(bounded, lower + self.zone, -np.inf)
         self._upper = np.where(bounded, upper - self.zone, np.inf)
         near = np.maximum(self.zone, speed**2 / braking)
         half = np.where(bounded, np.maximum((upper - lower) / 2.0 - near, 1e-3), np.inf)
         self.row, memory = MEMORY.single(robot.n)
+        self._memory = memory
         memory["stiffness"] = self.stiffness
         memory["zone"] = self.zone
-        memory["lower"] = np.where(bounded, lower + self.zone, -np.inf)
+        memory["lower"] = self._lower
         memory["upper"] = self._upper
         memory["speed"] = speed
         memory["braking"] = braking
@@ -127,18 +148,44 @@ class SoftLimits:
         memory["counts_gravity"] = not self._gravity_by_robot
         memory["slow"] = (SLOW * float(speed.min())) ** 2
         memory["place"] = math.inf  # not seen yet
-        self._joint = 0
-        self._kind = ""
+        self.set_tip_speed(robot.max_tip_speed)
+        self._message = ""
         self._shown = -math.inf
+        self.overrun = ""
+        self.reset()
+
+    def set_tip_speed(self, limit: float) -> None:
+        """Keep the tip's speed below a limit [m/s]."""
+        self._tip_speed = limit
+        self._memory["tip_speed"] = TIP_SPEED * limit
 
     def reset(self) -> None:
-        """Forget the last samples."""
+        """Forget the last samples: the walls begin where the next sample is."""
         self._samples: deque[RobotState] = deque(maxlen=3)  # the newest first
         self.torque = self._none
 
+    def release(self) -> None:
+        """Forget the limit that was passed."""
+        self.overrun = ""
+
     def remember(self, state: RobotState) -> None:
         """Take up a sample; call it for each."""
+        if not self._samples:
+            self._memory["lower"] = np.minimum(self._lower, state.q)
+            self._memory["upper"] = np.maximum(self._upper, state.q)
+            inside = (state.q >= self._lower) & (state.q <= self._upper)
+            self._walls_move = not inside.all()
+        elif self._walls_move:
+            self._move_walls(RETREAT * max(state.time - self._samples[0].time, 0.0))
         self._samples.appendleft(state)
+
+    def _move_walls(self, way: float) -> None:
+        """Let the walls go towards their places by `way` [rad]."""
+        lower = np.minimum(self._lower, self._memory["lower"] + way)
+        upper = np.maximum(self._upper, self._memory["upper"] - way)
+        self._memory["lower"] = lower
+        self._memory["upper"] = upper
+        self._walls_move = bool((lower < self._lower).any() or (upper > self._upper).any())
 
     def add(self, law: Array, state: RobotState, kin: RobotDynamics) -> Array:
         """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none.
@@ -156,13 +203,18 @@ class SoftLimits:
         median_into(as_row(newest.q), as_row(second.q), as_row(third.q), q)
         median_into(as_row(newest.v), as_row(second.v), as_row(third.v), v)
         bias = model.bias(q, v) - (model.bias(q, self._none) if self._gravity_by_robot else 0.0)
+        drift = model.jdot_v(q, v)
         rate = self._rate(age)
-        reason = soft_torque(self.row, law_row, q, v, as_row(model.mass(q)), as_row(bias), rate, torque, n)
+        matrices = as_row(model.mass(q)), as_row(bias), kin.jacobian, as_row(drift)
+        reason = soft_torque(self.row, law_row, q, v, *matrices, rate, torque, n)
+        if len(self._samples) == 3:
+            self._look_for_overrun(q, v, float(np.linalg.norm(kin.jacobian[:3].dot(v))))
         if reason == NOTHING:
             self.torque = self._none
             return law
         self.torque = torque
-        self._keep_reason(reason, q, state.time)
+        self._message = self._described(reason, q)
+        self._shown = state.time
         return np.asarray(law + torque)
 
     @property
@@ -176,46 +228,78 @@ class SoftLimits:
         return np.asarray(self.torque != 0.0)
 
     def warning(self, time: float) -> str:
-        """Which joint was kept off which limit within the last second before `time` [s]; empty where none was."""
-        if not 0.0 <= time - self._shown <= SHOWN:
-            return ""
-        name = self._joints[self._joint]
-        limits = self._limits
-        if self._kind == "velocity":
-            return f"{name} is braked: its velocity limit is {limits.velocity[self._joint]:.3g} rad/s"
-        limit = (limits.upper if self._kind == "upper" else limits.lower)[self._joint]
-        return f"{name} is pushed back: its position limit is {limit:.3g} rad"
+        """What was kept off which limit within the last second before `time` [s]; empty where nothing was."""
+        return self._message if 0.0 <= time - self._shown <= SHOWN else ""
 
     def _rate(self, age: float) -> float:
         """Rate r [1/s] of the dampers, for samples of this age [s]."""
         return HASTE / (self._fixed_delay + max(age, DELAY))
 
-    def _keep_reason(self, reason: int, q: Array, time: float) -> None:
-        self._joint, brakes = divmod(reason, 2)
-        self._shown = time
-        self._kind = "velocity" if brakes else "upper" if q[self._joint] > self._upper[self._joint] else "lower"
+    def _described(self, reason: int, q: Array) -> str:
+        """In words what :func:`soft_torque` has answered at joint angles (n,) [rad]."""
+        joint, brakes = divmod(reason, 2)
+        if joint == len(self._joints):
+            return f"the tip is braked: its speed limit is {self._tip_speed:.3g} m/s (limits.max_tip_speed)"
+        name = self._joints[joint]
+        limits = self._limits
+        if brakes:
+            return f"{name} is braked: its velocity limit is {limits.velocity[joint]:.3g} rad/s"
+        limit = (limits.upper if q[joint] > self._upper[joint] else limits.lower)[joint]
+        return f"{name} is pushed back: its position limit is {limit:.3g} rad"
+
+    def _look_for_overrun(self, q: Array, v: Array, tip_speed: float) -> None:
+        """Keep which limit is passed at joint angles and velocities (n,) [rad, rad/s], and a speed of the tip [m/s]."""
+        if self.overrun:
+            return
+        limits = self._limits
+        end = self.zone + MARGIN + OVERRUN
+        beyond = np.maximum(self._memory["lower"] - end - q, q - self._memory["upper"] - end)
+        excess = np.abs(v) - OVERSPEED * limits.velocity
+        joint = int(excess.argmax())
+        if excess[joint] > 0.0:
+            speed = f"{self._joints[joint]} moves at {abs(v[joint]):.3g} rad/s"
+            self.overrun = f"{speed}: must be at most {limits.velocity[joint]:.3g} rad/s, its velocity limit"
+        elif tip_speed > OVERSPEED * self._tip_speed:
+            bound = f"must be at most {self._tip_speed:.3g} m/s (limits.max_tip_speed)"
+            self.overrun = f"the tip moves at {tip_speed:.3g} m/s: {bound}"
+        elif beyond.max() > 0.0:
+            joint = int(beyond.argmax())
+            bound = f"must be within {limits.lower[joint]:.3g} and {limits.upper[joint]:.3g} rad, its position limits"
+            self.overrun = f"{self._joints[joint]} is at {q[joint]:.3f} rad: {bound}"
 
 
 @compiled
 def soft_torque(
-    row: Array, law: Array, q: Array, v: Array, mass: Array, bias: Array, rate: float, torque: Array, n: int
+    row: Array,
+    law: Array,
+    q: Array,
+    v: Array,
+    mass: Array,
+    bias: Array,
+    jacobian: Array,
+    drift: Array,
+    rate: float,
+    torque: Array,
+    n: int,
 ) -> int:
     """The torques of walls and dampers; see :class:`SoftLimits`.
 
-    A joint's damper acts on the others, too, so they are found in turns (projected Gauss-Seidel).
+    A joint's damper acts on the others, too, and that of the tip on all. So they are found in turns (projected
+    Gauss-Seidel).
 
     Args:
         row: memory of the soft limits.
         law: the law's torques (n,) [N·m].
         q, v: medians of the samples, (n,) [rad, rad/s].
         mass, bias: (n, n) and (n,), without gravity where the robot holds itself.
+        jacobian, drift: (6, n) of the tip in the base, and J̇ q̇ (6,).
         rate: r of the dampers [1/s].
         torque: result (n,) [N·m].
         n: number of joints.
 
     Returns:
         NOTHING, or twice the number of the joint with the largest torque, and one more where it is braked rather than
-        pushed back.
+        pushed back. Twice n where the tip's damper takes the most.
     """
     memory = _memory_at(row, n)
     inverse = np.zeros((n, n))
@@ -233,8 +317,8 @@ def soft_torque(
         if into != 0.0:
             walls[joint] = -memory.stiffness[joint] * into - 0.5 * rate / inverse[joint, joint] * v[joint]
         driven[joint] = law[joint] + walls[joint] - bias[joint]
-    gain = np.empty(n)
-    times(inverse, driven, gain)
+    acceleration = np.empty(n)
+    times(inverse, driven, acceleration)
     sign = np.sign(v)
     allowed = np.empty(n)
     most = np.empty(n)
@@ -244,45 +328,92 @@ def soft_torque(
         way = memory.upper[joint] - q[joint] if v[joint] > 0.0 else q[joint] - memory.lower[joint]
         ahead = way + memory.zone[joint] / 2.0
         speed = min(math.sqrt(max(memory.braking[joint] * ahead, 0.0)), memory.speed[joint])
-        gain[joint] *= sign[joint]
         allowed[joint] = rate * (speed - size)
         most[joint] = (rate / inverse[joint, joint] + memory.whole[joint] * speed) * size
-    for _ in range(TURNS):
-        acts = (gain > allowed) | (taken > 0.0)
+    tip = np.zeros(n)  # g
+    tip_speed = 0.0
+    tip_drift = 0.0
+    for axis in range(3):
+        velocity = 0.0
         for joint in range(n):
-            if not acts[joint]:
+            velocity += jacobian[axis, joint] * v[joint]
+        tip_speed += velocity * velocity
+        tip_drift += velocity * drift[axis]
+        for joint in range(n):
+            tip[joint] += velocity * jacobian[axis, joint]
+    tip_speed = math.sqrt(tip_speed)
+    tip_inverse = 0.0
+    tip_most = 0.0
+    tip_taken = 0.0
+    tip_allowed = rate * (memory.tip_speed[0] - tip_speed)
+    moved = np.empty(n)  # M⁻¹ g
+    if tip_speed > 0.0:
+        tip_drift /= tip_speed
+        for joint in range(n):
+            tip[joint] /= tip_speed
+        times(inverse, tip, moved)
+        whole = 0.0
+        for joint in range(n):
+            tip_inverse += tip[joint] * moved[joint]
+            whole += abs(moved[joint]) * memory.effort[joint]
+        tip_most = (rate + whole / memory.tip_speed[0]) / tip_inverse * tip_speed if tip_inverse > 0.0 else 0.0
+    for _ in range(TURNS):
+        for joint in range(n):
+            gain = sign[joint] * acceleration[joint]
+            if gain <= allowed[joint] and taken[joint] == 0.0:
                 continue
-            wanted = taken[joint] + (gain[joint] - allowed[joint]) / inverse[joint, joint]
+            wanted = taken[joint] + (gain - allowed[joint]) / inverse[joint, joint]
             wanted = min(max(wanted, 0.0), most[joint])
             for other in range(n):
-                gain[other] -= sign[other] * inverse[other, joint] * sign[joint] * (wanted - taken[joint])
+                acceleration[other] -= inverse[other, joint] * sign[joint] * (wanted - taken[joint])
             taken[joint] = wanted
+        if tip_most > 0.0:
+            gain = tip_drift
+            for joint in range(n):
+                gain += tip[joint] * acceleration[joint]
+            wanted = min(max(tip_taken + (gain - tip_allowed) / tip_inverse, 0.0), tip_most)
+            for joint in range(n):
+                acceleration[joint] -= moved[joint] * (wanted - tip_taken)
+            tip_taken = wanted
     found = NOTHING
     largest = 0.0
     for joint in range(n):
-        torque[joint] = walls[joint] - sign[joint] * taken[joint]
-        share = abs(torque[joint]) / memory.effort[joint]
-        if share > largest:
-            largest = share
+        own = walls[joint] - sign[joint] * taken[joint]
+        of_tip = -tip[joint] * tip_taken
+        torque[joint] = own + of_tip
+        if abs(own) > largest * memory.effort[joint]:
+            largest = abs(own) / memory.effort[joint]
             found = 2 * joint + int(taken[joint] > abs(walls[joint]))
+        if abs(of_tip) > largest * memory.effort[joint]:
+            largest = abs(of_tip) / memory.effort[joint]
+            found = 2 * n
     return found
 
 
 @compiled
-def is_clear(row: Array, law: Array, q: Array, v: Array, gravity: Array, age: float, n: int) -> bool:
+def is_clear(row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravity: Array, age: float, n: int) -> bool:
     """Whether walls and dampers have nothing to do: the usual case.
 
-    That is where the joints are slow, and not nearer to their limits than where they were seen to be far; or where they
-    are slow, driven little, and away from their position limits.
+    That is where the tip and the joints are slow, and these not nearer to their limits than where they were seen to be
+    far; or where they are slow, driven little, and away from their position limits.
 
     Args:
         row: memory of the soft limits.
         law: the law's torques (n,) [N·m].
         q, v, gravity: of the sample, (n,) [rad, rad/s, N·m].
+        jacobian: (6, n) of the tip in the base.
         age: of the sample [s].
         n: number of joints.
     """
     memory = _memory_at(row, n)
+    tip_speed = 0.0
+    for axis in range(3):
+        velocity = 0.0
+        for joint in range(n):
+            velocity += jacobian[axis, joint] * v[joint]
+        tip_speed += velocity * velocity
+    if tip_speed > (QUIET * memory.tip_speed[0]) ** 2:
+        return False
     squares = 0.0
     way = 0.0
     for joint in range(n):

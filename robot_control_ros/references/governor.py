@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -29,17 +30,22 @@ class Governor:
     heads for counts, where it has a `heading` (6,), else its twist: so a target behind frees a blocked arm. A new
     trajectory begins with the clock of the samples.
 
+    Where the trajectory is faster than the tip may be, the rate is at most their ratio.
+
     Source: E. Gilbert, I. Kolmanovsky, Nonlinear tracking control in the presence of state and control constraints: a
     generalized reference governor, Automatica 38(12), 2002.
 
     Attributes:
         rate: σ.
         time: t_ref of the last sample [s].
+        max_speed: of the tip's reference [m/s].
     """
 
     def __init__(self) -> None:
         self.rate = 1.0
         self.time = 0.0
+        self.max_speed = math.inf
+        self._bearable = 1.0  # σ that the load leaves
         self._lag = 0.0
         self._last = 0.0
         self._slope = 0.0
@@ -52,27 +58,34 @@ class Governor:
             self._trajectory = trajectory
             self._lag = 0.0
             self.rate = 1.0
+            self._bearable = 1.0
         elif self.rate < 1.0:
             self._lag += (1.0 - self.rate) * (time - self._last)
         self._last = time
         self.time = at = time - self._lag
         self._nominal = reference = trajectory.sample(at)
+        twist = reference.twist
+        if twist is not None:
+            square = float(twist[:3].dot(twist[:3]))
+            if square * self.rate**2 > self.max_speed**2:
+                self.rate = self.max_speed / math.sqrt(square)
+                self._slope = 0.0
         return reference if self.rate == 1.0 else self._slowed(reference)
 
     @property
     def message(self) -> str:
         """That the reference waits; empty where it goes on."""
-        return "" if self.rate > WAITS else BLOCKED
+        return BLOCKED if self._bearable <= WAITS else ""
 
     def observe(self, load: float, reference: Reference, pose: Array, dt: float) -> None:
         """Choose the clock's rate by the load that the law had at a reference and a pose (4, 4); dt [s] is a period."""
         if load <= ONSET and self.rate == 1.0:
             return
-        wanted = 1.0
+        self._bearable = 1.0
         if load > ONSET and self._leads(reference, pose):
-            wanted = max((1.0 - load) / (1.0 - ONSET), 0.0)
+            self._bearable = max((1.0 - load) / (1.0 - ONSET), 0.0)
         before = self.rate
-        self.rate = min(wanted, before + RECOVERY * dt)
+        self.rate = min(self._bearable, before + RECOVERY * dt)
         self._slope = max(self.rate - before, 0.0) / dt
 
     def _leads(self, reference: Reference, pose: Array) -> bool:

@@ -20,6 +20,7 @@ TIP_SPEED = 0.05  # m/s of the reference; below it the null space goes slower in
 START_STEPS = 10  # of inverse kinematics at a start, at most
 ARRIVED = 1e-6  # rad, of a step after which the start needs no other one
 POINTS_BEFORE = 10  # of the path before a start; the oldest one is soon forgotten
+FASTER = 1.1  # than the reference is, that the tip may be to come back to it
 NEAR = 0.05, 0.2  # m, rad: from further away the joints approach the pose; see MotionCommands.approach
 
 
@@ -28,7 +29,9 @@ class JointReference:
 
     A reference of joints (it has v) is taken as it is. One of poses is followed by differential inverse kinematics:
     q̇ = J⁺ (V_ref + k (e - V_ref dt)) with k = 20/s and e from the last q to the present pose, within the joints'
-    limits. What was followed is remembered, so that the path can be looked up a quarter of a second back.
+    limits. The tip moves with `speed` at most, or 1.1 times that of the reference: at the end of its reach the joints
+    don't rush after a reference that goes on. What was followed is remembered, so that the path can be looked up a
+    quarter of a second back.
 
     It starts at the pose that is followed where that is within 0.05 m and 0.2 rad, and not at the joints: else k e
     would rush the joints there. In contact the tip is held away from its reference, and such a rush strikes, or makes
@@ -42,10 +45,12 @@ class JointReference:
     Args:
         model: of the robot.
         axes: (6,) 1 for each axis of the tip that counts.
+        speed: of the tip, linear and angular (2,) [m/s, rad/s].
     """
 
-    def __init__(self, model: RobotModel, axes: Array) -> None:
+    def __init__(self, model: RobotModel, axes: Array, speed: Array) -> None:
         self._model = model
+        self._speed = speed
         kinematics = DifferentialKinematics(axes)
         self._weight = kinematics.weight
         self._count = kinematics.count
@@ -119,7 +124,9 @@ class JointReference:
         there, jacobian = model.link(model.tip, last[0])
         target = as_row(pose), _UNKNOWN if twist_ref is None else as_row(twist_ref), self._posture
         bounds = limits.lower, limits.upper, limits.velocity
-        follow_pose(*target, as_row(there), as_row(jacobian), last, self._weight, self._count, *bounds, dt, sample)
+        follow_pose(
+            *target, as_row(there), as_row(jacobian), last, self._weight, self._count, *bounds, self._speed, dt, sample
+        )
 
 
 _UNKNOWN = np.full(6, math.nan)  # a twist that the reference doesn't say
@@ -138,6 +145,7 @@ def follow_pose(
     lower: Array,
     upper: Array,
     fastest: Array,
+    tip_speed: Array,
     dt: float,
     sample: Array,
 ) -> None:
@@ -149,6 +157,7 @@ def follow_pose(
         pose, jacobian: (4, 4) and (6, n) at the last joint angles.
         last: (3, n) last joint angles, velocities and accelerations; NaN for what isn't known besides the angles.
         weight, count, lower, upper, fastest: see :func:`joint_step`.
+        tip_speed: linear and angular (2,), with which the tip is led [m/s, rad/s].
         dt: the step [s].
         sample: result (3, n): joint angles, velocities and accelerations.
     """
@@ -193,6 +202,22 @@ def follow_pose(
         unbound,
         sample[0],
     )
+    share = 1.0
+    for half in range(2):
+        moves = 0.0
+        moving = 0.0
+        for i in range(3 * half, 3 * half + 3):
+            way = 0.0
+            for joint in range(n):
+                way += jacobian[i, joint] * (sample[0, joint] - q[joint])
+            moves += (way / dt) ** 2
+            moving += twist[i] ** 2 if said else 0.0
+        most = max(tip_speed[half], FASTER * math.sqrt(moving))
+        if moves > most * most:
+            share = min(share, most / math.sqrt(moves))
+    if share < 1.0:
+        for joint in range(n):
+            sample[0, joint] = q[joint] + share * (sample[0, joint] - q[joint])
     known = not math.isnan(last[1, 0])
     for joint in range(n):
         sample[1, joint] = (sample[0, joint] - q[joint]) / dt

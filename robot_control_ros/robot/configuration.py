@@ -90,6 +90,13 @@ class RobotConfig:
     tip_acceleration: tuple[float, float] = entry(
         (1.0, 4.0), size=2, above=0.0, unit="m/s², rad/s²", doc="Limits of commanded moves, linear and angular."
     )
+    max_tip_speed: float = entry(
+        1.5,
+        lower=0.01,
+        upper=10.0,
+        unit="m/s",
+        doc="Speed of the tip, whatever drives it. The arm brakes before it, and stops beyond it.",
+    )
     tip_jerk: tuple[float, float] = entry(
         (100.0, 400.0), size=2, above=0.0, unit="m/s³, rad/s³", doc="Limits of streamed tip trajectories."
     )

@@ -24,6 +24,7 @@ SLOW = 0.25  # of the velocity limits: slower joints may change their speed as t
 FAST = 0.5  # of the velocity limits: from there on the bounds below hold in full
 EFFORT = 0.5  # of the effort that gravity leaves, that the inertia may take; friction needs the rest
 LEAST_EFFORT = 0.1  # of the effort limits, that counts as left by gravity
+RETREAT = 0.1  # rad/s with which a joint that begins beyond a position limit goes back
 HASTE = 20.0  # 1/s, with which a joint comes nearer to its top speed
 # what joint_step answers
 DONE = 0
@@ -191,7 +192,8 @@ def joint_step(
 ) -> int:
     """Joint angles (n,) [rad] `dt` seconds later, within the joints' velocity and position limits.
 
-    A joint that is x away from a position limit moves there with 20/s x at most. Such a joint is held at that
+    A joint that is x away from a position limit moves there with 20/s x at most. One that is beyond it comes back with
+    0.1 rad/s, or as fast as the twist asks for. Such a joint is held at that
     speed, and the velocities of the others are solved again: they make up for it where they can. Too fast a motion
     is slowed down as a whole after that: so no velocity jumps when a joint comes to be held.
 
@@ -223,6 +225,11 @@ def joint_step(
     """
     n = len(q)
     rate = min(TRACKING, 1.0 / dt)
+    least = np.empty(n)
+    most = np.empty(n)
+    for joint in range(n):
+        least[joint] = min(rate * (lower[joint] - q[joint]), RETREAT)
+        most[joint] = max(rate * (upper[joint] - q[joint]), -RETREAT)
     rest = posture_rate.copy()
     held = np.zeros(n)
     v = np.empty(n)
@@ -231,11 +238,9 @@ def joint_step(
     while again:
         again = False
         for joint in range(n):
-            least = rate * (lower[joint] - q[joint])
-            most = rate * (upper[joint] - q[joint])
-            if held[joint] == 0.0 and (v[joint] > most or v[joint] < least):
+            if held[joint] == 0.0 and (v[joint] > most[joint] or v[joint] < least[joint]):
                 held[joint] = 1.0
-                rest[joint] = min(max(v[joint], least), most)
+                rest[joint] = min(max(v[joint], least[joint]), most[joint])
                 again = True
         if again:
             joint_velocities(jacobian, weight, count, twist, rest, held, error, v)
@@ -252,11 +257,9 @@ def joint_step(
         if not _make_followable(v, before, gravity, mass, fastest, effort, dt):
             return NEEDS_MASS
         for joint in range(n):
-            least = rate * (lower[joint] - q[joint])
-            most = rate * (upper[joint] - q[joint])
-            v[joint] = min(max(v[joint], least), most)
+            v[joint] = min(max(v[joint], least[joint]), most[joint])
     for joint in range(n):
-        result[joint] = min(max(q[joint] + dt * v[joint], lower[joint]), upper[joint])
+        result[joint] = min(max(q[joint] + dt * v[joint], min(lower[joint], q[joint])), max(upper[joint], q[joint]))
     return DONE
 
 

@@ -7,71 +7,44 @@ import pytest
 
 from robot_control_ros.control.command_watchdog import CommandWatchdog
 from robot_control_ros.control.held_load import WORK, HeldLoad
-from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.safety import Safety
 from robot_control_ros.core.types import CommandMode, RobotState
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
-MujocoPlant = pytest.importorskip("robot_control_ros.simulation.mujoco_plant").MujocoPlant
+PushedArm = pytest.importorskip("pushed_arm").PushedArm
 WEIGHT = np.array([0.0, 0.0, -2.0 * 9.81])  # N, of a load that nobody has declared
-NONE = np.zeros(3)
 robots = pytest.mark.parametrize("name", ["ur5", "gen3"])
-
-
-class Arm:
-    """A robot of the package under a law, and the place of its tip."""
-
-    def __init__(self, name, law):
-        self.robot = load_robot(name)
-        self.model = RobotModel.of(self.robot)
-        self.plant = MujocoPlant(self.robot)
-        self.loop = ControlLoop(self.robot, law, model=self.model)
-
-    @property
-    def period(self):
-        return self.robot.period
-
-    def go(self, answer, seconds, force=WEIGHT):
-        """Tip positions (N, 3) and largest shares of the joints' speed limits (N,)."""
-        places, shares = [], []
-        for _ in range(round(seconds / self.period)):
-            self.plant.push(self.robot.tip, force, NONE)
-            state = self.plant.read()
-            self.plant.write(answer(state))
-            places.append(self.model.at(state.q).pose[:3, 3])
-            shares.append(np.abs(state.v / self.model.limits.velocity).max())
-        return np.array(places), np.array(shares)
 
 
 @robots
 @pytest.mark.parametrize("law", ["impedance", "joint_impedance"])
 def test_a_stopped_arm_holds_a_load_that_it_held_before(name, law):
-    arm = Arm(name, law)
-    before, _ = arm.go(arm.loop.tick, 2.0)
-    stopped, shares = arm.go(arm.loop.brake, 3.0)
+    arm = PushedArm(name, law)
+    before, _ = arm.go(arm.loop.tick, 2.0, WEIGHT)
+    stopped, shares = arm.go(arm.loop.brake, 3.0, WEIGHT)
     assert np.linalg.norm(stopped - before[-1], axis=1).max() <= 0.05
     assert shares.max() <= 1.0
 
 
 @robots
 def test_an_arm_that_moves_with_a_load_comes_to_rest_near_by(name):
-    arm = Arm(name, "impedance")
-    arm.go(arm.loop.tick, 2.0)
+    arm = PushedArm(name, "impedance")
+    arm.go(arm.loop.tick, 2.0, WEIGHT)
     goal = arm.loop.tip()
     goal[1, 3] += 0.15
     arm.loop.motion.move_to(goal)
-    before, _ = arm.go(arm.loop.tick, 0.4)
-    stopped, shares = arm.go(arm.loop.brake, 1.0)
+    before, _ = arm.go(arm.loop.tick, 0.4, WEIGHT)
+    stopped, shares = arm.go(arm.loop.brake, 1.0, WEIGHT)
     assert np.linalg.norm(stopped[-1] - before[-1]) <= 0.05
     assert shares.max() <= 1.0
 
 
 @robots
 def test_a_load_that_falls_off_drives_a_stopped_arm_no_farther_than_its_work(name):
-    arm = Arm(name, "impedance")
-    before, _ = arm.go(arm.loop.tick, 2.0)
-    stopped, shares = arm.go(arm.loop.brake, 3.0, NONE)
+    arm = PushedArm(name, "impedance")
+    before, _ = arm.go(arm.loop.tick, 2.0, WEIGHT)
+    stopped, shares = arm.go(arm.loop.brake, 3.0)
     assert np.linalg.norm(stopped - before[-1], axis=1).max() <= WORK / np.linalg.norm(WEIGHT) + 0.05
     assert np.linalg.norm(stopped[-1] - stopped[-100]) <= 1e-3
     assert shares.max() <= 1.0
@@ -123,7 +96,7 @@ def test_a_moving_arm_is_damped_also_where_the_robot_carries_its_weight_itself(n
 
 @robots
 def test_the_watchdog_holds_the_load_that_it_saw_being_held(name):
-    arm = Arm(name, "impedance")
+    arm = PushedArm(name, "impedance")
     watchdog = CommandWatchdog(arm.robot, arm.model, 0.04, 0.2, simulated=False)
     now = [0.0]
 
@@ -134,7 +107,7 @@ def test_the_watchdog_holds_the_load_that_it_saw_being_held(name):
         watchdog.on_command(command, now[0])
         return command
 
-    before, _ = arm.go(led, 2.0)
+    before, _ = arm.go(led, 2.0, WEIGHT)
     last = [arm.loop.tick(arm.plant.read())]
 
     def silent(state):
@@ -143,7 +116,7 @@ def test_the_watchdog_holds_the_load_that_it_saw_being_held(name):
             last[0] = command
         return last[0]
 
-    stopped, shares = arm.go(silent, 2.0)
+    stopped, shares = arm.go(silent, 2.0, WEIGHT)
     assert watchdog.active
     assert np.linalg.norm(stopped - before[-1], axis=1).max() <= 0.05
     assert shares.max() <= 1.0

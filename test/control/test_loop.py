@@ -167,7 +167,7 @@ def test_a_start_in_motion_begins_from_the_last_command(model, step):
     loop = ControlLoop(UR5, "impedance", model=model)
     before = loop.tick(state(1.0)).values
     for k in range(60):
-        command = loop.tick(state(1.0 + step + k * DT, HOME, np.full(6, 1.5))).values
+        command = loop.tick(state(1.0 + step + k * DT, HOME, np.full(6, 0.7))).values
         change = np.abs(command - before)
         assert np.all(change <= np.array(UR5.effort_rate) * UR5.period * (1.0 + 1e-9))
         before = command

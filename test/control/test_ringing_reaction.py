@@ -306,7 +306,7 @@ def test_an_admittance_whose_samples_or_commands_come_irregularly_does_not_ring(
 @pytest.mark.filterwarnings("ignore::robot_control_ros.simulation.trouble.TroubleWarning")
 def test_simulate_softens_says_so_and_only_warns_where_it_is_told_to():
     robot, late = load_robot("ur5e"), Imperfections(name="late", commands=CommandLine(delay=0.016))
-    gains, push = {"stiffness": [500.0] * 3 + [500.0] * 3}, Push(torque=(0.0, 0.0, 4.0), start=START, duration=PUSHED)
+    gains, push = {"stiffness": [500.0] * 3 + [350.0] * 3}, Push(torque=(0.0, 0.0, 4.0), start=START, duration=PUSHED)
     arguments = {"duration": 0.8, "push": push, "rate": 500.0, "imperfections": late}
     last = {}
     for reaction, words in (("soften", "reset_ringing"), ("warn", "rings at")):

@@ -40,7 +40,7 @@ def at(q=(0.3, 0.4), v=(0.0, 0.0), effort=(np.nan, np.nan)):
 
 
 def kin(gravity=GRAVITY):
-    return SimpleNamespace(gravity=np.array(gravity))
+    return SimpleNamespace(gravity=np.array(gravity), jacobian=np.zeros((6, 2)))
 
 
 def send(safety, mode, values, state=None, dt=DT, gravity=GRAVITY, feedforward=None):

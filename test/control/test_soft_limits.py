@@ -13,7 +13,7 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.motion_commands import JOINT_RAMP
 from robot_control_ros.control.safety import Safety
 from robot_control_ros.control.singular_damping import SingularDamping
-from robot_control_ros.control.soft_limits import DELAY, HASTE, MARGIN, SPEED, SoftLimits, is_clear
+from robot_control_ros.control.soft_limits import DELAY, HASTE, MARGIN, SPEED, TIP_SPEED, SoftLimits, is_clear
 from robot_control_ros.core.types import Command, CommandMode, Reference, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
@@ -30,8 +30,15 @@ every_robot = pytest.mark.parametrize("name", ROBOTS)
 def add(soft_limits, law, state, kin):
     """An effort law's torques with those of the soft limits, as :class:`Safety` asks for them."""
     soft_limits.remember(state)
-    clear = is_clear(soft_limits.row, law, state.q, state.v, kin.gravity, state.age, len(law))
+    clear = is_clear(soft_limits.row, law, state.q, state.v, kin.jacobian, kin.gravity, state.age, len(law))
     return law if clear and not soft_limits.acts else soft_limits.add(law, state, kin)
+
+
+def put_walls_in_place(soft_limits, robot):
+    """As where a loop has begun at home: they begin where the first sample is."""
+    home = np.array(robot.home)
+    soft_limits.reset()
+    soft_limits.remember(RobotState(0.0, home, 0.0 * home, 0.0 * home))
 
 
 @dataclass
@@ -48,6 +55,14 @@ class Arm:
         self.model = RobotModel.of(self.robot)
         self.limits = self.model.limits
         self.soft = SoftLimits(self.robot, self.model)
+        self.soft.set_tip_speed(1e6)  # m/s: none
+
+    def state_at_home(self):
+        home = np.array(self.robot.home)
+        return RobotState(0.0, home, 0.0 * home, 0.0 * home)
+
+    def put_walls_in_place(self):
+        put_walls_in_place(self.soft, self.robot)
 
     def state(self, v=None, age=0.0):
         lower, upper = np.maximum(self.limits.lower, -math.pi), np.minimum(self.limits.upper, math.pi)
@@ -60,7 +75,7 @@ class Arm:
 
     def added(self, law, state):
         kin = self.model.at(state.q, state.v)
-        self.soft.reset()
+        self.put_walls_in_place()
         return add(self.soft, law, state, kin) - law
 
     def springs(self, q):
@@ -144,13 +159,14 @@ def test_the_order_of_the_joints_does_not_matter(name):
     robot = replace(arm.robot, **changed)
     model = RobotModel.of(robot)
     other = SoftLimits(robot, model)
+    other.set_tip_speed(1e6)
     np.testing.assert_allclose(other.zone, arm.soft.zone[order], rtol=1e-9)
     np.testing.assert_allclose(other.stiffness, arm.soft.stiffness[order], rtol=1e-9)
     for joint in range(arm.robot.n):  # one that is fast, so that the turns don't matter
         state = arm.state(v=1.1 * arm.limits.velocity * (np.arange(arm.robot.n) == joint))
         law = arm.law(arm.model.at(state.q, state.v))
         moved = RobotState(0.0, state.q[order], state.v[order], state.effort[order])
-        other.reset()
+        put_walls_in_place(other, robot)
         theirs = add(other, law[order], moved, model.at(moved.q, moved.v)) - law[order]
         np.testing.assert_allclose(theirs, arm.added(law, state)[order], rtol=1e-6, atol=1e-6)
 
@@ -176,6 +192,7 @@ def test_a_joint_in_its_wall_is_named_with_the_limit():
     q[3] = arm.limits.lower[3] + 0.01
     state = RobotState(7.0, q, np.zeros(7), np.zeros(7))
     kin = arm.model.at(q)
+    arm.put_walls_in_place()
     add(arm.soft, kin.gravity, state, kin)
     assert arm.robot.joints[3] in arm.soft.warning(7.0)
     assert f"{arm.limits.lower[3]:.3g}" in arm.soft.warning(7.0)
@@ -207,6 +224,53 @@ def test_a_single_wrong_sample_changes_nothing():
     law = arm.model.at(still.q).gravity
     for state in (still, still, wild, still, still):
         assert add(arm.soft, law, state, arm.model.at(state.q, state.v)) is law
+
+
+# --- the tip ---
+
+
+def tip_acceleration(arm, state, torque):
+    """Of the tip along its velocity [m/s²], by differences of its velocity on the way that the torque leads to."""
+    step = 1e-6
+    a = arm.model.forward_dynamics(state.q, state.v, torque)
+
+    def velocity(s):
+        q = state.q + s * state.v + 0.5 * s * s * a
+        v = state.v + s * a
+        return (arm.model.at(q, v).jacobian @ v)[:3]
+
+    along = velocity(0.0) / np.linalg.norm(velocity(0.0))
+    return float((velocity(step) - velocity(-step)) @ along) / (2.0 * step)
+
+
+def moving_at(arm, speed):
+    """A state at home whose tip has a speed [m/s] in a random direction, with slow joints."""
+    q = np.array(arm.robot.home)
+    twist = np.concatenate((arm.rng.normal(size=3), np.zeros(3)))
+    v = np.linalg.pinv(arm.model.at(q).jacobian) @ (speed * twist / np.linalg.norm(twist))
+    return RobotState(0.0, q, v, 0.0 * q)
+
+
+@every_robot
+def test_the_tips_damper_lets_it_gain_speed_by_a_rate_and_only_takes_power(name):
+    if name == "planar_two_link":
+        pytest.skip("its tip moves in a plane")
+    arm, seen = Arm(name), 0
+    limit = 0.5
+    rate = HASTE / (2.5 / arm.rate + DELAY)
+    arm.soft.set_tip_speed(limit)
+    for share in np.linspace(0.5, 1.1, STATES // 10):
+        state = moving_at(arm, share * limit)
+        kin = arm.model.at(state.q, state.v)
+        law = kin.gravity + kin.jacobian[:3].T @ (100.0 * arm.rng.normal(size=3))
+        added = arm.added(law, state)
+        assert added @ state.v <= 1e-9
+        allowed = rate * (TIP_SPEED - share) * limit
+        slack = 0.02 * abs(allowed) + 0.02
+        gained = tip_acceleration(arm, state, law + added)
+        assert gained <= allowed + slack
+        seen += bool(added.any()) and gained >= allowed - slack
+    assert seen > 0
 
 
 # --- near singular postures ---
@@ -314,8 +378,10 @@ def test_the_safe_efforts_have_the_torques_of_the_soft_limits(name):
     for _ in range(STATES // 10):
         state = arm.state()
         kin = arm.model.at(state.q, state.v)
-        bound.reset()
-        plain.reset()
+        home = arm.state_at_home()
+        for each in (bound, plain):
+            each.reset()
+            each.safe_output(CommandMode.EFFORT, home, arm.model.at(home.q), arm.robot.period)
         sent, without = (
             each.safe_output(CommandMode.EFFORT, state, kin, arm.robot.period).values for each in (bound, plain)
         )

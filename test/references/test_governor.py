@@ -48,6 +48,18 @@ def test_a_load_slows_the_clock_at_once(load):
     assert governed([0.0, load, load])[2][1] == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.parametrize("most", [0.3, 0.05])
+def test_a_trajectory_that_is_faster_than_the_tip_may_be_goes_slower_and_nothing_is_blocked(most):
+    governor, trajectory = Governor(), Swing()
+    governor.max_speed = most
+    for k in range(5000):
+        reference = governor.sample(trajectory, k * DT)
+        assert abs(reference.twist[0]) <= most + 1e-12
+        governor.observe(0.0, reference, reference.pose, DT)
+        assert governor.message == ""
+    assert 0.0 < governor.time < 4999 * DT
+
+
 def test_the_clock_recovers_evenly():
     rates = [rate for _, rate, _ in governed([1.0, *[0.0] * 200])]
     np.testing.assert_allclose(rates[1:], np.minimum(RECOVERY * DT * np.arange(200), 1.0), rtol=0, atol=1e-12)

@@ -10,6 +10,7 @@ from pathlib import Path
 from ...control.controller import LoopReport, check_takeover, known_state, settings_of, tip_error
 from ...control.payload_input import PayloadInput
 from ...control.reactions.ringing_reaction import ringing_settings
+from ...control.safety import limit_settings
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
 from ...core.gains import ParameterSet
 from ...core.types import Array, Command, Reference, RobotState, Wrench
@@ -244,6 +245,7 @@ class RemoteLoop:
         self.payload = PayloadInput(self.model, lambda: self.kin)
         self.contact = RemoteContact(connection, robot)
         self.ringing = RemoteRinging(connection)
+        self.limits = limit_settings(robot)
         self._telemetry: LoopTelemetry | None = None
         self._begun = False
         self._telemetry_time = 0.0

@@ -32,7 +32,7 @@ from .lagging_clock import LaggingClock
 from .simulated_arm import SimulatedArm
 
 CLOCK_RATE = 100.0  # Hz: enough for timers, and a fifth of the load of the full rate
-CATCH_UP = 5  # periods, at most, that are made up for after a delay
+LATE = 1.5  # periods by which a step may be late, so that the next ones make up for it
 PACINGS = ("realtime", "lockstep")
 LOCKSTEP_RETRY = 1.0  # s without a command after which lockstep publishes the state again
 
@@ -150,16 +150,18 @@ class SimulatorNode(Node):
         self._last_step = -math.inf
 
     def _keep_pace(self) -> None:
+        """One step, where it is due. What a step is later than a little stays lost.
+
+        Two states at once would reach a controller as one: it takes the newest.
+        """
         if self._paused:
             return
         elapsed = (time.monotonic() - self._wall_start) * self._chosen["real_time_factor"]
         behind = elapsed - (self._time - self._time_start)
-        if behind > CATCH_UP * self._period:
+        if behind > LATE * self._period:
             self._restart_pacing()
-            behind = self._period
-        while behind >= 0.5 * self._period:
+        if behind >= 0.5 * self._period:
             self._advance()
-            behind -= self._period
 
     def _keep_lockstep_alive(self) -> None:
         """The first state, and the same again where its answer was lost or nobody was there to give one.

@@ -1,0 +1,91 @@
+"""Whether the tip stands away from its target, and what keeps it there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.types import Array, CommandMode, RobotState
+from ..laws.running_law import RunningLaw
+from ..laws.softening import JOINTS, TIP, springs_and_dampers
+from ..robot.configuration import RobotConfig
+from ..robot.model import JointLimits, RobotDynamics
+from ..sensing.sensor_load import AT_REST
+
+# m, rad: a tip that stands so far from a resting target is told
+AWAY = 0.005
+TURNED = 0.05
+# N·m, and share of a joint's effort limit, that hold a joint: less is what models are wrong by
+LITTLE = 0.25
+SHARE = 0.005
+TOUCHED = 2.0, 0.3  # N, N·m, that displace a compliant arm as they should
+
+
+class StandingTip:
+    """Tells that the tip stands away from its target, with what holds it.
+
+    A resting arm is in balance. So the torque beyond what the model says that it needs, τ_s, holds it against friction,
+    a load that nobody has declared, a torque that is wrong, or a contact. A measured wrench explains the part -Jᵀ w of
+    it, which is wanted: a compliant arm gives way. Where the rest is little as well, nothing holds the arm. Then no
+    torque leads it nearer: its target may be beyond reach.
+
+    Where positions are commanded, torques aren't known. There a wrench explains what it displaces, and else the target
+    may be beyond reach.
+
+    What a law leaves free is no error: an axis without stiffness, one of force control, or a law without a spring.
+
+    Args:
+        robot: its configuration.
+        limits: of its joints.
+    """
+
+    def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
+        self._joints = robot.joints
+        self._axes = np.array(robot.axes)
+        self._least = LITTLE + SHARE * limits.effort
+
+    def warning(self, running: RunningLaw, error: Array, state: RobotState, kin: RobotDynamics, held: Array) -> str:
+        """That the tip stands away from its target, and why; empty where it doesn't, or as it should.
+
+        Args:
+            running: the law.
+            error: (6,) of the tip from its reference [m, rad].
+            state, kin: of the sample.
+            held: (n,) the torque τ_s of a law of efforts [N·m].
+        """
+        counted = self._axes * error * _followed(running.gains.target, running.mode)
+        distance = float(np.linalg.norm(counted[:3]))
+        turn = float(np.linalg.norm(counted[3:]))
+        if float(np.abs(state.v).max()) > AT_REST or (distance <= AWAY and turn <= TURNED):
+            return ""
+        angle = f" and {turn:.2f} rad" if turn > TURNED else ""
+        stands = f"the tip stands {distance:.3f} m{angle} from its target"
+        wrench = np.zeros(6) if state.wrench_on_tip is None else state.wrench_on_tip
+        if running.mode is CommandMode.EFFORT:
+            unexplained = np.abs(held + kin.jacobian.T.dot(wrench))
+            joint = int((unexplained / self._least).argmax())
+            if unexplained[joint] > self._least[joint]:
+                causes = "friction, a load that isn't declared, or a contact"
+                return f"{stands}: {unexplained[joint]:.1f} N·m at {self._joints[joint]} hold it back, from {causes}"
+        if (np.linalg.norm(wrench.reshape(2, 3), axis=1) > TOUCHED).any():
+            return ""
+        return f"{stands}, and nothing holds it back: the target may be beyond reach"
+
+
+def _followed(gains: Any, mode: CommandMode) -> Array:
+    """(6,) 1 for each axis along which the law leads the tip to its target, 0 where it leaves it free."""
+    if mode is not CommandMode.EFFORT:
+        return np.ones(6)
+    kind: Any = type(gains)
+    springs, _ = springs_and_dampers(kind)
+    followed = np.zeros(6)
+    for name, acts_on in springs.items():
+        values = np.asarray(getattr(gains, name), dtype=float)
+        if acts_on == JOINTS:
+            followed = np.maximum(followed, float((values > 0.0).all()))
+        elif acts_on == TIP:
+            stiffness = np.linalg.eigvalsh(values) if values.ndim == 2 else np.broadcast_to(values, 6)
+            halves = (stiffness.reshape(2, 3) > 0.0).all(axis=1)  # in any axes
+            followed = np.maximum(followed, np.repeat(halves, 3))
+    return followed * (1.0 - float(np.any(getattr(gains, "force_axes", 0.0))))
