@@ -40,11 +40,13 @@ demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 	$(BIN)/robot_control planar $(ARGS)
 
 test: $(DEV) browser ## the tests, without the long ones: the pure ones, and those of the system
+	@$(WARM_UP)
 	@$(BIN)/python test/support/run_parts.py $(ARGS)
 
 test-all: test test-long ## all tests: also those that take minutes each
 
 test-long: $(DEV) ## the long tests alone
+	@$(WARM_UP)
 	@$(BIN)/python test/support/run_parts.py --long $(ARGS)
 
 lint: $(DEV) ## style, formatting, types, who imports whom, names, and the language of the pages

@@ -21,7 +21,7 @@ import pytest
 
 PARTS = ("pure", "system")
 SECOND_TRIES = 2  # so many tests may need a second try: more make the run red
-PURE_LIMIT, LONG_LIMIT = 300.0, 900.0  # s that a pure test may take; it may wait until another process has compiled
+PURE_LIMIT, LONG_LIMIT = 300.0, 900.0  # s that a pure test may take, on a machine that others keep busy
 STACKS_LATE = 60.0  # s, at most, that the stacks of a test that hangs come later than after twice its limit
 END_LIMIT = 60.0  # s that pytest may take to end
 SUMMARY = "ROBOT_CONTROL_TEST_SUMMARY"  # an environment variable: the file that gets the counts

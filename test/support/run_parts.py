@@ -1,10 +1,9 @@
 """Run both parts of the tests, and say in the last lines how each part ended.
 
 ``python test/support/run_parts.py [--long] [--slowest] [ARGUMENTS OF PYTEST]`` runs what isn't marked as long, or what
-is. In each part those come first that run side by side, then those marked `alone`. The tests of the system begin when
-all laws are compiled. They wait half of their time: meanwhile the pure tests run, whose processes stand back. What
-pytest prints of the system comes after what it prints of the pure tests. Long tests run part by part. With --slowest
-the twenty slowest tests are printed.
+is. In each part those come first that run side by side, then those marked `alone`. Both parts run at once: tests of the
+system wait half of their time. What pytest prints of the system comes after what it prints of the pure tests. Long
+tests run part by part. With --slowest the twenty slowest tests are printed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from parts import PARTS, SUMMARY, Count
 # A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
 SIDE_BY_SIDE = ("--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0")
 WORKERS = {"pure": 2, "system": 3}  # on two processors: a test of the system waits half of its time
-STAND_BACK = ("nice", "-n", "5")  # before the command of the pure tests: those of the system wait for events
 NONE_CHOSEN = 5  # pytest's exit status where no test is chosen
 INTERRUPTED = 2
 SLOWEST = 20
@@ -34,8 +32,6 @@ LOOK = 0.2  # s between two looks at what was printed
 
 def run_part(part: str, long: bool, arguments: list[str], summary: Path, output: IO[str]) -> int:
     """Run pytest on both halves of a part; returns the first exit status that isn't 0."""
-    if part == "system":
-        subprocess.run([sys.executable, "-m", "robot_control_ros.control.warm_up"], check=False)
     worst = 0
     for alone in (False, True):
         status = run(part, alone, long, arguments, summary, output)
@@ -50,10 +46,9 @@ def run(part: str, alone: bool, long: bool, arguments: list[str], summary: Path,
     chosen = f"{'alone' if alone else 'not alone'} and {'long' if long else 'not long'}"
     side_by_side = () if alone else (f"--numprocesses={WORKERS[part]}", *SIDE_BY_SIDE)
     command = [sys.executable, "-m", "pytest", f"--part={part}", "-m", chosen, *side_by_side]
-    first = STAND_BACK if part == "pure" else ()
     print(f"--- {part}, {chosen} ---", file=output, flush=True)
     variables = {**os.environ, SUMMARY: str(summary)}
-    with subprocess.Popen([*first, *command, *arguments], env=variables, stdout=output, stderr=output) as tests:
+    with subprocess.Popen([*command, *arguments], env=variables, stdout=output, stderr=output) as tests:
         while True:
             try:
                 status = tests.wait()
