@@ -39,7 +39,7 @@ demo-ethercat: $(ETHERCAT) ## six emulated drives on an EtherCAT bus along a con
 demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 	$(BIN)/robot_control planar $(ARGS)
 
-test: $(DEV) browser ## the tests, without the long ones: the pure ones, then those of the system
+test: $(DEV) browser ## the tests, without the long ones: the pure ones, and those of the system
 	@$(WARM_UP)
 	@$(BIN)/python test/support/run_parts.py $(ARGS)
 

@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.core.types import Array
 from robot_control_ros.robot.configuration import load_robot
 
 from .arm import SimulatedArm
@@ -25,6 +26,7 @@ from .observed_arm import ObservedArm
 ROBOT = "ur5"
 ROOT = Path(__file__).resolve().parents[2]  # of the checkout, which a warning of Python's may name
 GOAL = np.array([1.2, 0.3, -0.3, 0.2, 0.2, 0.5])  # rad from home: more than a second away
+HOME_WITHIN = 0.005  # m of the tip from its home, where the arm is back there
 ON_THE_WAY = 0.5  # rad/s of the fastest joint, where an arm moves when the fault comes
 START_LIMIT = 60.0  # s, for anything to happen at all, on a machine that others keep busy
 PAGE_PORT = 18080  # or the next free one
@@ -183,11 +185,21 @@ class Bench:
 
     def move(self) -> None:
         """Let the controller move the arm; returns when it is well on its way."""
-        goal = np.array(self.robot.home) + GOAL
-        message = JointState(name=list(self.robot.joints), position=goal.tolist())
+        self._lead_to(np.array(self.robot.home) + GOAL)
+        self.until(lambda: self.arm.speed > ON_THE_WAY, "an arm that moves")
+
+    def go_home(self) -> None:
+        """Let the controller move the arm back to where it has begun; returns when it rests there."""
+        home = np.array(self.robot.home)
+        place = self.arm.model.at(home).pose[:3, 3]
+        self._lead_to(home)
+        self.until(lambda: self.rests() and np.linalg.norm(self.arm.moments[-1].tip - place) < HOME_WITHIN, "its home")
+
+    def _lead_to(self, q: Array) -> None:
+        """Send the controller a target of the joints (n,) [rad]."""
+        message = JointState(name=list(self.robot.joints), position=q.tolist())
         self.until(lambda: self._targets.get_subscription_count(), "a controller that takes targets")
         self._targets.publish(message)
-        self.until(lambda: self.arm.speed > ON_THE_WAY, "an arm that moves")
 
     def leads(self) -> bool:
         """Whether the controller leads the arm, without a fault, and nobody else does."""

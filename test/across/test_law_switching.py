@@ -264,7 +264,7 @@ def test_a_law_without_a_spring_that_takes_over_as_a_push_ends_does_not_drive_on
     assert np.linalg.norm(ways[-1] - ways[0]) < 0.1  # m
 
 
-@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+@pytest.mark.parametrize("name", [pytest.param("ur5e", marks=pytest.mark.long), "gen3"])
 @pytest.mark.parametrize("law", ["joint_impedance", "joint_pid_effort", "position_domain_pd"])
 def test_a_law_of_the_joints_that_takes_over_in_contact_neither_leaps_off_nor_strikes(name, law):
     """The tip is pressed on a wall with 40 N. The new law may press harder, as its stiffness wants, but only slowly."""

@@ -86,7 +86,7 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
         return said.get("watchdog: commands") == "watching" and len(states)
 
     ros.until(watched, "controller and watchdog")
-    well = visit()
+    well = visit("--seconds", "4")
     assert well.status == 0, well.text
     assert " FAIL " not in well.text
     assert ("All is well." in well.lines) == (" warn " not in well.text)

@@ -10,9 +10,10 @@ pytest.importorskip("mujoco")
 
 
 @pytest.fixture(autouse=True)
-def simulated(monkeypatch):
-    """Each command gets a simulated UR5 that hasn't moved yet."""
-    monkeypatch.setattr("robot_control_ros.client.robot.Robot", lambda **chosen: Robot.simulated("ur5"))
+def simulated(monkeypatch, request):
+    """Each command gets a simulated UR5 that hasn't moved yet; by the marks' parameter, one with a gripper."""
+    name = getattr(request, "param", "ur5")
+    monkeypatch.setattr("robot_control_ros.client.robot.Robot", lambda **chosen: Robot.simulated(name))
 
 
 def test_a_move_to_a_point_beyond_reach_has_an_exit_status_and_says_why(capsys):
@@ -26,3 +27,34 @@ def test_a_move_to_a_point_beyond_reach_has_an_exit_status_and_says_why(capsys):
 def test_a_move_that_arrives_ends_with_status_0(capsys):
     assert main(["move", "--by", "0", "0", "0.02"]) == 0
     assert "error 0." in capsys.readouterr().out
+
+
+gripping = pytest.mark.parametrize("simulated", ["ur5+robotiq_2f85"], indirect=True)
+
+
+@gripping
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["close"], "0.0 mm"),
+        (["open"], "85.0 mm"),
+        (["0.04", "--force", "30"], "at rest"),
+        ([], "85.0 mm"),
+    ],
+)
+def test_the_fingers_close_open_go_to_a_width_and_are_told(arguments, words, capsys):
+    assert main(["gripper", *arguments]) == 0
+    assert words in capsys.readouterr().out
+
+
+@gripping
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("0.2", "width = 0.2 m: must be within [0, 0.085]"),
+        ("wide", "must be open, close"),
+    ],
+)
+def test_a_width_that_the_gripper_has_not_is_refused_with_those_that_it_has(target, words, capsys):
+    assert main(["gripper", target]) == 2
+    assert words in capsys.readouterr().err

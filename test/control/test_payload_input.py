@@ -17,7 +17,7 @@ from robot_control_ros.simulation.in_process import simulate
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 pytestmark = pytest.mark.sim
-ROBOTS = ("ur5", "ur5e", "gen3")
+ROBOTS = ("ur5", "gen3", pytest.param("ur5e", marks=pytest.mark.long))  # the last one differs by its figures alone
 MASS, CENTER = 2.0, (0.0, 0.0, 0.05)
 FIGURES = {"mass": MASS, "center": CENTER}
 SOFT = {"stiffness": [500.0, 500.0, 500.0, 50.0, 50.0, 50.0]}

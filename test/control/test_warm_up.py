@@ -117,7 +117,7 @@ def test_a_law_that_cannot_be_loaded_or_paired_is_left_out(robot):
 
 
 @pytest.mark.starts("fresh interpreters, in which nothing is compiled yet")
-@pytest.mark.parametrize("name", ["ur5", "gen3"])
+@pytest.mark.parametrize("name", [pytest.param("ur5", marks=pytest.mark.long), "gen3"])
 def test_what_looks_up_a_path_of_the_joints_is_ready_after_it(name):
     """Paths that Python knows alone are looked up between two calls of compiled functions."""
     ended = subprocess.run([sys.executable, "-c", READY, name], capture_output=True, text=True, check=True)

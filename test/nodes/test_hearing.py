@@ -61,6 +61,25 @@ def test_a_process_that_never_heard_one_is_deaf_after_the_limit(hearing, echo):
     assert LIMIT < look_until(hearing, 2.0)[0] < LIMIT + 2.0 * PERIOD
 
 
+def test_a_process_is_deaf_whose_exchange_the_middleware_holds_up(hearing):
+    look_until(hearing, 1.0)
+    times = [1.0 + PERIOD * number for number in range(1, 20)]
+    deaf = [time for time in times if hearing.judge(time)]
+    assert 1.0 + LIMIT < deaf[0] < 1.0 + LIMIT + 2.0 * PERIOD
+    assert not hearing.proven(times[-1], within=100.0)
+
+
+@pytest.mark.starts("threads that the test waits for")
+def test_a_middleware_that_never_returns_holds_up_nobody_who_judges():
+    told, ended = threading.Event(), threading.Event()
+    hearing = Hearing(lambda: None, lambda: ended.wait(60.0) and [])
+    hearing.start(told.set)
+    assert told.wait(60.0)
+    assert hearing.deaf
+    ended.set()
+    hearing.stop()
+
+
 @pytest.mark.parametrize("came_meanwhile", [True, False])
 def test_a_process_that_stood_still_is_not_deaf(hearing, echo, came_meanwhile):
     look_until(hearing, 1.0)

@@ -92,6 +92,7 @@ def test_a_sample_in_motion_and_one_without_torques_are_refused_and_leave_the_ot
 
 
 @pytest.mark.sim
+@pytest.mark.parametrize("robot", [pytest.param("ur5e", marks=pytest.mark.long), "gen3"], indirect=True)
 def test_a_simulated_arm_with_friction_finds_its_payload_by_its_sensor_and_by_its_torques(robot):
     """It moves to twelve poses, rests in each, and samples: 5 % by the sensor, 10 % by the torques."""
     pytest.importorskip("mujoco")

@@ -2,7 +2,8 @@
 
 ``python test/support/compiled_twins.py`` rehearses every law on two robots, and prints for each compiled function how
 often it was compared, and the largest difference. In this process the functions that a function calls are Python, too:
-each is compared by itself.
+each is compared by itself. One that gets a namedtuple of views is compared with the function that calls it: by itself
+it would be compiled anew in each process, for Numba can't keep it.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ import pkgutil
 import random
 import sys
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import numba
 import numpy as np
 
 from robot_control_ros.core import compiled as core
+from robot_control_ros.core import record
 
 ROBOTS = ("ur5", "gen3")  # one with joints that turn without end
 CYCLES = 40  # of each situation
-ALL, SOME = 300, 0.05  # so many calls of a function are compared, and this share of the others
+ALL, SOME = 60, 0.05  # so many calls of a function are compared, and this share of the others
 
 
 def _strained(random: np.random.Generator, coupled: bool) -> tuple[Any, ...]:
@@ -63,6 +67,7 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "laws.spring.bounded_spring._coupled_gradient": lambda random: _strained(random, coupled=True),
     "laws.force.pressing.reset_pressing": lambda random: (random.normal(size=13), random.random()),
     "laws.admittance._enter_frame": _entering,
+    "laws.position_domain_pd._share": lambda random: (*random.uniform(0.0, 0.1, 3), float(random.integers(3))),
     "laws.impedance._have_turned": lambda random: tuple(random.normal(size=(2, 6))),
     "core.rotations.wrench_at_into": lambda random: (random.normal(size=6), random.normal(size=(4, 4)), np.empty(6)),
 }
@@ -72,6 +77,7 @@ class Twin:
     """In the place of Numba's dispatcher: Python calls its text, Numba sees the dispatcher."""
 
     all: ClassVar[dict[str, Twin]] = {}
+    comparing: ClassVar[int] = 0  # calls that are being compared now, one within the other
 
     def __init__(self, dispatcher: Any) -> None:
         self._numba_type_ = dispatcher._numba_type_
@@ -80,13 +86,34 @@ class Twin:
         self.difference = 0.0
 
     def __call__(self, *arguments: Any) -> Any:
+        if Twin.comparing and any(hasattr(argument, "_fields") for argument in arguments):
+            self.compared += 1
+            return self._dispatcher.py_func(*arguments)
         if self.compared >= ALL and _random.random() > SOME:
             return self._dispatcher(*arguments)
         self.compared += 1
         others = copy(arguments)
+        Twin.comparing += 1
         result = self._dispatcher.py_func(*arguments)
+        Twin.comparing -= 1
         self.difference = max(self.difference, difference((result, arguments), (self._dispatcher(*others), others)))
         return result
+
+
+class Views:
+    """In the place of a record's function that gives views: the same, but it isn't compared.
+
+    Args:
+        function: its text.
+        options: as ``numba.njit`` takes them.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._text = function
+        self._numba_type_ = numba.njit(**options)(function)._numba_type_
+
+    def __call__(self, row: Any, n: int) -> Any:
+        return self._text(row, n)
 
 
 def twin(function: Any) -> Twin:
@@ -144,6 +171,7 @@ _random = random.Random(1)
 
 def main() -> None:
     core.compiled = twin  # before any other module of the package is imported
+    record.numba = SimpleNamespace(njit=lambda **options: lambda function: Views(function, options))
     for name in modules():
         importlib.import_module(name)
     from robot_control_ros.control.loop import ControlLoop

@@ -1,4 +1,5 @@
-"""Nodes forked from a process that has imported what isn't ROS: most of the time that a node takes to start is that.
+"""Nodes forked from a process that has imported what isn't ROS, and has loaded what is compiled: most of the time that
+a node takes to start is that.
 
 The process is this module as a program. ROS isn't imported before the fork, for its libraries start threads
 (LTTng's), which a forked process doesn't have, and which are looked for when it ends. It isn't multiprocessing's
@@ -235,12 +236,21 @@ def become(request: dict[str, Any]) -> None:
     importlib.import_module(f"{request['module']}.node").main()
 
 
+def prepare() -> None:
+    """Import and load what most nodes need. What is missing here a node says itself."""
+    for module in BEFORE:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    with contextlib.suppress(ImportError):
+        control = importlib.import_module("robot_control_ros.control.warm_up")
+        robot = importlib.import_module("robot_control_ros.robot.configuration").load_robot("ur5")
+        control.warm_up(robot, ["impedance"], announce=lambda text: None)
+    gc.freeze()
+
+
 def main() -> None:
     sys.path[0] = os.getcwd()
-    for module in BEFORE:
-        with contextlib.suppress(ImportError):  # the node says what is missing
-            importlib.import_module(module)
-    gc.freeze()
+    prepare()
     with socket.socket(fileno=int(sys.argv[1])) as control:
         request = serve(control)
     if request is not None:

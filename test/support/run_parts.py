@@ -1,8 +1,9 @@
-"""Run the tests part by part, and say in the last lines how each part ended.
+"""Run both parts of the tests, and say in the last lines how each part ended.
 
 ``python test/support/run_parts.py [--long] [--slowest] [ARGUMENTS OF PYTEST]`` runs what isn't marked as long, or what
-is. First come the pure tests, then those of the system; in each part first those that run side by side, then those
-marked `alone`. With --slowest the twenty slowest tests are printed.
+is. In each part those come first that run side by side, then those marked `alone`. Both parts run at once: tests of the
+system wait half of their time. What pytest prints of the system comes after what it prints of the pure tests. Long
+tests run part by part. With --slowest the twenty slowest tests are printed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 from parts import PARTS, SUMMARY, Count
 
@@ -23,20 +27,62 @@ WORKERS = {"pure": 2, "system": 3}  # on two processors: a test of the system wa
 NONE_CHOSEN = 5  # pytest's exit status where no test is chosen
 INTERRUPTED = 2
 SLOWEST = 20
+LOOK = 0.2  # s between two looks at what was printed
 
 
-def run(part: str, alone: bool, long: bool, arguments: list[str], summary: Path) -> int:
+def run_part(part: str, long: bool, arguments: list[str], summary: Path, output: IO[str]) -> int:
+    """Run pytest on both halves of a part; returns the first exit status that isn't 0."""
+    worst = 0
+    for alone in (False, True):
+        status = run(part, alone, long, arguments, summary, output)
+        worst = worst or status
+        if ends_all(status, arguments):
+            break
+    return worst
+
+
+def run(part: str, alone: bool, long: bool, arguments: list[str], summary: Path, output: IO[str]) -> int:
     """Run pytest on one half of a part; returns its exit status."""
     chosen = f"{'alone' if alone else 'not alone'} and {'long' if long else 'not long'}"
     side_by_side = () if alone else (f"--numprocesses={WORKERS[part]}", *SIDE_BY_SIDE)
     command = [sys.executable, "-m", "pytest", f"--part={part}", "-m", chosen, *side_by_side]
-    print(f"--- {part}, {chosen} ---", flush=True)
-    with subprocess.Popen([*command, *arguments], env={**os.environ, SUMMARY: str(summary)}) as tests:
+    print(f"--- {part}, {chosen} ---", file=output, flush=True)
+    variables = {**os.environ, SUMMARY: str(summary)}
+    with subprocess.Popen([*command, *arguments], env=variables, stdout=output, stderr=output) as tests:
         while True:
             try:
                 status = tests.wait()
                 return 0 if status == NONE_CHOSEN else status
             except KeyboardInterrupt:  # pytest has been told as well; it says how far it has come
+                continue
+
+
+def ends_all(status: int, arguments: list[str]) -> bool:
+    """Whether nothing more is run after this exit status."""
+    return status == INTERRUPTED or status < 0 or (status != 0 and "-x" in arguments)
+
+
+def run_beside(arguments: list[str], summary: Path) -> int:
+    """Run both parts at once; returns the first exit status that isn't 0."""
+    kept = summary.with_name("system")
+    with kept.open("w", encoding="utf-8") as output, ThreadPoolExecutor(1) as beside:
+        system = beside.submit(run_part, "system", False, arguments, summary, output)
+        pure = run_part("pure", False, arguments, summary, sys.stdout)
+        show(kept, system)
+        return pure or system.result()
+
+
+def show(kept: Path, writing: Future[int]) -> None:
+    """Print what is written to a file until that has ended."""
+    with kept.open(encoding="utf-8") as file:
+        while True:
+            try:
+                ended = writing.done()
+                print(file.read(), end="", flush=True)
+                if ended:
+                    return
+                time.sleep(LOOK)
+            except KeyboardInterrupt:  # pytest has been told as well
                 continue
 
 
@@ -71,11 +117,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         summary = Path(folder) / "summary"
         summary.touch()
-        for part, alone in [(part, alone) for part in parts_in(arguments) for alone in (False, True)]:
-            status = run(part, alone, long, arguments, summary)
-            worst = worst or status
-            if status == INTERRUPTED or status < 0 or (status and "-x" in arguments):
-                break
+        parts = parts_in(arguments)
+        if parts == PARTS and not long:
+            worst = run_beside(arguments, summary)
+        else:
+            for part in parts:
+                status = run_part(part, long, arguments, summary, sys.stdout)
+                worst = worst or status
+                if ends_all(status, arguments):
+                    break
         ended = counts(summary)
     print("---")
     if slowest:

@@ -160,7 +160,7 @@ def drives(shared_drives):
 
 @pytest.fixture
 def own_drives(request, ros, bus):
-    made = Drives(ros, bus, in_process=True, **getattr(request, "param", {}))
+    made = Drives(ros, bus, **getattr(request, "param", {}))
     yield made
     assert made.child.end(signal.SIGINT) == 0, made.child.err
 
@@ -335,7 +335,7 @@ def test_an_impedance_over_topics_holds_and_its_death_stops_the_drives(own_drive
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("own_drives", [{"rate": HOSTED_RATE}], indirect=True, ids=["as launched"])
+@pytest.mark.parametrize("own_drives", [{"in_process": True, "rate": HOSTED_RATE}], indirect=True, ids=["as launched"])
 def test_an_impedance_in_the_bus_process(own_drives, ros, bus):
     """Gains, targets and laws reach it; a push moves it by force over stiffness; its controller's death stops it."""
     drives = own_drives

@@ -116,7 +116,7 @@ def test_an_error_of_an_arm_ends_all_processes():
     ("text", "sent", "to_all"),
     [
         pytest.param(LONG, signal.SIGINT, True, id="Ctrl-C in its terminal"),
-        pytest.param(LONG, signal.SIGINT, False, id="interrupted"),
+        pytest.param(LONG, signal.SIGINT, False, id="interrupted", marks=pytest.mark.long),  # less than the one above
         pytest.param(LONG, signal.SIGKILL, False, id="killed"),
         pytest.param(STEPPED, signal.SIGINT, True, id="Ctrl-C while environments are stepped"),
     ],

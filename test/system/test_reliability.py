@@ -8,7 +8,10 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulated arm needs MuJoCo")
 
+from evidence.faults.bench import Bench
 from evidence.faults.table import FAULTS, path_of, record_of
+from evidence.faults.trial import Trial, failures, path_without_fault
+from evidence.programs import Programs
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 BY_NAME = {fault.name: fault for fault in FAULTS}
@@ -28,14 +31,18 @@ def test_a_row_of_the_fault_table_passes_over_real_processes(name):
 
 
 def test_a_killed_watchdog_is_told_and_it_brakes_the_arm_of_a_killed_controller_which_a_next_one_takes_over():
-    """Both in one test: they share the way of an arm to which nothing happens."""
+    """One after the other over the same programs, and after the way of an arm to which nothing happens."""
     watchdog, controller = BY_NAME["watchdog SIGKILL"], BY_NAME["controller SIGKILL"]
     assert watchdog.law == controller.law
-    path = path_of(controller.law)
-    assert record_of(watchdog, path).failures == ()
-    record = record_of(controller, path)
-    assert record.failures == ()
-    assert record.rest_after is not None
-    assert record.statuses["controller"] == -9
-    assert record.statuses["controller again"] == record.statuses["watchdog"] == 0
-    assert record.left == ()
+    with Programs() as programs:
+        bench = Bench(programs, controller.law)
+        bench.start()
+        path = path_without_fault(bench)
+        for fault in (watchdog, controller):
+            bench.go_home()
+            record = Trial(bench, fault, path).run()
+            assert failures(fault, record) == []
+        assert record.rest_after is not None
+        statuses = {"watchdog": -9, "watchdog again": 0, "controller": -9, "controller again": 0}
+        assert programs.end() == statuses
+        assert programs.left_behind() == []

@@ -7,6 +7,7 @@ deaf says so and ends. Where nobody else sends, its own message shows whether it
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -28,7 +29,8 @@ ADVICE = "the middleware (DDS) of this process has failed, see docs/middleware.m
 class Hearing:
     """Sends messages to itself, and judges by those that come back.
 
-    A process that stood still itself, or had no processor, is not deaf: see :class:`Timeout`.
+    A process that stood still itself, or had no processor, is not deaf: see :class:`Timeout`. A middleware that has
+    failed may hold up whoever sends or receives: so a thread judges that does neither.
 
     Args:
         send: Sends one message.
@@ -56,8 +58,9 @@ class Hearing:
         self._send = send
         self._receive = receive
         self._silence = Timeout(limit)
-        self._heard: float | None = None  # when a message came back last [s]
-        self._thread: Periodic | None = None
+        self._heard = -math.inf  # when a message came back last [s]
+        self._judged: float | None = None  # the same when it was judged last
+        self._threads: tuple[Periodic, ...] = ()
 
     @classmethod
     def of(cls, node: Node, period: float = PERIOD) -> Hearing:
@@ -66,34 +69,51 @@ class Hearing:
         return cls(polled.publisher(Empty, OWN), polled.add(Empty, OWN), period, close=polled.close)
 
     def look(self, now: float) -> bool:
-        """Receive, judge, and send again, at the steady time `now` [s]; returns whether it is deaf."""
-        if self._receive() or self._heard is None:
+        """Exchange and judge, at the steady time `now` [s]; returns whether it is deaf."""
+        self.exchange(now)
+        return self.judge(now)
+
+    def exchange(self, now: float) -> None:
+        """Receive what came back, and send again, at the steady time `now` [s]."""
+        if self._receive():
             self._heard = now
+        self._send()
+
+    def judge(self, now: float) -> bool:
+        """Whether it is deaf, at the steady time `now` [s]: by what the exchange has received."""
+        heard = self._heard
+        if self._judged is None or heard > self._judged:
+            self._judged = heard
             self._silence.restart(now)
         elif self._silence.poll(now) > self._limit:
             self.deaf = True
-        self._send()
         return self.deaf
 
     def proven(self, now: float, within: float) -> bool:
         """Whether a message came back within this time [s] before the steady time `now` [s]."""
-        return not self.deaf and self._heard is not None and now - self._heard <= within
+        return not self.deaf and now - self._heard <= within
 
     def start(self, on_deaf: Callable[[], object]) -> None:
-        """Look from now on, in a thread of its own; `on_deaf` is called there, once."""
+        """Exchange and judge from now on, in a thread each; `on_deaf` is called in the one that judges, once."""
 
-        def step() -> float:
-            if not self.deaf and self.look(time.monotonic()):
-                on_deaf()
+        def exchange() -> float:
+            if not self.deaf:
+                self.exchange(time.monotonic())
             return self._period
 
-        self._thread = Periodic(step, "hearing")
-        self._thread.start()
+        def judge() -> float:
+            if not self.deaf and self.judge(time.monotonic()):
+                on_deaf()
+            return PERIOD
+
+        self._threads = (Periodic(exchange, "hearing"), Periodic(judge, "deafness"))
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Look no more."""
-        if self._thread is not None:
-            self._thread.stop()
+        for thread in self._threads:
+            thread.stop()
 
 
 def say_deaf(name: str) -> None:
