@@ -16,9 +16,10 @@ from robot_control_ros.core.gains import JOINT, choice, gain
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.robot.solids import Shape
 from robot_control_ros.sensing.wrench import WrenchPipeline
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
-from robot_control_ros.simulation.scene import JointLosses, Scene, SceneObject, Shape, Surface, load_scene, scene_names
+from robot_control_ros.simulation.scene import JointLosses, Scene, SceneObject, Surface, load_scene, scene_names
 
 pytestmark = pytest.mark.sim
 

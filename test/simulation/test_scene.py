@@ -7,7 +7,8 @@ import pytest
 from refusals import refuses
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.simulation.scene import SHAPES, load_scene, scene_names
+from robot_control_ros.robot.solids import SHAPES
+from robot_control_ros.simulation.scene import load_scene, scene_names
 
 OBJECT_ENTRIES = ("shape", "size", "position", "rotation", "motion", "mass", "stiffness", "damping", "surface")
 SURFACE_ENTRIES = ("time_constant", "damping_ratio", "friction")

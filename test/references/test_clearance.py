@@ -1,0 +1,178 @@
+"""Moves, jogs, streams and paths keep the arm from itself and its cell along the whole way, or are refused in words."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from refusals import refuses
+
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.spatial import make_pose
+from robot_control_ros.core.types import Reference, RobotState
+from robot_control_ros.references.joint_reference import JointReference
+from robot_control_ros.robot.configuration import load_robot
+
+PERIOD = 0.02
+MARGIN = 0.01
+TRACKED = 0.002  # m that bodies may come nearer than the margin under inverse kinematics in other steps
+DOWN = np.diag((1.0, -1.0, -1.0))
+
+
+class Followed:
+    """A loop whose joints follow its reference exactly, without physics; `q` are the joints that do."""
+
+    def __init__(self, name, law="joint_pid", q=None, **changes):
+        robot = replace(load_robot(name), **changes)
+        robot = replace(robot, profile=replace(robot.profile, workspace={}))
+        self.loop = ControlLoop(robot, law)
+        self.model = self.loop.model
+        self.robot = robot
+        self.q = np.array(robot.home if q is None else q, dtype=float)
+        self.time = 0.0
+        self.least = math.inf
+        self._joints = JointReference(self.model, np.array(robot.axes))
+        self._joints.reset(self.q)
+        self.tick()
+
+    def tick(self):
+        self.time += PERIOD
+        self.loop.tick(RobotState(self.time, self.q, np.zeros(self.robot.n), np.zeros(self.robot.n)))
+
+    def run(self, seconds):
+        """Go on, and note what the pair with least to spare has more than its margin."""
+        motion = self.loop.motion
+        bodies = self.loop.clearance.bodies
+        for _ in range(round(seconds / PERIOD)):
+            self.tick()
+            reference = motion.reference
+            trajectory = motion.trajectory
+            if reference.q is not None and reference.v is not None:
+                reference = Reference(reference.pose, reference.twist, None, None, reference.q, reference.v)
+            self.q = self._joints.complete(reference, trajectory, self.time, PERIOD).q
+            self.least = min(self.least, (bodies.distances(self.q) - bodies.bodies.margin).min())
+
+    @property
+    def room(self):
+        bodies = self.loop.clearance.bodies
+        return float((bodies.distances(self.q) - bodies.bodies.margin).min())
+
+
+# --- what the issue saw ---
+
+
+def test_a_joint_move_that_takes_the_wrist_below_the_floor_on_the_way_is_refused():
+    arm = Followed("ur5e", q=(0.0, -0.4, 0.6, -1.5, -1.5708, 0.0))
+    goal = np.array((2.8, -2.9, -0.6, -1.5, -1.5708, 0.0))
+    assert arm.room > 0.0
+    bodies = arm.loop.clearance.bodies
+    with pytest.raises(ConfigError) as caught:
+        arm.loop.motion.move_joints_to(goal)
+    assert caught.value.bound == MARGIN
+    assert caught.value.value < 0.0
+    assert bodies.nearest(goal).distance > MARGIN or caught.value.name.endswith("floor")
+    assert not arm.loop.motion.is_moving()
+
+
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+def test_a_pose_inside_the_base_is_refused(name):
+    arm = Followed(name)
+    with pytest.raises(ConfigError) as caught:
+        arm.loop.motion.move_to(make_pose(np.array((0.0, 0.0, 0.25)), DOWN))
+    assert caught.value.bound == MARGIN
+    assert caught.value.value < MARGIN
+    assert not arm.loop.motion.is_moving()
+
+
+def test_an_elbow_that_folds_into_the_upper_arm_is_refused():
+    arm = Followed("ur5e")
+    goal = np.array(arm.robot.home)
+    goal[2] = 3.05
+    with pytest.raises(ConfigError) as caught:
+        arm.loop.motion.move_joints_to(goal)
+    assert "forearm_link" in caught.value.name
+    assert caught.value.value < MARGIN
+
+
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+def test_a_move_down_through_the_floor_is_refused_before_anything_moves(name):
+    arm = Followed(name)
+    below = arm.loop.tip().copy()
+    below[2, 3] = -0.1
+    with pytest.raises(ConfigError) as caught:
+        arm.loop.motion.move_to(below)
+    assert caught.value.name.endswith("floor")
+    arm.run(0.2)
+    np.testing.assert_allclose(arm.q, arm.robot.home, atol=1e-6)
+
+
+def test_a_path_of_joints_is_checked_between_its_points():
+    arm = Followed("ur5e")
+    there = np.array(arm.robot.home)
+    there[2] = 3.05
+    times = np.array((2.0, 6.0, 12.0))
+    with pytest.raises(ConfigError):
+        arm.loop.motion.follow_joints(times, np.array((arm.robot.home, there, arm.robot.home)), None)
+    assert not arm.loop.motion.is_moving()
+    there[2] = 1.8
+    arm.loop.motion.follow_joints(times, np.array((arm.robot.home, there, arm.robot.home)), None)
+    assert arm.loop.motion.is_moving()
+
+
+def test_a_stream_of_poses_into_the_floor_ends_above_it():
+    arm = Followed("ur5e")
+    pose = arm.loop.tip().copy()
+    refused = 0
+    for _ in range(150):
+        pose[2, 3] -= 0.005
+        try:
+            arm.loop.motion.follow_tip(np.zeros(1), pose[None])
+        except ConfigError as error:
+            refused += error.name.endswith("floor")
+        arm.run(PERIOD)
+    arm.run(1.0)
+    assert refused > 20
+    assert -TRACKED < arm.least < 0.02
+
+
+def test_a_jog_into_the_floor_comes_to_rest_above_it():
+    arm = Followed("ur5e")
+    for _ in range(400):
+        arm.loop.motion.jog(np.array((0.0, 0.0, -0.25, 0.0, 0.0, 0.0)), 0.2)
+        arm.run(PERIOD)
+    assert -TRACKED < arm.least < 0.02
+    assert not np.abs(arm.loop.motion.reference.twist).max() > 1e-3
+
+
+def test_the_check_can_be_switched_off_and_its_margin_set():
+    arm = Followed("ur5e")
+    folded = np.array(arm.robot.home)
+    folded[2] = 3.05
+    arm.loop.clearance.settings.set({"checked": False})
+    arm.loop.motion.move_joints_to(folded)
+    assert arm.loop.motion.is_moving()
+    near = Followed("ur5e")
+    ahead = near.robot.home + np.array((0.3, 0.0, 0.0, 0.0, 0.0, 0.0))
+    near.loop.motion.move_joints_to(ahead)
+    wide = Followed("ur5e", clearance={"margin": 0.4})
+    lower = np.array(wide.robot.home)
+    lower[1] += 0.6
+    with pytest.raises(ConfigError) as caught:
+        wide.loop.motion.move_joints_to(lower)
+    assert caught.value.bound == 0.4
+
+
+def test_a_setting_that_cannot_be_is_refused():
+    with refuses("margin", -0.1, (0.0, 0.5)):
+        Followed("ur5e", clearance={"margin": -0.1})
+
+
+def test_a_payload_at_run_time_is_a_body():
+    arm = Followed("ur5e")
+    folded = np.array(arm.robot.home)
+    folded[2] = 2.5
+    names = arm.loop.clearance.bodies.names
+    assert "payload" not in names
+    arm.loop.model.payload = replace(arm.loop.model.payload, mass=5.0)
+    assert "payload" in arm.loop.clearance.bodies.names
