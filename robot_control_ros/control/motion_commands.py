@@ -39,6 +39,7 @@ JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 WRENCH_SHARE = 0.25  # of the effort limits, that a target wrench may take from a joint at home
 WRENCH_RAMP = 0.05  # s from none to the largest target wrench
+MISSED = 0.01  # m from a target at the end of a way, beyond which it can't be reached
 REACHED = 1e-4  # m, rad: of the pose at which a way begins
 # rad; m and rad: a law that takes over moves to a reference further away than this
 FAR = 0.05
@@ -189,7 +190,11 @@ class MotionCommands:
         state, _ = self._known()
         self._workspace.check(pose[:3, 3])
         if self.reference.pose is not None:
-            self._clearance.check("target pose", self._tip_way(self.reference, self._followed_joints(state), pose))
+            way = self._tip_way(self.reference, self._followed_joints(state), pose)
+            self._clearance.check("target pose", way)
+            missed = self._axes * pose_error(pose, self._model.link(self._model.tip, way[-1])[0])
+            if np.linalg.norm(missed[:3]) > MISSED:
+                self._clearance.check_hand("target pose", way[-1], pose)
         if isinstance(self.trajectory, OnlineTrajectory) and self.governor.rate == 1.0:
             self.trajectory.target = pose
         else:

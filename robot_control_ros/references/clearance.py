@@ -110,6 +110,30 @@ class Clearance:
             bound=margin,
         )
 
+    def check_hand(self, what: str, q: Array, pose: Array) -> None:
+        """Refuse a pose (4, 4) of the tip where the hand itself would be too near to what stands there.
+
+        Args:
+            what: the name of the target, for the error.
+            q: (n,) where a way to the pose has ended [rad].
+            pose: see above.
+
+        Raises:
+            ConfigError: see :meth:`check`.
+        """
+        if not self.settings.target.checked:
+            return
+        pair = self.bodies.hand_at(q, pose)
+        if pair is None or pair.distance >= pair.margin:
+            return
+        raise ConfigError(
+            f"{what}: there {pair.first} and {pair.second} would be {1e3 * pair.distance:.0f} mm apart, out of reach "
+            f"besides: must stay {1e3 * pair.margin:g} mm away (clearance.margin, or that in `cell`)",
+            name=f"{pair.first}, {pair.second}",
+            value=pair.distance,
+            bound=pair.margin,
+        )
+
     def slowed(self, twist: Array, way_of: Callable[[Array], Array]) -> Array:
         """The largest part of a twist (6,) whose way is free; 0 where none is.
 

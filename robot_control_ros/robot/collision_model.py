@@ -13,14 +13,15 @@ from ..core.errors import unknown
 from ..core.types import Array, as_row
 from .cell import CellObject
 from .configuration import RobotConfig
-from .distances import HALF_SPACE, SOLID, Bodies, count_near, distances_into, nearest_into
-from .joint_chain import BASE
+from .distances import HALF_SPACE, SOLID, Bodies, distances_into, nearest_into, pair_distance, survey
+from .joint_chain import BASE, place_joints
 from .link_bodies import Solid, described_bodies, solid_of, sphere
 from .model import RobotModel
 from .payload import Payload
 
 POSTURES = 1000  # random ones, over which pairs are looked for that always touch
 ALWAYS = 0.95  # of the postures: a pair that is within the margin in more of them always touches
+CONSTANT = 1e-6  # m: a distance that changes by less, over all postures, is the same for each
 DENSITY = 1000.0  # kg/m³ of a payload whose size isn't known
 PAYLOAD = "payload"
 
@@ -46,6 +47,15 @@ class NearestPair(NamedTuple):
     gradient: Array
 
 
+class HandPair(NamedTuple):
+    """Two bodies, their distance, and the margin that they must keep [m]."""
+
+    first: str
+    second: str
+    distance: float
+    margin: float
+
+
 @dataclass(frozen=True, eq=False)
 class _Body:
     """A solid in the frame of the joint that moves it."""
@@ -63,7 +73,8 @@ class CollisionModel:
     whose radius is that of its mass in water where none is given.
 
     Not all pairs count, as in MoveIt's setup assistant (its "default collisions"): links that one joint joins, and what
-    is within the margin in more than 95 % of 1000 random postures, touch by design. The payload keeps from the arm. It
+    is within the margin in more than 95 % of 1000 random postures, touch by design. What is always as far away as ever
+    doesn't count either. The payload keeps from the arm. It
     keeps from the cell as well where its radius is given: else nothing could be put down.
 
     Args:
@@ -135,6 +146,33 @@ class CollisionModel:
             return None
         return self.pair(q, int(np.argmin(self.distances(q) - self.bodies.margin)))
 
+    def hand_at(self, q: Array, pose: Array) -> HandPair | None:
+        """The pair that would have least to spare, if what moves with the tip were at a pose.
+
+        So a pose is judged that the arm can't reach: whatever its joints did, its hand would be there.
+
+        Args:
+            q: (n,) joint angles of the other links [rad].
+            pose: (4, 4) of the tip.
+
+        Returns:
+            None where the hand has no pair.
+        """
+        bodies = self.bodies
+        joint, in_joint = self._model.carrier(self._model.tip)
+        poses = np.empty((self._model.n, 4, 4))
+        place_joints(self._model.chain, as_row(q), poses)
+        poses[joint] = pose @ np.linalg.inv(in_joint)
+        placed = np.empty((2, 4, 4))
+        points = np.empty((2, 3))
+        normal = np.empty(3)
+        found = []
+        for pair, (first, second, kind) in enumerate(bodies.pairs.tolist()):
+            if bodies.joint[first] == joint or (kind == SOLID and bodies.joint[second] == joint):
+                distance = pair_distance(bodies, poses, pair, placed, points, normal)
+                found.append(HandPair(*self.pair_names(pair), distance, float(bodies.margin[pair])))
+        return min(found, key=lambda each: each.distance - each.margin, default=None)
+
     def touching_links(self) -> set[tuple[str, str]]:
         """Pairs of links that touch by design, in both orders: those of which no bodies are checked."""
         links = {each.name for each in self._moved if each.name != PAYLOAD}
@@ -176,9 +214,9 @@ class CollisionModel:
         lower = np.maximum(limits.lower, -math.pi)
         upper = np.minimum(limits.upper, math.pi)
         postures = random.uniform(lower, upper, (POSTURES, self._model.n))
-        near = np.zeros(len(margins), dtype=np.int64)
-        count_near(self._model.chain, self.bodies, postures, near)
-        kept = near <= ALWAYS * POSTURES
+        near, least, most = np.empty((3, len(margins)))
+        survey(self._model.chain, self.bodies, postures, near, least, most)
+        kept = (near <= ALWAYS * POSTURES) & (most - least > CONSTANT)
         levers = np.array([self._lever(pair) for pair in numbers[kept].tolist()]).reshape(-1, self._model.n)
         self.bodies = self.bodies._replace(pairs=numbers[kept], margin=margins[kept], lever=levers)
 

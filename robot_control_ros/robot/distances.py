@@ -114,15 +114,19 @@ def distances_into(chain: JointChain, bodies: Bodies, q: Array, distances: Array
 
 
 @compiled
-def count_near(chain: JointChain, bodies: Bodies, postures: Array, near: NDArray[np.int64]) -> None:
-    """In how many of some postures (k, n) each pair is within its margin, into near (p,)."""
+def survey(chain: JointChain, bodies: Bodies, postures: Array, near: Array, least: Array, most: Array) -> None:
+    """In how many of some postures (k, n) each pair is within its margin; its least and largest distance; (p,) each."""
     distances = np.empty(len(near))
-    near[:] = 0
+    near[:] = 0.0
+    least[:] = np.inf
+    most[:] = -np.inf
     for q in postures:
         distances_into(chain, bodies, q, distances)
         for pair in range(len(near)):
+            least[pair] = min(least[pair], distances[pair])
+            most[pair] = max(most[pair], distances[pair])
             if distances[pair] < bodies.margin[pair]:
-                near[pair] += 1
+                near[pair] += 1.0
 
 
 @compiled

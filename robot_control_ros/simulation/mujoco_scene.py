@@ -71,7 +71,7 @@ def compile_model(
             geom.contype, geom.conaffinity = _collision_bits(own.get(geom.parent.name), len(arms))
         for robot, text in arms:
             _exclude_touching(spec, robot, text)
-        _add_cell(mujoco, spec, robots)
+        _add_cell(mujoco, spec, robots, scene.without)
         _add_scene(mujoco, spec, scene, robots[0], _collision_bits(0, len(arms)))
         for robot in robots:
             _add_sensor(mujoco, spec, robot)
@@ -134,8 +134,8 @@ def _add_locks(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
 def _collision_bits(robot: int | None, count: int) -> tuple[int, int]:
     """Type and affinity of the shapes of a robot by its number, or of None, of so many.
 
-    Two shapes may touch where the type of one has a bit of the other's affinity. Bit 0 is that of the scene's objects
-    and of the cells', which touch all. Robots touch each other and themselves.
+    Two shapes may touch where the type of one has a bit of the other's affinity. Bit 0 is that of the scene's objects,
+    which touch all but the cells. Robots touch each other and themselves; cells touch robots alone.
     """
     return (1, 0) if robot is None else (1 | 1 << (robot + 1), ((1 << count) - 1) << 1)
 
@@ -151,12 +151,16 @@ def _exclude_touching(spec: Any, robot: RobotConfig, urdf: str) -> None:
             spec.add_exclude(bodyname1=first, bodyname2=second)
 
 
-def _add_cell(mujoco: Any, spec: Any, robots: Sequence[RobotConfig]) -> None:
+def _add_cell(mujoco: Any, spec: Any, robots: Sequence[RobotConfig], without: Sequence[str]) -> None:
     """Let the solids of the robots' cells stand in the world; arms may have some in common, by name."""
     objects = {name: each for robot in robots for name, each in robot.cell.items()}
     for name, each in objects.items():
+        if name in without:
+            continue
         geom = _add_geom(mujoco, spec.worldbody, each.shape, each.shape.pose)
         geom.name = CELL_PREFIX + name
+        geom.contype = 0
+        geom.conaffinity = ((1 << len(robots)) - 1) << 1
 
 
 def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: tuple[int, int]) -> None:

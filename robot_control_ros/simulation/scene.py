@@ -108,6 +108,7 @@ class Scene:
         convert=lambda start: start and start.pose(),
         doc="Pose of the tip at the beginning, in the base; the robot's home where it is left out.",
     )
+    without: tuple[str, ...] = entry((), doc="Names of what the robot's `cell` has and isn't there in this scene.")
     joints: JointLosses = entry(JointLosses(), doc="Losses of the robot's joints, of each.")
 
 

@@ -103,7 +103,7 @@ def test_the_ball_of_the_package_would_overlap_the_tool_by_10_mm_at_its_referenc
     [
         ("- ball", "", ["ball"], None),
         ("a: [", "file", None, None),
-        ("object: {}", "object", None, ("description", "objects", "tool", "start", "joints")),
+        ("object: {}", "object", None, ("description", "objects", "tool", "start", "without", "joints")),
         ("objects: [ball]", "objects", ["ball"], None),
         ("objects: { 2 balls: { shape: plane } }", "name", "2 balls", None),
         ("objects: { a: }", "", None, None),
