@@ -15,6 +15,7 @@ from ..core.gains import ParameterSet
 from ..core.spatial import pose_error
 from ..core.types import Array, Command, Reference, RobotState
 from ..laws.running_law import RunningLaw
+from ..references.clearance import Clearance
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
@@ -125,6 +126,7 @@ class Controller(Protocol):
     Attributes:
         publishes_commands: whether its commands have to be sent; else they have been, where it runs.
         robot, model, running, workspace: its configuration, its model, the law that runs, the box for targets.
+        clearance: what the arm keeps from itself and its cell.
         state, kin, reference: of the last cycle; state and kin are None before the first.
         repeats: samples in a row that brought no new time.
         late_samples: samples that came after a newer one and were dropped, since the last reset.
@@ -139,6 +141,7 @@ class Controller(Protocol):
     model: RobotModel
     running: RunningLaw
     workspace: Workspace
+    clearance: Clearance
     state: RobotState | None
     kin: RobotDynamics | None
     restarts: int
@@ -190,6 +193,7 @@ def settings_of(loop: Controller) -> dict[str, ParameterSet]:
         "payload": loop.payload.settings,
         "wrench": loop.wrench.settings,
         "workspace": loop.workspace.settings,
+        "clearance": loop.clearance.settings,
         "stream": loop.motion.stream,
         "contact": loop.contact.settings,
         "ringing": loop.ringing.settings,

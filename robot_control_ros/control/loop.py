@@ -19,6 +19,7 @@ from ..laws.compiled_law import NO_WRENCH, write_reference, write_state
 from ..laws.running_law import RunningLaw
 from ..laws.softening import Softening
 from ..references import Trajectory
+from ..references.clearance import Clearance
 from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
@@ -107,6 +108,7 @@ class ControlLoop:
         self.wrench = WrenchPipeline(robot.profile.wrench_settings, robot.profile.measures_torque)
         self.payload = PayloadInput(self.model, lambda: self.kin)
         self.workspace = Workspace(robot.profile.workspace)
+        self.clearance = Clearance(robot, self.model)
         self.ringing = RingingReaction(robot, self.model, gain_time_constant)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
@@ -119,8 +121,8 @@ class ControlLoop:
         self._begins = 0.0  # 1 where the law begins anew in this cycle
         self._had_parts = False  # whether the last command had more than its values
         self._transition = BumplessTransition(gain_time_constant, robot.profile.delay)
-        references = self.workspace, self.safety.settings, self._transition, self._known
-        self.motion = MotionCommands(robot, self.model, *references)
+        bounds = self.workspace, self.safety.settings, self.clearance
+        self.motion = MotionCommands(robot, self.model, *bounds, self._transition, self._known)
         self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
         self._joint_reference = JointReference(self.model, np.array(robot.axes), np.array(robot.tip_speed))
         self._turns = bool(self.model.cyclic.any())

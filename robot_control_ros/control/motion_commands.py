@@ -24,7 +24,9 @@ from ..references import (
     Trajectory,
     is_moving,
 )
+from ..references.clearance import Clearance
 from ..references.governor import Governor
+from ..references.ways import SPACING, Ways
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.differential_kinematics import DifferentialKinematics
@@ -38,6 +40,8 @@ JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 REFERENCE_SPEED = 0.85  # of the tip's speed limit, to which references keep: the arm brakes at 0.9 of it
 WRENCH_SHARE = 0.25  # of the effort limits, that a target wrench may take from a joint at home
 WRENCH_RAMP = 0.05  # s from none to the largest target wrench
+MISSED = 0.01  # m from a target at the end of a way, beyond which it can't be reached
+REACHED = 1e-4  # m, rad: of the pose at which a way begins
 # rad; m and rad: a law that takes over moves to a reference further away than this
 FAR = 0.05
 FAR_TIP = (0.05, 0.2)
@@ -52,6 +56,7 @@ class MotionCommands:
         robot, model: the robot's configuration and its model.
         workspace: the box that targets stay in.
         limits: of the tip, see :class:`~.safety.LimitSettings`.
+        clearance: what the arm keeps from itself and its cell.
         transition: where a command asks the law to begin anew.
         known: gives the last state and its dynamics; raises ConfigError where the loop has none to start from.
 
@@ -71,6 +76,7 @@ class MotionCommands:
         model: RobotModel,
         workspace: Workspace,
         limits: ParameterSet,
+        clearance: Clearance,
         transition: BumplessTransition,
         known: Callable[[], tuple[RobotState, RobotDynamics]],
     ) -> None:
@@ -83,11 +89,15 @@ class MotionCommands:
         self._model = model
         self._workspace = workspace
         self._limits = limits
+        self._clearance = clearance
         self._transition = transition
         self._known = known
         self._axes = np.array(robot.axes)
+        self._ways = Ways(model, self._axes)
+        self._posture = np.array(robot.home)  # to which the null space goes, see JointReference
         # by the samples' clock [s]
         self._time = 0.0
+        self._streamed = -math.inf, np.array(robot.home)  # end of the last tip trajectory [s], and joint angles there
         self._wrench_until = math.inf
         self.largest_wrench = _largest_wrench(robot, model)
         self._exerted: Array | None = None  # of the feed-forward wrench, in the last tick; None for nothing
@@ -96,7 +106,8 @@ class MotionCommands:
 
     def start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
         """Hold the robot where it is, without a feed-forward wrench."""
-        self.trajectory = trajectory = Hold(kin.pose, state.q.copy())
+        self._posture = state.q.copy()
+        self.trajectory = trajectory = Hold(kin.pose, self._posture)
         self.feedforward_wrench = None
         self._exerted = None
         return trajectory
@@ -137,17 +148,27 @@ class MotionCommands:
         return self.trajectory is not None and is_moving(self.trajectory, self.reference, self.governor.time)
 
     def approach(self, state: RobotState, kin: RobotDynamics, joint_space: bool) -> None:
-        """Move from where the robot is to the present reference, if its joints rest and it is far."""
+        """Move from where the robot is to the present reference, if its joints rest and it is far.
+
+        Where it would come too near to itself or its cell on the way, it stays where it is.
+        """
         reference = self.reference
         if reference.v is not None and reference.v.any():
             return
         if joint_space and reference.q is not None and reference.v is not None:
             if np.abs(reference.q - state.q).max() > FAR:
-                self.trajectory = self._joint_trajectory(state.q, state.v, reference.q, state.time)
+                if self._clearance.is_free(self._joint_way(state.q, state.v, reference.q)):
+                    self.trajectory = self._joint_trajectory(state.q, state.v, reference.q, state.time)
+                else:
+                    self.start(state, kin)
         elif reference.pose is not None:
             error = pose_error(reference.pose, kin.pose)
             if np.linalg.norm(error[:3]) > FAR_TIP[0] or np.linalg.norm(error[3:]) > FAR_TIP[1]:
-                self.trajectory = self._tip_trajectory(Reference(kin.pose, kin.twist), reference.pose, state.time)
+                start = Reference(kin.pose, kin.twist)
+                if self._clearance.is_free(self._tip_way(start, state.q, reference.pose)):
+                    self.trajectory = self._tip_trajectory(start, reference.pose, state.time)
+                else:
+                    self.start(state, kin)
 
     # --- what moves the reference ---
 
@@ -169,10 +190,16 @@ class MotionCommands:
         """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often as you like.
 
         Raises:
-            ConfigError: outside the workspace.
+            ConfigError: outside the workspace, or the arm would come too near to itself or its cell on the way.
         """
         state, _ = self._known()
         self._workspace.check(pose[:3, 3])
+        if self.reference.pose is not None:
+            way = self._tip_way(self.reference, self._followed_joints(state), pose)
+            self._clearance.check("target pose", way)
+            missed = self._axes * pose_error(pose, self._model.link(self._model.tip, way[-1])[0])
+            if np.linalg.norm(missed[:3]) > MISSED:
+                self._clearance.check_hand("target pose", way[-1], pose)
         if isinstance(self.trajectory, OnlineTrajectory) and self.governor.rate == 1.0:
             self.trajectory.target = pose
         else:
@@ -184,15 +211,20 @@ class MotionCommands:
         Cyclic joints take the short way.
 
         Raises:
-            ConfigError: wrong size, not finite, beyond a position limit, or the tip outside the workspace.
+            ConfigError: wrong size, not finite, beyond a position limit, the tip outside the workspace, or the arm
+                would come too near to itself or its cell on the way.
         """
         state, _ = self._known()
         self._check_joint_goal(goal)
+        q, v = self._joint_start(state)
         if isinstance(self.trajectory, OnlineJointTrajectory):
-            self.trajectory.target = _nearest(self._model, self.trajectory.target, goal)
+            goal = _nearest(self._model, self.trajectory.target, goal)
+            self._clearance.check("joint goal", self._joint_way(q, v, goal))
+            self.trajectory.target = goal
         else:
-            q, v = self._joint_start(state)
-            self.trajectory = self._joint_trajectory(q, v, _nearest(self._model, q, goal), state.time)
+            goal = _nearest(self._model, q, goal)
+            self._clearance.check("joint goal", self._joint_way(q, v, goal))
+            self.trajectory = self._joint_trajectory(q, v, goal, state.time)
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
         """Follow joint positions (k, n) at times (k,) [s] from now; velocities (k, n) or None.
@@ -200,8 +232,8 @@ class MotionCommands:
         Cyclic joints go the short way to the first position, and from there as it is given.
 
         Raises:
-            ConfigError: times that don't rise, values that aren't finite or beyond a limit, or the tip outside the
-                workspace.
+            ConfigError: times that don't rise, values that aren't finite or beyond a limit, the tip outside the
+                workspace, or the arm too near to itself or its cell on the way.
         """
         state, _ = self._known()
         limits = self._model.limits
@@ -215,7 +247,9 @@ class MotionCommands:
         q, v = self._joint_start(state)
         shift = _nearest(self._model, q, positions[0]) - positions[0]  # by whole turns
         path = times, positions + shift, velocities
-        self.trajectory = JointPath(self._model, q, *path, state.time, limits.velocity, v)
+        trajectory = JointPath(self._model, q, *path, state.time, limits.velocity, v)
+        self._clearance.check("joint path", trajectory.positions(SPACING))
+        self.trajectory = trajectory
 
     def follow_tip(self, times: Array, poses: Array) -> None:
         """Follow poses (k, 4, 4) in the base, at times (k,) [s] from now, within the limits of the tip.
@@ -224,18 +258,21 @@ class MotionCommands:
         :class:`~..references.TipStream`.
 
         Raises:
-            ConfigError: a pose outside the workspace, times that don't rise, all of them past, or a chunk that begins
-                before the newest one.
+            ConfigError: a pose outside the workspace, times that don't rise, all of them past, a chunk that begins
+                before the newest one, or the arm would come too near to itself or its cell on the way.
         """
         state, _ = self._known()
         for pose in poses:
             self._workspace.check(pose[:3, 3])
+        way = self._chunk_way(state, times, poses)
         stream = self.trajectory
         robot = self._robot
         if not isinstance(stream, TipStream):
             limits = robot.tip_speed, robot.tip_acceleration, robot.tip_jerk
             stream = TipStream(self.reference, state.time, *limits, self.stream)
+        self._clearance.check("tip trajectory", way)
         stream.add(state.time, times, poses)
+        self._streamed = state.time + float(times[-1]), way[-1]
         self.trajectory = stream
 
     def go_home(self) -> None:
@@ -246,6 +283,7 @@ class MotionCommands:
         """Move the reference with a twist (6,) for `lasting` seconds, then brake.
 
         Speeds above the tip limits are scaled down, and those towards the workspace's walls so that it stops before.
+        So are those with which the arm would come too near to itself or its cell.
         """
         state, _ = self._known()
         linear = float(np.linalg.norm(twist[:3]))
@@ -256,6 +294,13 @@ class MotionCommands:
         if reference.pose is not None:
             before = np.zeros(6) if reference.twist is None else reference.twist
             twist = self._workspace.slowed(twist / excess, before, reference.pose[:3, 3], acceleration, lasting)
+            q = self._followed_joints(state)
+
+            def way_of(slowed: Array) -> Array:
+                jog = Jog(reference, slowed, state.time, acceleration, lasting)
+                return self._ways.of_trajectory(jog, state.time, jog.rests_at, q, self._posture)
+
+            twist = self._clearance.slowed(twist, way_of)
         self.trajectory = Jog(reference, twist, state.time, acceleration, lasting)
 
     def set_feedforward_wrench(self, wrench: Array | None, lasting: float = math.inf) -> None:
@@ -299,6 +344,36 @@ class MotionCommands:
     def _joint_trajectory(self, q: Array, v: Array, goal: Array, time: float) -> OnlineJointTrajectory:
         speed = self._robot.joint_speed * self._model.limits.velocity
         return OnlineJointTrajectory(self._model, Reference(q=q, v=v), goal, time, speed, speed / JOINT_RAMP)
+
+    def _joint_way(self, q: Array, v: Array, goal: Array) -> Array:
+        """The way (k, n) of a move of the joints."""
+        speed = self._robot.joint_speed * self._model.limits.velocity
+        return self._ways.of_joints(q, v, goal, speed, speed / JOINT_RAMP)
+
+    def _tip_way(self, start: Reference, q: Array, pose: Array) -> Array:
+        """The way (k, n) of the joints q (n,) for a move of the tip."""
+        robot = self._robot
+        return self._ways.of_pose(start, q, self._posture, pose, robot.tip_speed, robot.tip_acceleration)
+
+    def _chunk_way(self, state: RobotState, times: Array, poses: Array) -> Array:
+        """The way (k, n) of the joints for a chunk of poses: from the last one, or from the present reference."""
+        until, q = self._streamed
+        if not (isinstance(self.trajectory, TipStream) and until <= state.time + float(times[0])):
+            q = self._followed_joints(state)
+        return self._ways.of_chunk(poses, q, self._posture)
+
+    def _followed_joints(self, state: RobotState) -> Array:
+        """Joint angles (n,) that lead the tip to the reference, near those of a state; else those of the state."""
+        reference = self.reference
+        if reference.q is not None and reference.v is not None:
+            self._posture = reference.q
+            return reference.q
+        if reference.pose is None:
+            return state.q
+        try:
+            return solve_pose(self._model, reference.pose, state.q, self._axes, REACHED)
+        except ConfigError:  # out of reach: where the robot is
+            return state.q
 
     def _joint_start(self, state: RobotState) -> tuple[Array, Array]:
         """Joint angles and velocities (n,) of the reference: its own, or else those of its pose and twist."""

@@ -23,6 +23,7 @@ class Jog:
 
     Attributes:
         heading: the wanted twist.
+        rests_at: when it rests [s].
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Jog:
         self._twist = self.heading = twist
         self._rise = ramp_time(twist - self._before, acceleration)
         self._brake = ramp_time(twist, acceleration)
+        self.rests_at = time + max(lasting, self._rise) + self._brake
 
     def sample(self, t: float) -> Reference:
         t = max(t - self._time, 0.0)

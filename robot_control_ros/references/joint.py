@@ -73,6 +73,12 @@ class JointPath:
         self._rest = Hold(model.at(points[-1]).pose, points[-1])
         self.end = time + float(knots[-1])
 
+    def positions(self, spacing: float) -> Array:
+        """Joint angles (k, n) from the beginning to the end, at equal times about `spacing` [s] apart."""
+        length = self.end - self._time
+        times = np.linspace(0.0, length, max(math.ceil(length / spacing), 1) + 1)
+        return np.asarray(self._position(times))
+
     def path(self, t: float) -> JointSample:
         """Joint positions, velocities and accelerations, (n,) each, at any time t [s]; at rest outside its own."""
         at = min(max(t, self._time), self.end) - self._time

@@ -19,12 +19,14 @@ from ..core.errors import ConfigError, refused
 from ..core.gains import JOINT, make_gains
 from ..core.input_files import read_text
 from ..core.types import CommandMode
+from .cell import CellObject, checked_bodies, named_objects
 from .description import link_names, link_poses, parse_description, place_description, prefixed
 from .files import config_names, extended, found_urdf, merge, read_config
 from .gripper import GripperConfig, load_gripper
 from .payload import Payload
 from .profile import HardwareProfile, extended_profile
 from .schema import SOME, entry, errors_at, read_entries
+from .solids import Shape
 from .workcell import MARK, read_arm
 
 
@@ -129,6 +131,21 @@ class RobotConfig:
         {},
         doc="Settings of contact detection by name. `collision_torque` is the external torque of each joint that is a "
         "collision [N·m]. Without thresholds nothing is detected.",
+    )
+    cell: Mapping[str, CellObject] = entry(
+        {},
+        convert=named_objects,
+        doc="By name, solids in the world that the arm must not touch. They stand in the simulation, too.",
+    )
+    bodies: Mapping[str, tuple[Shape, ...]] = entry(
+        {},
+        convert=checked_bodies,
+        doc="By link, solids in its frame that stand for its shapes, as `cell` has them; an empty list is none.",
+    )
+    clearance: Mapping[str, Any] = entry(
+        {},
+        doc="Settings of what the arm keeps from itself and its cell, by name: `margin` [m], `payload_radius` [m], "
+        "`checked`.",
     )
     profile: HardwareProfile = entry(
         key="profiles",
@@ -284,6 +301,7 @@ def _add_prefix(values: dict[str, Any], prefix: str) -> None:
     values["joints"] = tuple(prefixed(joint, prefix) for joint in values["joints"])
     for frame in ("base", "tip", "wrench_frame"):
         values[frame] = prefixed(values[frame], prefix)
+    values["bodies"] = {prefixed(link, prefix): each for link, each in values["bodies"].items()}
     profile = values["profile"]
     frames = {prefixed(name, prefix): prefixed(frame, prefix) for name, frame in profile.wrench_frames.items()}
     values["profile"] = replace(profile, wrench_frames=frames)

@@ -22,6 +22,7 @@ from ..core.spatial import wrap
 from ..core.types import Array
 from .configuration import RobotConfig
 from .description import LinkMass, link_masses, links_beyond, parse_description
+from .joint_chain import BASE, JointChain
 from .payload import Payload
 
 IMPOSSIBLE_SPEED = 10.0  # times a joint's speed limit
@@ -195,6 +196,7 @@ class RobotModel:
         viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
         has_friction: whether one of them is above 0.
         links: by joint, the link that it moves.
+        root: (4, 4) pose of the description's root in the base.
 
     Raises:
         ModelError: an unreadable description, an unknown joint or frame (lists the valid ones).
@@ -223,7 +225,7 @@ class RobotModel:
             if frame not in self._frame_ids:
                 raise unknown("frame", frame, self._frame_ids, ModelError)
         self._tip_id = self._frame_ids[tip]
-        _move_origin(model, self._frame_ids[base], np.asarray(gravity, dtype=float))
+        self.root = _move_origin(model, self._frame_ids[base], np.asarray(gravity, dtype=float))
         self._model = model
         self.gravity: Array = np.array(model.gravity.linear)
         self._index_joints()
@@ -362,6 +364,38 @@ class RobotModel:
         placement = pin.updateFramePlacement(self._model, data, self._frame_ids[frame])
         jacobian = pin.getFrameJacobian(self._model, data, self._frame_ids[frame], _AXES).reshape(6, self.n)
         return placement.homogeneous, jacobian if self._order is None else jacobian[:, self._order]
+
+    @cached_property
+    def chain(self) -> JointChain:
+        """Where the joints are, for compiled code."""
+        model = self._model
+        ids = [model.getJointId(name) for name in self.joints]
+        numbers = {joint: number for number, joint in enumerate(ids)}
+        data = model.createData()
+        pin.computeJointJacobians(model, data, pin.neutral(model))
+        axes = np.empty((self.n, 3))
+        turns = np.empty(self.n, dtype=np.bool_)
+        for number, joint in enumerate(ids):
+            screw = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.LOCAL).reshape(6, self.n)
+            column = screw[:, model.idx_vs[joint]]
+            turns[number] = column[3:].any()
+            axes[number] = column[3:] if turns[number] else column[:3]
+        parents = [numbers.get(model.parents[joint], BASE) for joint in ids]
+        order = sorted(range(self.n), key=lambda number: ids[number])  # Pinocchio numbers parents first
+        placements = np.array([model.jointPlacements[joint].homogeneous for joint in ids])
+        return JointChain(np.array(order), np.array(parents), placements, axes, turns)
+
+    def carrier(self, frame: str) -> tuple[int, Array]:
+        """Number of the joint that moves a frame, or BASE, and pose (4, 4) of the frame in that joint's frame.
+
+        Raises:
+            ModelError: the frame is unknown.
+        """
+        if frame not in self._frame_ids:
+            raise unknown("frame", frame, self._frame_ids, ModelError)
+        found = self._model.frames[self._frame_ids[frame]]
+        name = self._model.names[found.parentJoint]
+        return self.joints.index(name) if name in self.joints else BASE, np.array(found.placement.homogeneous)
 
     def wrap(self, angles: Array) -> Array:
         """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
@@ -507,8 +541,12 @@ def _read_model(urdf: str, joints: tuple[str, ...]) -> Any:
     return model
 
 
-def _move_origin(model: Any, base_id: int, gravity: Array) -> None:
-    """Make `base` the world of the model, so that everything computed is in base axes at no cost per cycle."""
+def _move_origin(model: Any, base_id: int, gravity: Array) -> Array:
+    """Make `base` the world of the model, so that everything computed is in base axes at no cost per cycle.
+
+    Returns:
+        Pose (4, 4) of the description's root in the base.
+    """
     base = model.frames[base_id]
     if base.parentJoint != 0:
         raise ModelError(f"base frame {base.name!r} moves with joint {model.names[base.parentJoint]!r}: must be fixed")
@@ -520,3 +558,4 @@ def _move_origin(model: Any, base_id: int, gravity: Array) -> None:
         if frame.parentJoint == 0:
             frame.placement = root_in_base * frame.placement
     model.gravity.linear = root_in_base.rotation @ gravity
+    return np.array(root_in_base.homogeneous)

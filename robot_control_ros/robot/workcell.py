@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import refused, unknown
+from .cell import CellObject, named_objects
 from .files import config_names, read_config
 from .schema import entry, read
 
@@ -32,6 +33,9 @@ class Workcell:
         doc="By namespace, entries of a robot: `extends` names the robot, `mount` says where it stands. `prefix` is "
         "the namespace and `_` where it is left out.",
     )
+    cell: Mapping[str, CellObject] = entry(
+        {}, convert=named_objects, doc="By name, solids in the world that no arm must touch; see `cell` of a robot."
+    )
 
 
 def workcell_names() -> list[str]:
@@ -48,7 +52,8 @@ def load_workcell(name: str) -> Workcell:
     Raises:
         ConfigError: unknown work cell, a missing, unknown or unusable entry; lists the valid ones.
     """
-    return _read(name, None)[1]
+    path, data = read_config("workcell", name)
+    return read(Workcell, data, str(path))
 
 
 def read_arm(name: str, beside: Path | None) -> tuple[Path, dict[str, Any]]:
@@ -58,17 +63,17 @@ def read_arm(name: str, beside: Path | None) -> tuple[Path, dict[str, Any]]:
         ConfigError: see :func:`load_workcell`; an unknown arm (lists the arms).
     """
     file, _, arm = name.partition(MARK)
-    path, cell = _read(file, beside)
-    if arm not in cell.arms:
-        raise unknown("arm", arm, cell.arms)
-    return path.with_name(f"{path.name}{MARK}{arm}"), {"prefix": f"{arm}_", **cell.arms[arm]}
+    path, data = read_config("workcell", file, beside=beside)
+    arms = read(Workcell, data, str(path)).arms
+    if arm not in arms:
+        raise unknown("arm", arm, arms)
+    entries = {"prefix": f"{arm}_", **arms[arm]}
+    own = entries.get("cell", {})
+    if "cell" in data and isinstance(own, dict):  # null takes away what the robot has
+        entries["cell"] = {**data["cell"], **own}
+    return path.with_name(f"{path.name}{MARK}{arm}"), entries
 
 
 def arm_namespace(robot: str) -> str:
     """The namespace of the robot `<work cell>#<arm>`, with a gripper or without; empty for other robots."""
     return robot.partition(MARK)[2].partition("+")[0]
-
-
-def _read(name: str, beside: Path | None) -> tuple[Path, Workcell]:
-    path, data = read_config("workcell", name, beside=beside)
-    return path, read(Workcell, data, str(path))

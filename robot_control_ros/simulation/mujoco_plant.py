@@ -32,7 +32,7 @@ class MujocoPlant:
     servoed by computed torque (critically damped, 150 rad/s, or half of what the physics step allows), as a drive that
     knows its load would; a feed-forward torque is added, and a velocity that goes with the position is followed. Before
     the first command, and where `command_timeout` passes without one, the joints are held where they are, as brakes
-    would. The robot doesn't collide with itself, but with everything in the scene. Under a profile with
+    would. The robot collides with itself, with its cell, and with everything in the scene. Under a profile with
     `gravity_by_robot` the weight of the configuration's description is added to efforts, as the real robot does.
 
     With a `joint_law` the joints take positions, and the law drives the motors instead of the servo: it is called once
@@ -215,7 +215,7 @@ class MujocoPlant:
         self._arm.push(link, force, torque)
 
     def contacts(self) -> list[Contact]:
-        """The contacts of the robot with the scene, and their wrenches, of the last physics step."""
+        """The contacts of the robot with scene, cell and itself, and their wrenches, of the last physics step."""
         return self._objects.contacts()
 
     def contact_wrench(self) -> Array:

@@ -12,18 +12,25 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ConfigError, ModelError, refused, unknown
+from ..core.gains import make_gains
 from ..core.spatial import cross, make_pose, rotation_to_quaternion
 from ..core.types import Array
+from ..references.clearance import ClearanceSettings
+from ..robot.collision_model import CollisionModel
 from ..robot.configuration import RobotConfig
 from ..robot.description import link_names, merge_descriptions, prefixed
+from ..robot.model import RobotModel
+from ..robot.payload import Payload
+from ..robot.solids import Shape
 from .imperfect.imperfect_arm import STIFF, add_imperfections, add_payload
 from .imperfect.imperfections import Imperfections
 from .mujoco_gripper import add_gripper
-from .scene import Contact, Scene, SceneObject, Shape
+from .scene import Contact, Scene, SceneObject
 
 SOFTEST = 0.01  # impedance of a soft layer where it begins; MuJoCo's default is 0.9
 WAVE_POINTS = 20  # of a wave, where its height is given
 _PREFIX = "scene/"  # no link of a description is called so
+CELL_PREFIX = "cell/"  # of the shapes that stand for the robots' cells
 _AXES = np.eye(3)
 LOCK_PREFIX = "lock/"  # of the constraints that stand for closed brakes
 _COMPILER = (
@@ -62,6 +69,9 @@ def compile_model(
         own = {link: number for number, (_, text) in enumerate(arms) for link in _links(text)}
         for geom in spec.geoms:
             geom.contype, geom.conaffinity = _collision_bits(own.get(geom.parent.name), len(arms))
+        for robot, text in arms:
+            _exclude_touching(spec, robot, text)
+        _add_cell(mujoco, spec, robots, scene.without)
         _add_scene(mujoco, spec, scene, robots[0], _collision_bits(0, len(arms)))
         for robot in robots:
             _add_sensor(mujoco, spec, robot)
@@ -71,8 +81,6 @@ def compile_model(
             add_imperfections(mujoco, spec, robots[0], imperfections)
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
-        if not any(geom.conaffinity for geom in spec.geoms):  # no two shapes may touch: don't look for contacts
-            spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         return spec.compile()
     except ValueError as error:
         if isinstance(error, ModelError):
@@ -127,10 +135,32 @@ def _collision_bits(robot: int | None, count: int) -> tuple[int, int]:
     """Type and affinity of the shapes of a robot by its number, or of None, of so many.
 
     Two shapes may touch where the type of one has a bit of the other's affinity. Bit 0 is that of the scene's objects,
-    which touch all. So a robot touches objects and the other robots, but not itself.
+    which touch all but the cells. Robots touch each other and themselves; cells touch robots alone.
     """
-    bits = 0 if robot is None else 1 << (robot + 1)
-    return 1 | bits, (((1 << count) - 1) << 1) & ~bits if bits else 0
+    return (1, 0) if robot is None else (1 | 1 << (robot + 1), ((1 << count) - 1) << 1)
+
+
+def _exclude_touching(spec: Any, robot: RobotConfig, urdf: str) -> None:
+    """No contacts between links that touch by design, see :class:`~..robot.collision_model.CollisionModel`."""
+    model = RobotModel.of(robot, urdf)
+    settings = make_gains(ClearanceSettings, robot.clearance, robot.n)
+    touching = CollisionModel(robot, model, settings.margin, Payload()).touching_links()
+    bodies = {body.name for body in spec.bodies}
+    for first, second in sorted(touching):
+        if first < second and {first, second} <= bodies:
+            spec.add_exclude(bodyname1=first, bodyname2=second)
+
+
+def _add_cell(mujoco: Any, spec: Any, robots: Sequence[RobotConfig], without: Sequence[str]) -> None:
+    """Let the solids of the robots' cells stand in the world; arms may have some in common, by name."""
+    objects = {name: each for robot in robots for name, each in robot.cell.items()}
+    for name, each in objects.items():
+        if name in without:
+            continue
+        geom = _add_geom(mujoco, spec.worldbody, each.shape, each.shape.pose)
+        geom.name = CELL_PREFIX + name
+        geom.contype = 0
+        geom.conaffinity = ((1 << len(robots)) - 1) << 1
 
 
 def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: tuple[int, int]) -> None:
@@ -250,15 +280,14 @@ class SceneState:
         self._data = data
         self._scene = scene
         names = [model.body(body).name for body in range(model.nbody)]
-        self._object_of = {body: name[len(_PREFIX) :] for body, name in enumerate(names) if name.startswith(_PREFIX)}
-        self._body_of = {name: body for body, name in self._object_of.items()}
-        self._link_of = {body: name for body, name in enumerate(names) if name in links}
-        self._body_of_geom = np.array(model.geom_bodyid)
+        self._body_of = {name[len(_PREFIX) :]: body for body, name in enumerate(names) if name.startswith(_PREFIX)}
+        self._links = set(links)
+        self._names = [self._name(geom, names) for geom in range(model.ngeom)]  # by geom; None for another robot's
         self._base = names.index(robot.base)
         self._tip = names.index(robot.tip)
         self._beyond_sensor = {robot.wrench_frame}
-        for body, link in self._link_of.items():  # parents come first
-            if names[model.body_parentid[body]] in self._beyond_sensor:
+        for body, link in enumerate(names):  # parents come first
+            if link in self._links and names[model.body_parentid[body]] in self._beyond_sensor:
                 self._beyond_sensor.add(link)
 
     def pose(self, name: str) -> Array:
@@ -282,31 +311,40 @@ class SceneState:
     def wrench(self) -> Array:
         """Sum (6,) of the contacts beyond the force-torque sensor, about the tip origin."""
         total = np.zeros(6)
-        contacts = [contact for contact in self.contacts() if contact.link in self._beyond_sensor]
-        if not contacts:
-            return total
         data = self._data
         tip = data.xmat[self._base].reshape(3, 3).T @ (data.xpos[self._tip] - data.xpos[self._base])
-        for contact in contacts:
-            total += contact.wrench
-            total[3:] += cross(contact.point - tip, contact.wrench[:3])
+        for contact in self.contacts():
+            sides = contact.link in self._beyond_sensor, contact.object in self._beyond_sensor
+            sign = float(sides[0]) - float(sides[1])  # between two links beyond the sensor it feels nothing
+            total += sign * contact.wrench
+            total[3:] += sign * cross(contact.point - tip, contact.wrench[:3])
         return total
 
     def contacts(self) -> list[Contact]:
-        """Every contact between robot and objects."""
+        """Every contact of the robot: with objects, with its cell, and with itself."""
         data = self._data
         if data.ncon == 0:
             return []
         contacts = []
-        for index, (first, second) in enumerate(self._body_of_geom[data.contact.geom].tolist()):
-            robot_is_first = second in self._object_of
-            link, item = (first, second) if robot_is_first else (second, first)
-            if link in self._link_of and item in self._object_of:
-                contacts.append(self._contact(index, link, item, robot_is_first))
+        for index, (first, second) in enumerate(data.contact.geom.tolist()):
+            names = self._names[first], self._names[second]
+            links = names[0] in self._links, names[1] in self._links
+            if None not in names and any(links):
+                contacts.append(self._contact(index, *(names if links[0] else names[::-1]), links[0]))
         return contacts
 
-    def _contact(self, index: int, link: int, item: int, robot_is_first: bool) -> Contact:
-        """MuJoCo's contact with a number, between the bodies of a link and of an object."""
+    def _name(self, geom: int, bodies: Sequence[str]) -> str | None:
+        """The link, or the object of scene or cell, that a geom belongs to; None where it is another robot's."""
+        body = bodies[int(self._model.geom_bodyid[geom])]
+        if body.startswith(_PREFIX):
+            return body[len(_PREFIX) :]
+        name: str = self._model.geom(geom).name
+        if name.startswith(CELL_PREFIX):
+            return name[len(CELL_PREFIX) :]
+        return body if body in self._links else None
+
+    def _contact(self, index: int, link: str, other: str, robot_is_first: bool) -> Contact:
+        """MuJoCo's contact with a number, of a link with an object or another link."""
         data = self._data
         raw = data.contact[index]
         on_second = np.zeros(6)  # MuJoCo: what the first geom exerts on the second, in the axes of the contact
@@ -316,7 +354,7 @@ class SceneState:
         wrench = np.concatenate((axes @ on_second[:3], axes @ on_second[3:]))
         point = rotation_t @ (raw.pos - data.xpos[self._base])
         sign = -1.0 if robot_is_first else 1.0
-        return Contact(self._link_of[link], self._object_of[item], point, sign * wrench)
+        return Contact(link, other, point, sign * wrench)
 
     def _known(self, name: str) -> str:
         if name not in self._scene.objects:

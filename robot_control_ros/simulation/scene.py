@@ -10,65 +10,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..core.errors import refused
-from ..core.spatial import make_pose, rotation_exp
 from ..core.types import Array
 from ..robot.files import config_names, read_config
 from ..robot.schema import entry, read_entries
+from ..robot.solids import Placement, Shape
 
-SHAPES = {
-    "sphere": ("radius",),
-    "box": ("x", "y", "z"),
-    "capsule": ("radius", "length"),
-    "cylinder": ("radius", "length"),
-    "waves": ("x", "y", "z", "height", "length"),
-    "plane": (),
-}
-MOVABLE = ("sphere", "box", "capsule", "cylinder")
-SIZED = tuple(kind for kind, size in SHAPES.items() if size)
 MOTIONS = ("fixed", "free", "slides")
 
 
 @dataclass(frozen=True)
-class _Placement:
-    position: tuple[float, ...] = entry((0.0, 0.0, 0.0), size=3, unit="m", doc="x, y, z.")
-    rotation: tuple[float, ...] = entry((0.0, 0.0, 0.0), size=3, unit="rad", doc="Rotation vector.")
-
-    def pose(self) -> Array:
-        return make_pose(np.array(self.position), rotation_exp(np.array(self.rotation)))
-
-
-@dataclass(frozen=True)
-class _Start(_Placement):
+class _Start(Placement):
     position: tuple[float, ...] = entry(size=3, unit="m", doc="x, y, z.")
-
-
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """A solid; `pose` is (4, 4) in the frame that it is attached to."""
-
-    kind: str = entry(key="shape", choices=SHAPES, doc="Axes of symmetry are z; a plane's solid side is below it.")
-    size: tuple[float, ...] = entry(
-        above=0.0,
-        unit="m",
-        only_with=("shape", SIZED),
-        doc="Radius of a sphere; x, y, z of a box; radius and length of a capsule (without its ends) or cylinder. For "
-        "waves, a box with waves along y on top: x, y, mean z, height from trough to crest, length.",
-    )
-    pose: Array = entry(of=_Placement, inline=True, convert=_Placement.pose, doc="Where it is.")
-
-    def __post_init__(self) -> None:
-        meaning = SHAPES[self.kind]
-        if len(self.size) != len(meaning):
-            rule = f"must be {len(meaning)} numbers ({self.kind}: {', '.join(meaning) or 'no size'})"
-            raise refused("size", list(self.size), rule, len(meaning))
-
-    def check_movable(self) -> None:
-        """Raise ConfigError for a plane or waves, which may not move."""
-        if self.kind not in MOVABLE:
-            raise refused("shape", self.kind, f"must be one of: {', '.join(MOVABLE)}", MOVABLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,18 +108,19 @@ class Scene:
         convert=lambda start: start and start.pose(),
         doc="Pose of the tip at the beginning, in the base; the robot's home where it is left out.",
     )
+    without: tuple[str, ...] = entry((), doc="Names of what the robot's `cell` has and isn't there in this scene.")
     joints: JointLosses = entry(JointLosses(), doc="Losses of the robot's joints, of each.")
 
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Where the robot touches an object.
+    """Where the robot touches an object, its cell or itself.
 
     Attributes:
         link: of the robot.
-        object: its name in the scene.
+        object: its name in the scene or in the robot's cell; or another link of the robot.
         point: (3,) in the base [m].
-        wrench: (6,) by the object on the robot, in base axes, about the point [N, N·m].
+        wrench: (6,) by the object on the link, in base axes, about the point [N, N·m].
     """
 
     link: str

@@ -460,7 +460,7 @@ def test_an_effort_law_on_the_real_ur5_is_refused():
     "action",
     [
         lambda loop: loop.motion.hold(),
-        lambda loop: loop.motion.move_to(np.eye(4)),
+        lambda loop: loop.motion.move_to(RobotModel.of(UR5).at(HOME + 0.01).pose),
         lambda loop: loop.motion.go_home(),
         lambda loop: loop.motion.move_joints_to(HOME),
         lambda loop: loop.motion.follow_joints(np.array([1.0]), np.array([HOME]), None),
@@ -947,7 +947,7 @@ def begun_move(model, mode):
     """A loop 0.1 s after a joint move began."""
     loop = ControlLoop(UR5, *LAW_OF[mode], model=model)
     loop.tick(state(1.0))
-    loop.motion.move_joints_to(HOME + 0.5)
+    loop.motion.move_joints_to(HOME + 0.3)
     for k in range(1, 50):
         command = loop.tick(state(1.0 + k * DT))
     assert command.mode is mode

@@ -16,9 +16,10 @@ from robot_control_ros.core.gains import JOINT, choice, gain
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.robot.solids import Shape
 from robot_control_ros.sensing.wrench import WrenchPipeline
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
-from robot_control_ros.simulation.scene import JointLosses, Scene, SceneObject, Shape, Surface, load_scene, scene_names
+from robot_control_ros.simulation.scene import JointLosses, Scene, SceneObject, Surface, load_scene, scene_names
 
 pytestmark = pytest.mark.sim
 
@@ -117,15 +118,20 @@ def test_effort_moves_the_arm_as_the_equation_of_motion_says_to_first_order_in_t
     np.testing.assert_allclose([errors[0] / errors[1], errors[1] / errors[2]], 2.0, rtol=0, atol=0.1)
 
 
-def test_the_first_step_from_rest_is_exact_in_any_posture_for_links_do_not_collide(ur5, ur5_model, rng):
-    for _ in range(30):
+def test_the_first_step_from_rest_is_exact_in_any_posture_in_which_nothing_touches(ur5, ur5_model, rng):
+    free = 0
+    for _ in range(60):
         q = rng.uniform(-np.pi, np.pi, 6)
         plant = MujocoPlant(ur5, rate=1000.0)
         plant.reset(q)
         plant.read()
+        if plant.contacts():
+            continue
+        free += 1
         plant.write(effort(np.zeros(6)))
         expected = -0.001 * np.linalg.solve(ur5_model.mass(q), ur5_model.at(q).gravity)
         np.testing.assert_allclose(plant.read().v, expected, rtol=0, atol=1e-12)
+    assert free > 10
 
 
 @pytest.mark.parametrize("n", [2, 5, 8])

@@ -7,7 +7,8 @@ import pytest
 from refusals import refuses
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.simulation.scene import SHAPES, load_scene, scene_names
+from robot_control_ros.robot.solids import SHAPES
+from robot_control_ros.simulation.scene import load_scene, scene_names
 
 OBJECT_ENTRIES = ("shape", "size", "position", "rotation", "motion", "mass", "stiffness", "damping", "surface")
 SURFACE_ENTRIES = ("time_constant", "damping_ratio", "friction")
@@ -102,7 +103,7 @@ def test_the_ball_of_the_package_would_overlap_the_tool_by_10_mm_at_its_referenc
     [
         ("- ball", "", ["ball"], None),
         ("a: [", "file", None, None),
-        ("object: {}", "object", None, ("description", "objects", "tool", "start", "joints")),
+        ("object: {}", "object", None, ("description", "objects", "tool", "start", "without", "joints")),
         ("objects: [ball]", "objects", ["ball"], None),
         ("objects: { 2 balls: { shape: plane } }", "name", "2 balls", None),
         ("objects: { a: }", "", None, None),

@@ -25,6 +25,7 @@ FOLDERS = {
     "payload.": "Payload",
     "wrench.": "Measured wrench",
     "workspace.": "Workspace of targets",
+    "clearance.": "Clearance of the arm",
     "stream.": "Stream of poses",
     "contact.": "Contacts",
     "ringing.": "Ringing",

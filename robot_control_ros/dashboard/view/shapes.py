@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import trimesh
 from ...core.spatial import make_pose
 from ...core.types import Array
 from ...robot.description import end_link, origin_pose
+from ...robot.mesh_files import mesh_path
 
 # if the description has no colour
 SHELL = (0.86, 0.87, 0.88)
@@ -108,8 +108,8 @@ class Description:
         return None if mesh is None else DrawnShape("mesh", size, origin_pose(part), colour, mesh)
 
     def _mesh(self, name: str) -> Any:
-        """A mesh of trimesh; None, and a problem, if it can't be read."""
-        if (path := self._find(name)) is None:
+        """A mesh of trimesh; None if there is none, and also a problem if it can't be read."""
+        if (path := mesh_path(name, self._folder)) is None:
             return None
         try:
             mesh: Any = trimesh.load_mesh(path)
@@ -121,20 +121,6 @@ class Description:
             return mesh
         self.problems.append(f"the mesh {path} can't be read: {problem}")
         return None
-
-    def _find(self, name: str) -> Path | None:
-        """The file of a mesh: in the ament index, or beside the description."""
-        scheme, _, rest = name.partition("://")
-        if not rest:
-            candidates = [self._folder / name]
-        elif scheme == "file":
-            candidates = [Path(rest)]
-        else:
-            prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
-            inside = Path(*Path(rest).parts[1:])
-            beside = [parent / inside for parent in (self._folder, *self._folder.parents[:2])]
-            candidates = [*(prefix / "share" / rest for prefix in prefixes), *beside]
-        return next((path for path in candidates if path.is_file()), None)
 
     def _suggested(self) -> Iterator[tuple[str, list[DrawnShape]]]:
         """Housings about the joints, and round links between them, thinner towards the tip."""

@@ -16,6 +16,7 @@ from ...core.gains import ParameterSet
 from ...core.types import Array, Command, Reference, RobotState, Wrench
 from ...laws.running_law import RunningLaw
 from ...references import StreamSettings
+from ...references.clearance import Clearance
 from ...references.workspace import Workspace
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
@@ -233,6 +234,7 @@ class RemoteLoop:
         self.running = law
         self.model = RobotModel.of(robot, description)
         self.workspace = Workspace(robot.profile.workspace)
+        self.clearance = Clearance(robot, self.model)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
         self.reference = Reference()

@@ -19,10 +19,11 @@ from ...core.spatial import make_pose
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
+from ...robot.solids import Shape
 from ...sensing.contact_detector import DetectedContact
 from ...simulation.imperfect.imperfections import Imperfections, LoadedFriction, ModelErrors
 from ...simulation.mujoco_plant import PHYSICS_STEP
-from ...simulation.scene import Scene, SceneObject, Shape, Surface
+from ...simulation.scene import Scene, SceneObject, Surface
 from .row import Row, at_most
 from .trial_arm import DELAYS, RATE, TrialArm, cycles, trial_robot
 

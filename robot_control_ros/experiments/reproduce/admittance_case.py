@@ -14,10 +14,11 @@ from ...core.types import Array
 from ...laws.spring.virtual_body import VirtualBody
 from ...robot.configuration import load_robot
 from ...robot.model import RobotModel
+from ...robot.solids import Shape
 from ...simulation.in_process import Push, simulate
 from ...simulation.log import Log
 from ...simulation.mujoco_plant import MujocoPlant
-from ...simulation.scene import Shape, load_scene
+from ...simulation.scene import load_scene
 from . import literal_admittance
 from .case import Result, Row, light_ur5, panels
 from .literal_admittance import MASS, STIFFNESS, TOOL

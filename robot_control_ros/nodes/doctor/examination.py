@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.types import Array, RobotState
+from ...references.clearance import Clearance
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...sensing.joint_effort import judge_effort
@@ -114,6 +115,22 @@ def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotS
         return [warning(found.text, remedy)]
     opposite = {found.kind, profile.joint_effort} == {"torque", "reversed_torque"}
     return [(error if opposite else warning)(found.text, f"Set joint_effort: {found.kind} {where}")]
+
+
+def judge_clearance(clearance: Clearance, q: Array) -> list[Finding]:
+    """What the arm keeps from itself and its cell at joint angles q (n,), and bodies that nobody knows."""
+    left_out = [
+        warning(f"bodies: {problem}", "Its link counts as nothing: give it `bodies` in the robot's file")
+        for problem in clearance.bodies.problems
+    ]
+    nearest = clearance.nearest(q)
+    if nearest is None:
+        return left_out
+    text = f"{nearest.first} is {1e3 * nearest.distance:.0f} mm from {nearest.second}, the nearest pair of bodies"
+    if nearest.distance >= nearest.margin:
+        return [*left_out, ok(text)]
+    remedy = "Only moves that lead them apart are taken; is `cell` of the robot's file right?"
+    return [*left_out, warning(f"{text}: less than its margin of {1e3 * nearest.margin:g} mm", remedy)]
 
 
 def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Finding:

@@ -19,6 +19,7 @@ from std_msgs.msg import Bool
 
 from ...core.errors import ConfigError
 from ...laws.running_law import RunningLaw
+from ...references.clearance import Clearance
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...robot.workcell import MARK
@@ -126,7 +127,8 @@ class Doctor(Node):
         findings = [examination.judge_joints(robot, names), clock]
         if clock.level is not Level.ERROR:
             findings.append(examination.judge_rate("joint states", samples, profile.rate, profile.simulated_time))
-        return findings + examination.judge_torques(robot, self._model, [state for _, state in heard])
+        findings += examination.judge_torques(robot, self._model, [state for _, state in heard])
+        return findings + examination.judge_clearance(Clearance(robot, self._model), heard[-1][1].q)
 
     def _silent(self, topic: str, text: str) -> list[Finding]:
         """Somebody publishes, but nothing comes; where nobody does, check_system has found that."""

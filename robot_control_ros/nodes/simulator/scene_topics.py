@@ -12,8 +12,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 from ...core.errors import refused
 from ...robot.configuration import RobotConfig
 from ...robot.description import prefixed
+from ...robot.solids import Shape
 from ...simulation.mujoco_plant import MujocoPlant
-from ...simulation.scene import Scene, Shape
+from ...simulation.scene import Scene
 from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_wrench, vector
 
