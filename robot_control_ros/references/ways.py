@@ -188,6 +188,7 @@ def follow_poses_into(
     twist = np.empty(6)
     sample = np.empty((3, n))
     last = np.full((3, n), math.nan)
+    unbounded = np.full(2, math.inf)  # a bound on the tip's speed leads along the same way
     for point in range(len(poses)):
         last[0] = way[point]
         place_joints(chain, way[point], joints)
@@ -208,6 +209,7 @@ def follow_poses_into(
             lower,
             upper,
             fastest,
+            unbounded,
             SPACING,
             sample,
         )
