@@ -145,7 +145,7 @@ def test_dropped_and_jittered_samples_of_a_moving_arm_are_believed(law, rng):
 
 
 @pytest.mark.parametrize("scene", [None, "table"])
-def test_an_arm_that_falls_freely_and_hits_the_table_is_believed(scene):
+def test_an_arm_that_falls_freely_and_hits_itself_or_the_table_is_believed(scene):
     arm, fastest, contacts = Arm(scene=scene and load_scene(scene)), 0.0, 0
     for k in range(500):
         state = arm.plant.read()
@@ -154,8 +154,8 @@ def test_an_arm_that_falls_freely_and_hits_the_table_is_believed(scene):
         fastest = max(fastest, (np.abs(state.v) / MODEL.limits.velocity).max())
         contacts += bool(arm.plant.contacts())
         arm.plant.write(NOTHING)
-    assert fastest > (1.2 if scene is None else 0.4)
-    assert bool(contacts) == (scene is not None)
+    assert fastest > (0.8 if scene is None else 0.4)
+    assert contacts
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -10,6 +10,7 @@ from robot_control_ros.nodes.common.findings import Level, describe, error, erro
 from robot_control_ros.nodes.doctor.examination import (
     MAX_AGE,
     Samples,
+    judge_clearance,
     judge_clock,
     judge_force,
     judge_gaps,
@@ -18,6 +19,7 @@ from robot_control_ros.nodes.doctor.examination import (
     judge_torques,
     judge_wrench_frame,
 )
+from robot_control_ros.references.clearance import Clearance
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -286,3 +288,21 @@ def test_findings_make_one_text_and_say_the_same_advice_once():
 def test_only_errors_forbid_activation():
     found = [ok("a"), warning("b"), error("c")]
     assert [finding.text for finding in errors(found)] == ["c"]
+
+
+# --- what the arm keeps from itself and its cell ---
+
+
+def test_the_nearest_pair_of_bodies_is_told_and_one_that_is_too_near_is_a_warning():
+    (found,) = judge_clearance(Clearance(UR5, MODEL), np.array(UR5.home))
+    assert found.level is OK
+    below = np.array(UR5.home)
+    below[1] = 0.2
+    (found,) = judge_clearance(Clearance(UR5, MODEL), below)
+    assert found.level is WARNING
+    assert "floor" in found.text
+
+
+def test_nothing_is_told_of_an_arm_without_bodies():
+    nobody = dict.fromkeys(MODEL.frames, ())
+    assert judge_clearance(Clearance(replace(UR5, bodies=nobody, cell={}), MODEL), np.array(UR5.home)) == []

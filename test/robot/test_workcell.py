@@ -294,3 +294,28 @@ def test_the_path_of_a_work_cell_is_made_absolute_in_front_of_its_arm(tmp_path, 
     monkeypatch.chdir(tmp_path)
     assert portable("mine.yaml#left") == f"{tmp_path}/mine.yaml#left"
     assert portable("two_ur5e#left") == "two_ur5e#left"
+
+
+def test_each_arm_has_the_work_cells_solids_and_may_take_one_of_its_own_away(tmp_path):
+    path = tmp_path / "cell.yaml"
+    path.write_text(
+        "arms:\n"
+        "  left: { extends: ur5e, mount: [0, 0.4, 0, 0, 0, 0] }\n"
+        "  right: { extends: ur5e, cell: { floor: null, post: { shape: sphere, size: 0.1, margin: 0.05 } } }\n"
+        "cell:\n"
+        "  table: { shape: box, size: [1, 1, 0.1], position: [0.8, 0, 0.2] }\n"
+    )
+    left, right = (load_robot(f"{path}#{arm}") for arm in ("left", "right"))
+    assert set(left.cell) == {"floor", "table"}
+    assert set(right.cell) == {"table", "post"}
+    assert right.cell["post"].margin == 0.05
+    assert left.cell["table"].name == "table"
+    np.testing.assert_allclose(left.cell["table"].shape.pose[:3, 3], (0.8, 0.0, 0.2))
+
+
+@pytest.mark.parametrize("cell", ["{ pool: { shape: waves, size: [1, 1, 1, 0.1, 0.1] } }", "{ 1st: { shape: plane } }"])
+def test_a_cell_that_cannot_be_is_refused(tmp_path, cell):
+    path = tmp_path / "robot.yaml"
+    path.write_text(f"extends: ur5e\nname: mine\ncell: {cell}\n")
+    with pytest.raises(ConfigError):
+        load_robot(str(path))
