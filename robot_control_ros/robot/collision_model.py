@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.errors import unknown
 from ..core.types import Array, as_row
@@ -20,6 +22,8 @@ from .model import RobotModel
 from .payload import Payload
 
 POSTURES = 1000  # random ones, over which pairs are looked for that always touch
+FEWER = 100  # the same for a payload, which may come while the arm is under control
+NEAR = 0.01  # m: what is nearer than that touches by design where it always does
 ALWAYS = 0.95  # of the postures: a pair that is within the margin in more of them always touches
 CONSTANT = 1e-6  # m: a distance that changes by less, over all postures, is the same for each
 DENSITY = 1000.0  # kg/m³ of a payload whose size isn't known
@@ -73,7 +77,7 @@ class CollisionModel:
     whose radius is that of its mass in water where none is given.
 
     Not all pairs count, as in MoveIt's setup assistant (its "default collisions"): links that one joint joins, and what
-    is within the margin in more than 95 % of 1000 random postures, touch by design. What is always as far away as ever
+    is within 10 mm in more than 95 % of 1000 random postures, touch by design. What is always as far away as ever
     doesn't count either. The payload keeps from the arm. It
     keeps from the cell as well where its radius is given: else nothing could be put down.
 
@@ -209,16 +213,17 @@ class CollisionModel:
         numbers = np.array([pair[:3] for pair in pairs], dtype=np.int64).reshape(-1, 3)
         margins = np.array([pair[3] for pair in pairs], dtype=float)
         self.bodies = self.bodies._replace(pairs=numbers, margin=margins, lever=np.zeros((len(margins), self._model.n)))
-        limits = self._model.limits
-        random = np.random.default_rng(0)
-        lower = np.maximum(limits.lower, -math.pi)
-        upper = np.minimum(limits.upper, math.pi)
-        postures = random.uniform(lower, upper, (POSTURES, self._model.n))
-        near, least, most = np.empty((3, len(margins)))
-        survey(self._model.chain, self.bodies, postures, near, least, most)
-        kept = (near <= ALWAYS * POSTURES) & (most - least > CONSTANT)
+        carried = np.array([self._carries(pair) for pair in numbers.tolist()], dtype=np.bool_)
+        kept = np.empty(len(numbers), dtype=np.bool_)
+        for these, count in ((~carried, POSTURES), (carried, FEWER)):
+            kept[these] = _counts(self._model, self.bodies._replace(pairs=numbers[these]), count)
         levers = np.array([self._lever(pair) for pair in numbers[kept].tolist()]).reshape(-1, self._model.n)
         self.bodies = self.bodies._replace(pairs=numbers[kept], margin=margins[kept], lever=levers)
+
+    def _carries(self, pair: Sequence[int]) -> bool:
+        """Whether one of a pair is the payload."""
+        first, second, kind = pair
+        return PAYLOAD in (self.names[first], self.names[second] if kind == SOLID else "")
 
     def _lever(self, pair: Sequence[int]) -> Array:
         """How far each joint (n,) moves the bodies of a pair in relation to each other, at most [m/rad]."""
@@ -252,6 +257,34 @@ class _HalfSpace:
     name: str
     plane: Array  # (4,)
     margin: float
+
+
+_counted: dict[bytes, NDArray[np.bool_]] = {}  # what :func:`_counts` has found, by all that it follows from
+MOST_COUNTED = 100
+
+
+def _counts(model: RobotModel, bodies: Bodies, count: int) -> NDArray[np.bool_]:
+    """Which pairs of bodies count (p,), by so many random postures; see :class:`CollisionModel`.
+
+    It takes some 40 ms for an arm. So it is kept: the margin that a user sets doesn't change it.
+    """
+    limits = model.limits
+    lower = np.maximum(limits.lower, -math.pi)
+    upper = np.minimum(limits.upper, math.pi)
+    bodies = bodies._replace(margin=np.full(len(bodies.pairs), NEAR), lever=np.zeros((len(bodies.pairs), model.n)))
+    used = np.unique(np.concatenate((bodies.pairs[:, 0], bodies.pairs[bodies.pairs[:, 2] == SOLID, 1])))
+    shapes = (bodies.joint, bodies.pose, bodies.half, bodies.is_box, bodies.rounding)
+    of_bodies = (each[used] for each in shapes)
+    follows_from = (*model.chain, *of_bodies, bodies.plane, bodies.pairs, lower, upper, np.array(count))
+    key = hashlib.sha256(b"".join(each.tobytes() for each in follows_from)).digest()
+    if key not in _counted:
+        if len(_counted) >= MOST_COUNTED:
+            _counted.clear()
+        postures = np.random.default_rng(0).uniform(lower, upper, (count, model.n))
+        near, least, most = np.empty((3, len(bodies.pairs)))
+        survey(model.chain, bodies, postures, near, least, most)
+        _counted[key] = (near <= ALWAYS * count) & (most - least > CONSTANT)
+    return _counted[key]
 
 
 def _arm_bodies(robot: RobotConfig, model: RobotModel) -> tuple[list[_Body], tuple[str, ...]]:
