@@ -35,7 +35,7 @@ class Followed:
         self.q = np.array(robot.home if q is None else q, dtype=float)
         self.time = 0.0
         self.least = math.inf
-        self._joints = JointReference(self.model, np.array(robot.axes))
+        self._joints = JointReference(self.model, np.array(robot.axes), np.array(robot.tip_speed))
         self._joints.reset(self.q)
         self.tick()
 
