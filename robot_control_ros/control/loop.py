@@ -172,10 +172,11 @@ class ControlLoop:
     @property
     def warning(self) -> str:
         """Why the law does less than its gains and targets say, in the last second; empty where it doesn't."""
-        limited = self.contact.message or self._late_samples.message
+        ringing = "" if self.state is None else self.ringing.warning(self.state.time)
+        limited = self.contact.message or ringing or self._late_samples.message
         if limited or self.state is None:
             return limited or self.running.warning
-        limited = self.ringing.warning(self.state.time) or self.soft_limits.warning(self.state.time)
+        limited = self.soft_limits.warning(self.state.time)
         return limited or self.motion.warning or self._standing_warning() or self.running.warning
 
     def _standing_warning(self) -> str:
@@ -356,6 +357,8 @@ class ControlLoop:
         reference = self._reference_at(trajectory, state.time, dt)
         gains = running.gains.advance(dt)
         ringing = self.ringing.observe(running, rings, state, self._sent, self.safety, dt)
+        if self.ringing.lateness > 0.0:
+            state = replace(state, age=state.age + self.ringing.lateness)
         softening = min(ringing, self._late_samples.observe(running, gains, state, kin, dt))
         gains = self._softening.of(gains, softening)
         sent = self._in_place_of_law(state, kin, reference, dt)
@@ -420,7 +423,7 @@ class ControlLoop:
             *watched,
             commanded,
             arrival.gap,
-            self.ringing.row,
+            self.ringing.rows,
             self.robot.n,
         )
 

@@ -30,7 +30,7 @@ def sense(
     weight: float,
     commanded: int,
     dt: float,
-    ringing_row: Array,
+    ringing_rows: Array,
     n: int,
 ) -> tuple[int, int]:
     """Write a sample into the first record, and look for contacts and for ringing.
@@ -41,7 +41,7 @@ def sense(
         pose, jacobian, gravity: see there.
         contact_rows, watched, gain_times_dt, weight, commanded: see :func:`~..sensing.contact_detector.detect`.
         dt: since the last sample [s].
-        ringing_row: memory of the detector of ringing.
+        ringing_rows: memory of the detector of ringing.
         n: number of joints.
 
     Returns:
@@ -52,4 +52,4 @@ def sense(
     contact = NOTHING
     if watched != 0:
         contact = detect(cycle, contact_rows, watched, gain_times_dt, weight, commanded, dt, n)
-    return contact, find_ringing(ringing_row, cycle.time[0], cycle.v, n)
+    return contact, find_ringing(ringing_rows, cycle, n)

@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from ringing_samples import ELBOW, RINGING, SPEED, ringing_sample
 
 from robot_control_ros import Push, simulate
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.control.reactions.ringing_reaction import AGAIN, STEP, ringing_settings
+from robot_control_ros.control.reactions.ringing_reaction import STEP, ringing_settings
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import gain_specs
 from robot_control_ros.core.types import CommandMode, RobotState, Wrench
@@ -17,32 +18,33 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.softening import describe_softening, softened
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.imperfect.imperfections import CommandLine, Imperfections, StateLine
 from robot_control_ros.simulation.trouble import GainsWarning
 
 PERIOD = 0.002  # s
 UR5 = load_robot("ur5").at_rate(1.0 / PERIOD)
 HOME = np.array(UR5.home)
-RINGING = 10.0  # Hz
 ALARM = 0.35  # s of it, that surely make one alarm and no second one
+KIN = RobotModel.of(UR5).at(HOME)
 STIFFNESS = np.diag(RunningLaw(UR5, "impedance").gains.target.stiffness)
 
 
-class ShakenLoop:
-    """A loop whose samples say that the elbow oscillates, or rests."""
+class RingingLoop:
+    """A loop whose samples say that the elbow oscillates by the torque of the motors, or rests."""
 
     def __init__(self, law="impedance", gains=None, **settings):
         self.loop = ControlLoop(UR5, law, gains)
         self.loop.ringing.settings.set(settings)
         self.time = 0.0
 
-    def tick(self, seconds, rings=False, every_joint=False):
-        """The last command, and the warnings in their order."""
+    def tick(self, seconds, rings=False, every_joint=False, speed=SPEED):
+        """The last command, and the warnings in their order; `speed` [rad/s] is that of the oscillation."""
         warnings = []
+        joints = slice(None) if every_joint else ELBOW
         for _ in range(round(seconds / PERIOD)):
-            v = np.zeros(6)
-            v[slice(None) if every_joint else 2] = 0.3 * np.sin(2.0 * np.pi * RINGING * self.time) if rings else 0.0
-            command = self.loop.tick(RobotState(self.time, HOME, v, np.zeros(6)))
+            v, effort = ringing_sample(KIN, self.time, PERIOD, joints, speed if rings else 0.0)
+            command = self.loop.tick(RobotState(self.time, HOME, v, effort))
             warnings += [self.loop.warning] if self.loop.warning not in warnings[-1:] else []
             self.time += PERIOD
         return command, warnings
@@ -84,7 +86,7 @@ def test_an_admittance_gets_twice_the_damping_and_keeps_its_spring():
 
 
 def test_warn_says_joint_frequency_and_change_for_a_second_and_changes_no_command():
-    warning, other = ShakenLoop(reaction="warn"), ShakenLoop(floor=1.0)
+    warning, other = RingingLoop(reaction="warn"), RingingLoop(floor=1.0)
     command, told = warning.tick(ALARM, rings=True)
     assert command.mode is CommandMode.EFFORT
     assert np.array_equal(command.values, other.tick(ALARM, rings=True)[0].values)
@@ -96,99 +98,130 @@ def test_warn_says_joint_frequency_and_change_for_a_second_and_changes_no_comman
 
 
 def test_soften_takes_three_quarters_of_the_stiffness_at_once_beside_the_gains_and_stays():
-    shaken = ShakenLoop()
-    _, told = shaken.tick(ALARM, rings=True)
-    assert shaken.scale == STEP
+    ringing = RingingLoop()
+    _, told = ringing.tick(ALARM, rings=True)
+    assert ringing.scale == STEP
     assert told[-1].count("impedance") == 2
     assert "is softened, stiffness × 0.25" in told[-1]
-    _, told = shaken.tick(1.5)
-    assert shaken.scale == STEP
+    _, told = ringing.tick(1.5)
+    assert ringing.scale == STEP
     assert "softened" in told[-1]
-    assert shaken.loop.fault == ""
-    target = shaken.loop.running.gains.target
+    assert ringing.loop.fault == ""
+    target = ringing.loop.running.gains.target
     assert np.array_equal(np.diag(target.stiffness), STIFFNESS)
 
 
 def test_what_the_law_gets_is_a_quarter_of_what_was_set_also_after_a_change():
-    shaken = ShakenLoop()
-    shaken.tick(ALARM, rings=True)
-    gains = shaken.loop.running.gains
+    ringing = RingingLoop()
+    ringing.tick(ALARM, rings=True)
+    gains = ringing.loop.running.gains
     gains.set({"stiffness": 2.0 * STIFFNESS})
-    away = shaken.loop.tip().copy()
+    away = ringing.loop.tip().copy()
     away[2, 3] += 0.01
-    shaken.loop.motion.move_to(away)
-    shaken.tick(2.0)
-    assert shaken.scale == STEP
-    force = np.linalg.lstsq(shaken.loop.kin.jacobian.T, shaken.loop.report().terms["stiffness"], rcond=None)[0]
+    ringing.loop.motion.move_to(away)
+    ringing.tick(2.0)
+    assert ringing.scale == STEP
+    force = np.linalg.lstsq(ringing.loop.kin.jacobian.T, ringing.loop.report().terms["stiffness"], rcond=None)[0]
     assert force[2] == pytest.approx(STEP * 2.0 * STIFFNESS[2] * 0.01, rel=1e-3)
 
 
-def test_a_second_alarm_later_softens_once_more_and_a_third_sends_the_safe_output():
-    shaken = ShakenLoop()
+def test_a_second_alarm_softens_once_more_and_what_goes_on_then_is_held_and_told():
+    ringing = RingingLoop()
     for scale in (STEP, STEP**2):
-        shaken.tick(ALARM, rings=True)
-        assert (shaken.scale, shaken.loop.fault) == (scale, "")
-        shaken.tick(1.0)
-    shaken.tick(ALARM, rings=True)
-    assert "safe output" in shaken.loop.fault
-    command, _ = shaken.tick(1.0)
-    assert "safe output" in shaken.loop.fault
-    assert command.values == pytest.approx(shaken.loop.kin.gravity)
+        ringing.tick(ALARM, rings=True)
+        assert (ringing.scale, ringing.loop.fault) == (scale, "")
+        ringing.tick(1.0)
+    _, told = ringing.tick(4.0 * ALARM, rings=True)
+    assert (ringing.scale, ringing.loop.fault) == (STEP**2, "")
+    assert "doesn't grow" in told[-1]
 
 
-def test_a_second_alarm_within_half_a_second_sends_the_safe_output():
-    shaken = ShakenLoop()
-    shaken.tick(2.0 * ALARM, rings=True)
-    assert f"again within {AGAIN:g} s: safe output" in shaken.loop.fault
+GROWING = SPEED * np.array([1.0, 2.2, 5.0, 10.0])  # rad/s
+
+
+def test_what_goes_on_growing_where_nothing_more_can_be_softened_gets_the_safe_output():
+    ringing = RingingLoop()
+    for speed in GROWING:
+        ringing.tick(ALARM, rings=True, speed=speed)
+        ringing.tick(0.05)
+    assert "grows" in ringing.loop.fault
+    assert "safe output" in ringing.loop.fault
+    command, _ = ringing.tick(2.0)
+    assert "safe output" in ringing.loop.fault
+    assert command.values == pytest.approx(ringing.loop.kin.gravity)
+
+
+def test_what_comes_anew_later_does_not_go_on_growing():
+    ringing = RingingLoop()
+    for speed in GROWING:
+        ringing.tick(ALARM, rings=True, speed=speed)
+        ringing.tick(1.5)
+    assert (ringing.scale, ringing.loop.fault) == (STEP**2, "")
+
+
+def test_an_arm_that_another_one_shakes_keeps_its_stiffness():
+    """The velocity is the same, and the motors brake."""
+    loop = ControlLoop(UR5, "impedance")
+    damping = np.diag([0.0, 0.0, 10.0, 0.0, 0.0, 0.0])
+    for k in range(1000):
+        v = np.array([0.0, 0.0, SPEED * np.sin(2.0 * np.pi * RINGING * k * PERIOD), 0.0, 0.0, 0.0])
+        loop.tick(RobotState(k * PERIOD, HOME, v, KIN.gravity - damping @ v))
+    assert loop.report().ringing_scale == 1.0
+    assert loop.report().ringing_margin > 0.0
 
 
 def test_stop_sends_the_safe_output_at_the_first_alarm():
-    shaken = ShakenLoop(reaction="stop")
-    shaken.tick(ALARM, rings=True)
-    assert "safe output" in shaken.loop.fault
-    assert shaken.scale == 1.0
+    ringing = RingingLoop(reaction="stop")
+    ringing.tick(ALARM, rings=True)
+    assert "safe output" in ringing.loop.fault
+    assert ringing.scale == 1.0
 
 
 def test_an_alarm_while_every_torque_is_at_a_limit_sends_the_safe_output():
-    shaken = ShakenLoop("joint_impedance", {"damping": 500.0})
-    shaken.tick(ALARM, rings=True, every_joint=True)
-    assert "every torque is at a limit: safe output" in shaken.loop.fault
+    ringing = RingingLoop("joint_impedance", {"damping": 500.0})
+    ringing.tick(ALARM, rings=True, every_joint=True)
+    assert "every torque is at a limit: safe output" in ringing.loop.fault
 
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_a_reset_leads_the_gains_back_without_a_jump_and_the_law_runs(stopped):
-    shaken = ShakenLoop()
-    shaken.tick(2.0 * ALARM if stopped else ALARM, rings=True)
-    assert bool(shaken.loop.fault) is stopped
-    shaken.loop.ringing.reset()
+    ringing = RingingLoop()
+    ringing.loop.ringing.settings.set({"reaction": "soften"})
+    ringing.tick(ALARM, rings=True)
+    if stopped:
+        ringing.loop.ringing.settings.set({"reaction": "stop"})
+        ringing.tick(ALARM, rings=True)
+        ringing.loop.ringing.settings.set({"reaction": "soften"})
+    assert bool(ringing.loop.fault) is stopped
+    ringing.loop.ringing.reset()
     scales = []
     for _ in range(1000):
-        _, told = shaken.tick(PERIOD)
-        scales.append(shaken.scale)
+        _, told = ringing.tick(PERIOD)
+        scales.append(ringing.scale)
     assert np.diff(scales).min() >= 0.0
     assert np.diff(scales).max() <= (1.0 - STEP) * PERIOD / 0.2
     assert scales[-1] == 1.0
     assert told == [""]
-    assert shaken.loop.fault == ""
+    assert ringing.loop.fault == ""
 
 
 @pytest.mark.parametrize("end", [ControlLoop.reset, lambda loop: loop.switch_law(RunningLaw(UR5, "joint_impedance"))])
 def test_activation_and_another_law_end_it(end):
-    shaken = ShakenLoop()
-    shaken.tick(2.0 * ALARM, rings=True)
-    assert shaken.loop.fault
-    end(shaken.loop)
-    shaken.tick(PERIOD)
-    assert (shaken.scale, shaken.loop.fault) == (1.0, "")
+    ringing = RingingLoop(reaction="stop")
+    ringing.tick(ALARM, rings=True)
+    assert ringing.loop.fault
+    end(ringing.loop)
+    ringing.tick(PERIOD)
+    assert (ringing.scale, ringing.loop.fault) == (1.0, "")
 
 
 def test_an_arm_that_executes_no_commands_for_a_while_stays_softened():
-    shaken = ShakenLoop()
-    shaken.tick(ALARM, rings=True)
-    shaken.loop.idle(RobotState(shaken.time, HOME, np.zeros(6), np.zeros(6)))
-    shaken.time += PERIOD
-    shaken.tick(0.1)
-    assert shaken.scale == STEP
+    ringing = RingingLoop()
+    ringing.tick(ALARM, rings=True)
+    ringing.loop.idle(RobotState(ringing.time, HOME, np.zeros(6), np.zeros(6)))
+    ringing.time += PERIOD
+    ringing.tick(0.1)
+    assert ringing.scale == STEP
 
 
 def test_an_unknown_reaction_is_refused():

@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from played_bus import PERIOD, TIME_CONSTANT, Bus, SameThread
+from ringing_samples import SPEED, ringing_sample
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError, HardwareFault, StaleStateError
@@ -78,10 +79,11 @@ def test_ringing_is_softened_there_and_told_and_reset_here(bus):
     there = bus.in_process.loop.ringing
     assert there.settings.current.floor == 0.05
     at_rest, begin = RobotState(bus.time, bus.q, np.zeros(6), np.zeros(6)), bus.time
+    kin = RobotModel.of(bus.robot).at(bus.q)
     for rings in (True, False):
         while bus.time - begin < (0.35 if rings else 0.4):
-            speed = 0.3 * np.sin(20.0 * np.pi * (bus.time - begin)) if rings else 0.0
-            state = replace(at_rest, time=bus.time, v=np.array([0.0, 0.0, speed, 0.0, 0.0, 0.0]))
+            v, effort = ringing_sample(kin, bus.time - begin, PERIOD, speed=SPEED if rings else 0.0)
+            state = replace(at_rest, time=bus.time, v=v, effort=effort)
             bus.in_process.tick(state, True)
             bus.in_process.send_telemetry()
             bus.time += PERIOD

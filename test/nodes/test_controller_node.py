@@ -20,6 +20,7 @@ from lockstep import LockstepRos
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters, SetParametersAtomically
+from ringing_samples import ringing_sample
 from ros_support import LIMIT, PERIOD, Controller, FakeRobot, Ros, ended_cleanly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -1046,10 +1047,11 @@ def test_an_arm_that_rings_is_softened_until_a_service_ends_it(arm):
     diagnosed = arm.controller.diagnostics.messages
     diagnosed.clear()
     begin = arm.robot.time
+    kin = RobotModel.of(ROBOT).at(arm.robot.q)
     while (passed := arm.robot.time - begin) < 0.35:
-        arm.robot.v = np.array([0.0, 0.0, 0.3 * np.sin(20.0 * np.pi * passed), 0.0, 0.0, 0.0])
+        arm.robot.v, arm.robot.effort = ringing_sample(kin, passed, PERIOD)
         arm.robot.exchange()
-    arm.robot.v = np.zeros(6)
+    arm.robot.v, arm.robot.effort = ringing_sample(kin, 0.0, PERIOD, speed=0.0)
     assert arm.telemetry()[1]["ringing_scale"] == 0.25
 
     def told():

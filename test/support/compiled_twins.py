@@ -59,6 +59,17 @@ def _entering(random: np.random.Generator) -> tuple[Any, ...]:
     return body, frame, np.zeros(1), np.zeros(1), make_pose(random.normal(size=3), rotation_exp(random.normal(size=3)))
 
 
+def _half_periods(random: np.random.Generator) -> Any:
+    """Memory of a detector of ringing, with marks."""
+    from robot_control_ros.sensing.ringing import MEMORY
+
+    row, named = MEMORY.single(2)
+    _kept.append(row)
+    named["mark_time"] = np.cumsum(random.uniform(0.01, 0.02, (2, 6)), axis=1)
+    named["mark_motion"] = np.cumsum(random.uniform(0.01, 0.02, (2, 6)), axis=1)
+    return MEMORY.views(row, 2)
+
+
 # Functions that no loop calls, or not in all of their ways: arguments for them.
 OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "core.rotations.add_cross": lambda random: tuple(random.normal(size=(3, 3))),
@@ -69,6 +80,8 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "laws.admittance._enter_frame": _entering,
     "laws.position_domain_pd._share": lambda random: (*random.uniform(0.0, 0.1, 3), float(random.integers(3))),
     "laws.impedance._have_turned": lambda random: tuple(random.normal(size=(2, 6))),
+    "sensing.ringing._is_regular": lambda random: (np.cumsum(random.uniform(0.01, 0.03, 6)), 0),
+    "sensing.ringing._mean_energy": lambda random: (_half_periods(random), 1, 3),
     "core.rotations.wrench_at_into": lambda random: (random.normal(size=6), random.normal(size=(4, 4)), np.empty(6)),
 }
 
@@ -165,6 +178,7 @@ def modules() -> Iterator[str]:
             yield from (each.name for each in pkgutil.walk_packages(path, f"{name}."))
 
 
+_kept: list[Any] = []  # rows that views are of
 compiled = core.compiled
 _random = random.Random(1)
 

@@ -14,14 +14,18 @@ from ...laws.running_law import RunningLaw
 from ...laws.softening import describe_softening
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
-from ...sensing.ringing import FLOOR, Ringing, RingingDetector
+from ...sensing.ringing import ARM, DRIVEN_ARM, FLOOR, PATH, Ringing, RingingDetector
 from ..safety import Safety
 
 STEP = 0.25  # of the stiffness, that is left at an alarm
 SOFTEST = STEP**2  # of the stiffness; an arm that still rings gets the safe output
-AGAIN = 0.5  # s between two alarms, within which softening doesn't help
+AGAIN = 0.5  # s between two alarms, and three periods, within which it goes on
+SLOW = 8.0  # Hz: a slower oscillation under torques shows how late they are
+PHASE = 1.2  # rad: of an oscillation at f Hz, they are late by this over 2 π f
+GROWN = 1.5  # times the size of the alarm before: its energy has doubled
 SHOWN = 1.0  # s for which a warning stays
 QUIET = 0.5  # of the margin, that the commanded path has left at least where the law doesn't ring
+FRICTION = "friction"  # name of the term that compensates it
 RESTORED = 0.999  # of the gains, from where on they are the whole
 REACTIONS = WARN, SOFTEN, STOP = "warn", "soften", "stop"
 
@@ -48,16 +52,19 @@ class RingingReaction:
 
     At an alarm of :class:`RingingDetector` the law gets a quarter of the stiffness and half of the damping at once, see
     :func:`~...laws.softening.softened`: a late law is stable up to K ~ Λ / τ². An admittance gets twice the damping.
-    The safe output is sent where that doesn't help:
+    So it does at the next alarm, and then no more: what doesn't grow is held, and told. The safe output is sent
 
     - at an alarm while every torque is at a limit, of effort or of its rate. Then torques are late by more than the
       line, and the limit cycle outlives softer gains. Some torques are at their rate at nearly every alarm;
-    - at a second alarm within 0.5 s, and at the third;
-    - where the law has no gain that softens.
+    - where nothing more can be softened, and the energy has doubled since an alarm shortly before.
 
-    Both last until :meth:`reset`, or until another law runs. The gains that were set stay as they are. Energy: less
-    stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a person
-    does it.
+    Under torques, an oscillation at f < 8 Hz shows that they act late by some 1.2 / (2 π f), for which no stamp speaks.
+    That is the :attr:`lateness`. The loop counts it to the age of its samples, so that law, soft limits and safe output
+    become as slow as it needs.
+
+    All that lasts until :meth:`reset`, or until another law runs. The gains that were set stay as they are. Energy:
+    less stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a
+    person does it.
 
     Where positions or velocities are commanded, an alarm counts only where the commanded path oscillates, too: a drive
     whose commands come irregularly goes in steps, and no gain of the law changes that. The path is the law's
@@ -72,27 +79,33 @@ class RingingReaction:
         settings: may be changed at any time.
         scale: of the stiffness, that is left; 1 where nothing is softened.
         fault: why the safe output has to be sent; empty where it hasn't.
+        lateness: of torques, beyond the age of the samples [s]; 0 where nothing shows it.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel, time_constant: float) -> None:
         self.settings = ringing_settings()
         self._joints = robot.joints
         self._time_constant = time_constant
-        inertia = model.mass(np.array(robot.home)).diagonal()
+        inertia = model.mass(np.array(robot.home))
         self._detector = RingingDetector(inertia)
         self._path_detector = RingingDetector(inertia)
+        self._path_detector.watch(PATH, False)
+        self._measured = robot.profile.measures_torque
         self._adopted: Any = None  # settings that the detectors have
         self._path = _CommandedPath()
         self._last: Ringing | None = None
         self.scale = 1.0
         self.fault = ""
+        self.lateness = 0.0
         self._message = ""
         self._returns = False
         self._running: RunningLaw | None = None
+        self._by_torque: bool | None = None  # what the detector knows of its commands
 
     def reset(self) -> None:
         """End the reaction: the gains come back within some time constants, and the law may run."""
         self.fault = self._message = ""
+        self.lateness = 0.0
         self._returns = True
         self._last = None
 
@@ -108,18 +121,18 @@ class RingingReaction:
         return max(margin, self._path_detector.margin(time)) if self._path_is_quiet(time) else margin
 
     @property
-    def row(self) -> Array:
+    def rows(self) -> Array:
         """Memory of the detector, for :func:`~...sensing.ringing.find_ringing`."""
-        return self._detector.row
+        return self._detector.rows
 
     def observe(
-        self, running: RunningLaw, joint: int, state: RobotState, sent: Command | None, safety: Safety, dt: float
+        self, running: RunningLaw, found: int, state: RobotState, sent: Command | None, safety: Safety, dt: float
     ) -> float:
         """The fraction of the stiffness that the law may have at a sample: :attr:`scale`.
 
         Args:
             running: the law.
-            joint: what :func:`~...sensing.ringing.find_ringing` has found at the sample.
+            found: what :func:`~...sensing.ringing.find_ringing` has found at the sample.
             state: of the sample.
             sent: the command of the last sample, `dt` [s] before; None where the law starts anew.
             safety: knows the limits that the last command met.
@@ -128,6 +141,13 @@ class RingingReaction:
         if running is not self._running:
             self._running = running
             self.restart()
+            self._by_torque = None
+        if sent is not None and (sent.mode is CommandMode.EFFORT) is not self._by_torque:
+            self._by_torque = sent.mode is CommandMode.EFFORT
+            names: tuple[str, ...] = getattr(running.law, "term_names", ())
+            friction = names.index(FRICTION) if FRICTION in names else -1
+            kind = ARM if self._by_torque else DRIVEN_ARM
+            self._detector.watch(kind, self._measured, friction)
         if self.settings.current is not self._adopted:
             self._adopted = self.settings.current
             self._detector.floor = self._path_detector.floor = self._adopted.floor
@@ -135,8 +155,8 @@ class RingingReaction:
         if path is None:
             path = self._path.velocity(sent, dt)
         if path is not None:
-            self._path_detector.update(state.time, path)
-        ringing = None if joint < 0 else self._detector.ringing(joint, state.time)
+            self._path_detector.update(state.time, path - self._detector.reference_velocity)
+        ringing = self._detector.ringing(found, state.time)
         if ringing is not None and not self._path_is_quiet(state.time):
             self._react(ringing, running, safety)
         if self._returns and self.scale != 1.0:
@@ -165,28 +185,37 @@ class RingingReaction:
         gains = running.gains.target
         rings = f"{self._joints[found.joint]} rings at {found.frequency:.0f} Hz"
         change = f"Change {name}: {describe_softening(gains, STEP) or 'its gains'}"
-        stops = self._reason_to_stop(last, found, running, safety)
+        can_soften = self.scale * STEP >= SOFTEST and bool(describe_softening(gains, STEP))
+        stops = self._reason_to_stop(last, found, running, safety, can_soften)
         if self.settings.current.reaction == WARN:
             self._message = f"{rings}. {change}"
-        elif stops:
+            return
+        if running.mode is CommandMode.EFFORT and found.frequency < SLOW:
+            self.lateness = max(self.lateness, PHASE / (2.0 * math.pi * found.frequency))
+        if stops:
             self.fault = self._message = f"{rings}{stops}: safe output. {change}; then reset_ringing"
-        else:
+        elif can_soften:
             self.scale = self.scale * STEP
             self._returns = False
             now = describe_softening(gains, self.scale)
             self._message = f"{rings}: {name} is softened, {now}. {change}; then reset_ringing"
+        else:
+            self._message = f"{rings}, and doesn't grow. {change}; then reset_ringing"
 
-    def _reason_to_stop(self, last: Ringing | None, found: Ringing, running: RunningLaw, safety: Safety) -> str:
-        """Why softening isn't tried; empty where it is."""
+    def _reason_to_stop(
+        self, last: Ringing | None, found: Ringing, running: RunningLaw, safety: Safety, can_soften: bool
+    ) -> str:
+        """Why the safe output is sent; empty where it isn't."""
         if self.settings.current.reaction == STOP:
             return " (ringing.reaction = stop)"
         if running.mode is CommandMode.EFFORT and (safety.rate_limited | safety.saturated).all():
             return ", and every torque is at a limit"
-        if last is not None and found.time - last.time <= AGAIN:
-            return f" again within {AGAIN:g} s"
-        if self.scale * STEP < SOFTEST:
-            return f", with the stiffness × {self.scale:.2g}"
-        return "" if describe_softening(running.gains.target, STEP) else ", and no gain softens it"
+        if can_soften or last is None:
+            return ""
+        goes_on = found.time - last.time <= AGAIN + 3.0 / found.frequency
+        if not goes_on or found.size <= GROWN * last.size:
+            return ""
+        return f" and grows, with the stiffness × {self.scale:.2g}" if self.scale < 1.0 else " and grows"
 
     def _restore(self, dt: float) -> None:
         """Lead the stiffness back towards the whole."""
