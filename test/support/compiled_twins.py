@@ -123,7 +123,8 @@ class Views:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._text = function
-        self._numba_type_ = numba.njit(**options)(function)._numba_type_
+        self._dispatcher = numba.njit(**options)(function)  # Numba's type of it doesn't keep it
+        self._numba_type_ = self._dispatcher._numba_type_
 
     def __call__(self, row: Any, n: int) -> Any:
         return self._text(row, n)
