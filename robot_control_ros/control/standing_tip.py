@@ -59,18 +59,18 @@ class StandingTip:
         turn = float(np.linalg.norm(counted[3:]))
         if float(np.abs(state.v).max()) > AT_REST or (distance <= AWAY and turn <= TURNED):
             return ""
-        angle = f" and {turn:.2f} rad" if turn > TURNED else ""
-        stands = f"the tip stands {distance:.3f} m{angle} from its target"
+        away = f"{distance:.3f} m and {turn:.2f} rad" if turn > TURNED else f"{distance:.3f} m"
         wrench = np.zeros(6) if state.wrench_on_tip is None else state.wrench_on_tip
         if running.mode is CommandMode.EFFORT:
             unexplained = np.abs(held + kin.jacobian.T.dot(wrench))
             joint = int((unexplained / self._least).argmax())
             if unexplained[joint] > self._least[joint]:
+                holds = f"{unexplained[joint]:.1f} N·m at {self._joints[joint]} hold it back"
                 causes = "friction, a load that isn't declared, or a contact"
-                return f"{stands}: {unexplained[joint]:.1f} N·m at {self._joints[joint]} hold it back, from {causes}"
+                return f"the tip stands {away} from its target: {holds}, from {causes}"
         if (np.linalg.norm(wrench.reshape(2, 3), axis=1) > TOUCHED).any():
             return ""
-        return f"{stands}, and nothing holds it back: the target may be beyond reach"
+        return f"the tip stands {away} from its target, and nothing holds it back: the target may be beyond reach"
 
 
 def _followed(gains: Any, mode: CommandMode) -> Array:

@@ -94,7 +94,7 @@ def beyond(name, joint, by):
     return q
 
 
-@pytest.mark.parametrize(("name", "joint"), [("ur5", 2), ("gen3", 3)])
+@pytest.mark.parametrize(("name", "joint"), [("ur5", 3), ("gen3", 3)])
 @pytest.mark.parametrize("by", [0.02, 0.0, -0.003])
 @pytest.mark.parametrize("law", ["impedance", "gravity_compensation", "joint_impedance"])
 def test_a_joint_that_begins_at_its_limit_is_pushed_back_slowly(name, joint, by, law):

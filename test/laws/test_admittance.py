@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arms import gradient, planar_arm, random_arm
+from free_postures import FreePostures
 from scipy.spatial.transform import Rotation
 
 from robot_control_ros.control.loop import ControlLoop
@@ -356,11 +357,12 @@ class FalseSensor:
         self.robot, self.law, self.gains = load_robot(name), law, gains
         self.plant = MujocoPlant(self.robot, rate=self.robot.profile.rate)
         self.limits = RobotModel.of(self.robot).limits
+        self._postures = FreePostures(self.robot)
 
     def posture(self, rng):
         limits = self.limits
         lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
-        return rng.uniform(lower, upper)
+        return self._postures.draw(rng, lower, upper)
 
     def fastest(self, q, wrench, cycles=300):
         """Largest joint speeds over their limits, commanded and simulated: pushed, pushed back, and pushed again."""

@@ -275,7 +275,7 @@ def test_a_constant_push_deflects_each_joint_by_its_torque_over_its_stiffness(ur
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
 def test_with_its_defaults_a_ur5_stays_bounded_when_the_target_jumps_and_when_it_is_pushed(ur5, ur5_model, rate):
     home = np.array(ur5.home)
-    goal = home + 0.5
+    goal = home + 0.5 * np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
     jump, push = Hold(ur5_model.at(goal).pose, goal), Push((30.0, 20.0, -30.0), duration=0.5)
     log = simulate(ur5, "joint_impedance", reference=jump, push=push, duration=5.0, rate=rate)
     assert abs(log.q - home).max() < 1.0

@@ -407,7 +407,7 @@ def test_a_client_s_move_ends_where_a_stranger_commands_the_robot_too(rivals):
     with Robot(timeout=10.0) as robot:
         rivals.ros.publisher(Float64MultiArray, COMMANDS)
         with pytest.raises(HardwareFault, match="/test commands the robot, too"):
-            robot.move_to(q=np.array(ROBOT.home) + 1.0)
+            robot.move_to(q=np.array(ROBOT.home) + np.eye(ROBOT.n)[0])
         assert "/test commands the robot" in robot.fault
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arms import random_arm
+from free_postures import FreePostures
 from refusals import refuses
 from scipy.spatial.transform import Rotation
 
@@ -197,8 +198,9 @@ def test_the_tool_of_a_simulated_arm_is_identified_and_then_no_longer_felt(ur5, 
 
     plant = MujocoPlant(load_robot("ur5"), urdf=with_tool(ur5.urdf()))
     model, found = RobotModel.of(ur5), PayloadIdentification()
-    for q in rng.uniform(-1.0, 1.0, (10, 6)):
-        plant.reset(q)
+    postures = FreePostures(ur5)
+    for _ in range(10):
+        plant.reset(postures.draw(rng, -1.0, 1.0))
         state = plant.read()
         found.add(state, model.update(state.q, state.v))
     payload = found.result()
@@ -211,7 +213,7 @@ def test_the_tool_of_a_simulated_arm_is_identified_and_then_no_longer_felt(ur5, 
     np.testing.assert_allclose(robots_payload.center, [0.03, -0.02, 0.1], atol=1e-6)
     model.payload = robots_payload
     pipeline = WrenchPipeline()
-    plant.reset(rng.uniform(-1.0, 1.0, 6))
+    plant.reset(postures.draw(rng, -1.0, 1.0))
     state = plant.read()
     np.testing.assert_allclose(pipeline.on_tip(state, model.update(state.q, state.v)), np.zeros(6), atol=1e-6)
 

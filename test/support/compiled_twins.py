@@ -70,6 +70,39 @@ def _half_periods(random: np.random.Generator) -> Any:
     return MEMORY.views(row, 2)
 
 
+def _marked(random: np.random.Generator) -> tuple[Any, ...]:
+    """Memory of a detector of ringing whose marks say all that it judges by, a joint, and how many marks count."""
+    from robot_control_ros.sensing.ringing import MEMORY
+
+    row, named = MEMORY.single(2)
+    _kept.append(row)
+    named["kind"] = random.integers(3)
+    named["known"] = random.integers(2)
+    named["mark_size"] = np.cumprod(random.uniform(0.9, 1.3, (2, 6)), axis=1)
+    named["mark_work"] = np.cumsum(random.uniform(-0.01, 0.01, (2, 6)), axis=1)
+    for name in ("mark_time", "mark_motion", "mark_load", "mark_inertial", "mark_foreign"):
+        named[name] = np.cumsum(random.uniform(0.01, 0.02, (2, 6)), axis=1)
+    return MEMORY.views(row, 2), 0, 6
+
+
+def _nearest(random: np.random.Generator) -> tuple[Any, ...]:
+    """The bodies of an arm at a random posture, a pair of them, and places for the results."""
+    from robot_control_ros.references.clearance import Clearance
+    from robot_control_ros.robot.configuration import load_robot
+    from robot_control_ros.robot.model import RobotModel
+
+    if not _bodies:
+        robot = load_robot("ur5")
+        model = RobotModel.of(robot)
+        _bodies.extend((model.chain, Clearance(robot, model).bodies.bodies))
+    chain, bodies = _bodies
+    pair = int(random.integers(len(bodies.pairs)))
+    return chain, bodies, random.uniform(-3.0, 3.0, 6), pair, np.empty((2, 3)), np.empty(3), np.empty(6)
+
+
+_bodies: list[Any] = []
+
+
 # Functions that no loop calls, or not in all of their ways: arguments for them.
 OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "core.rotations.add_cross": lambda random: tuple(random.normal(size=(3, 3))),
@@ -81,6 +114,9 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "laws.position_domain_pd._share": lambda random: (*random.uniform(0.0, 0.1, 3), float(random.integers(3))),
     "laws.impedance._have_turned": lambda random: tuple(random.normal(size=(2, 6))),
     "sensing.ringing._is_regular": lambda random: (np.cumsum(random.uniform(0.01, 0.03, 6)), 0),
+    "sensing.ringing._growth_fed": _marked,
+    "robot.distances.nearest_into": _nearest,
+    "robot.distances._stand_on": lambda random: (*random.normal(size=(2, 3)), np.empty(3)),
     "sensing.ringing._mean_energy": lambda random: (_half_periods(random), 1, 3),
     "core.rotations.wrench_at_into": lambda random: (random.normal(size=6), random.normal(size=(4, 4)), np.empty(6)),
 }
