@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -89,6 +90,7 @@ class MotionCommands:
         self._model = model
         self._workspace = workspace
         self._limits = limits
+        self._adopted: Any = None  # limits that the governor has
         self._clearance = clearance
         self._transition = transition
         self._known = known
@@ -119,7 +121,9 @@ class MotionCommands:
 
     def sample(self, trajectory: Trajectory, time: float) -> Reference:
         """The reference at a time [s], with the feed-forward wrench."""
-        self.governor.max_speed = REFERENCE_SPEED * self._limits.current.max_tip_speed
+        if self._limits.current is not self._adopted:
+            self._adopted = self._limits.current
+            self.governor.max_speed = REFERENCE_SPEED * self._adopted.max_tip_speed
         reference = self.governor.sample(trajectory, time)
         if time > self._wrench_until:
             self.feedforward_wrench = None

@@ -63,14 +63,20 @@ class Governor:
             self._lag += (1.0 - self.rate) * (time - self._last)
         self._last = time
         self.time = at = time - self._lag
-        self._nominal = reference = trajectory.sample(at)
-        twist = reference.twist
-        if twist is not None:
-            square = float(twist[:3].dot(twist[:3]))
-            if square * self.rate**2 > self.max_speed**2:
-                self.rate = self.max_speed / math.sqrt(square)
-                self._slope = 0.0
+        reference = trajectory.sample(at)
+        if reference is not self._nominal:  # one that rests is the same as before
+            self._nominal = reference
+            self._keep_speed(reference.twist)
         return reference if self.rate == 1.0 else self._slowed(reference)
+
+    def _keep_speed(self, twist: Array | None) -> None:
+        """Slow the clock down where the trajectory's twist (6,) is too fast."""
+        if twist is None:
+            return
+        square = float(twist[:3].dot(twist[:3]))
+        if square * self.rate**2 > self.max_speed**2:
+            self.rate = self.max_speed / math.sqrt(square)
+            self._slope = 0.0
 
     @property
     def message(self) -> str:

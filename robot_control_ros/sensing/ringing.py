@@ -360,7 +360,8 @@ def _look_at_band(row: Array, time: float, velocity: Array, torque: Array, refer
     _follow_swing(memory, reference, dt)
     if known == 1.0:
         _filter(torque, memory.torque_slow, memory.torque, corner, cutoff, dt)
-        _sum_up(memory, before, dt, n)
+        if _may_ring(memory, n):
+            _sum_up(memory, before, dt, n)
     ringing = -1
     for joint in range(n):
         error = memory.velocity[joint] * memory.weight[joint]
@@ -373,6 +374,16 @@ def _look_at_band(row: Array, time: float, velocity: Array, torque: Array, refer
             if _ends_half_period(memory, joint, abs(largest), time, dt):
                 ringing = joint
     return ringing
+
+
+@compiled
+def _may_ring(memory: Any, n: int) -> bool:
+    """Whether half a period that counts has begun, or was lately: else nobody asks for the sums."""
+    joints = 0
+    for joint in range(n):
+        if abs(memory.largest[joint]) >= memory.floor[0] or memory.count[joint] > 0.0:
+            joints += 1
+    return joints > 0
 
 
 @compiled
