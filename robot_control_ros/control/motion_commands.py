@@ -221,14 +221,13 @@ class MotionCommands:
         state, _ = self._known()
         self._check_joint_goal(goal)
         q, v = self._joint_start(state)
-        if isinstance(self.trajectory, OnlineJointTrajectory):
-            goal = _nearest(self._model, self.trajectory.target, goal)
-            self._clearance.check("joint goal", self._joint_way(q, v, goal))
-            self.trajectory.target = goal
-        else:
-            goal = _nearest(self._model, q, goal)
-            self._clearance.check("joint goal", self._joint_way(q, v, goal))
+        present = self.trajectory if isinstance(self.trajectory, OnlineJointTrajectory) else None
+        goal = _nearest(self._model, q if present is None else present.target, goal)
+        self._clearance.check("joint goal", self._joint_way(q, v, goal))
+        if present is None:
             self.trajectory = self._joint_trajectory(q, v, goal, state.time)
+        else:
+            present.target = goal
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
         """Follow joint positions (k, n) at times (k,) [s] from now; velocities (k, n) or None.
@@ -346,13 +345,17 @@ class MotionCommands:
         return OnlineTrajectory(start, pose, time, robot.tip_speed, robot.tip_acceleration, start.q)
 
     def _joint_trajectory(self, q: Array, v: Array, goal: Array, time: float) -> OnlineJointTrajectory:
-        speed = self._robot.joint_speed * self._model.limits.velocity
-        return OnlineJointTrajectory(self._model, Reference(q=q, v=v), goal, time, speed, speed / JOINT_RAMP)
+        return OnlineJointTrajectory(self._model, Reference(q=q, v=v), goal, time, *self._joint_limits)
 
     def _joint_way(self, q: Array, v: Array, goal: Array) -> Array:
         """The way (k, n) of a move of the joints."""
+        return self._ways.of_joints(q, v, goal, *self._joint_limits)
+
+    @property
+    def _joint_limits(self) -> tuple[Array, Array]:
+        """Speeds and accelerations (n,) of moves of the joints [rad/s, rad/s²]."""
         speed = self._robot.joint_speed * self._model.limits.velocity
-        return self._ways.of_joints(q, v, goal, speed, speed / JOINT_RAMP)
+        return speed, speed / JOINT_RAMP
 
     def _tip_way(self, start: Reference, q: Array, pose: Array) -> Array:
         """The way (k, n) of the joints q (n,) for a move of the tip."""

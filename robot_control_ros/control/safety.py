@@ -21,7 +21,7 @@ from .blind_stop import BlindStop
 from .following import DEFLECTION, FollowingMonitor
 from .held_load import HeldLoad
 from .reactions.late_samples import max_rate
-from .soft_limits import TIP_SPEED, SoftLimits, is_clear
+from .soft_limits import TIP_SPEED, SoftLimits, is_clear, tip_speed_of
 
 LONGEST_STEP = 2.0  # times the interval before: a command that comes later than that changes by no more
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
@@ -471,23 +471,18 @@ def _bound_tip_speed(
         jacobian, most, dt: see above, and :func:`limit_command`.
         limited, sent: (n,) that are changed.
     """
-    n = len(sent)
-    square = 0.0
-    for axis in range(3):
-        velocity = 0.0
-        for joint in range(n):
-            velocity += jacobian[axis, joint] * (sent[joint] - start[joint])
-        square += (velocity / step) ** 2
-    if not square > most * most:
+    rate = (sent - start) / step
+    tip_speed = tip_speed_of(jacobian, rate)
+    if not tip_speed > most:
         return
-    share = most / math.sqrt(square)
-    for joint in range(n):
-        speed = abs(sent[joint] - start[joint]) / step
+    share = most / tip_speed
+    for joint in range(len(sent)):
+        speed = abs(rate[joint])
         if speed > 0.0:
             share = max(share, (abs(before[joint]) - acceleration[joint] * dt) / speed)
     if not share < 1.0:
         return
-    for joint in range(n):
+    for joint in range(len(sent)):
         if sent[joint] != start[joint]:
             sent[joint] = start[joint] + share * (sent[joint] - start[joint])
             limited[joint] = limited[joint] % RATE_LIMITED + RATE_LIMITED

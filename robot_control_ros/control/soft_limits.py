@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.compiled import compiled
 from ..core.record import Field, Record
-from ..core.small_matrices import cholesky_into, solve_with_factor, times
+from ..core.small_matrices import cholesky_into, solve_with_factor, times, transposed_times
 from ..core.types import Array, RobotState, as_row
 from ..robot.configuration import RobotConfig
 from ..robot.differential_kinematics import RETREAT
@@ -208,7 +208,7 @@ class SoftLimits:
         matrices = as_row(model.mass(q)), as_row(bias), kin.jacobian, as_row(drift)
         reason = soft_torque(self.row, law_row, q, v, *matrices, rate, torque, n)
         if len(self._samples) == 3:
-            self._look_for_overrun(q, v, float(np.linalg.norm(kin.jacobian[:3].dot(v))))
+            self._look_for_overrun(q, v, tip_speed_of(kin.jacobian, v))
         if reason == NOTHING:
             self.torque = self._none
             return law
@@ -331,26 +331,21 @@ def soft_torque(
         allowed[joint] = rate * (speed - size)
         most[joint] = (rate / inverse[joint, joint] + memory.whole[joint] * speed) * size
     tip = np.zeros(n)  # g
-    tip_speed = 0.0
+    tip_speed = tip_speed_of(jacobian, v)
     tip_drift = 0.0
-    for axis in range(3):
-        velocity = 0.0
-        for joint in range(n):
-            velocity += jacobian[axis, joint] * v[joint]
-        tip_speed += velocity * velocity
-        tip_drift += velocity * drift[axis]
-        for joint in range(n):
-            tip[joint] += velocity * jacobian[axis, joint]
-    tip_speed = math.sqrt(tip_speed)
     tip_inverse = 0.0
     tip_most = 0.0
     tip_taken = 0.0
     tip_allowed = rate * (memory.tip_speed[0] - tip_speed)
     moved = np.empty(n)  # M⁻¹ g
     if tip_speed > 0.0:
-        tip_drift /= tip_speed
-        for joint in range(n):
-            tip[joint] /= tip_speed
+        along = np.empty(6)  # u
+        times(jacobian, v, along)
+        along[3:] = 0.0
+        along /= tip_speed
+        transposed_times(jacobian, along, tip)
+        for axis in range(3):
+            tip_drift += along[axis] * drift[axis]
         times(inverse, tip, moved)
         whole = 0.0
         for joint in range(n):
@@ -391,6 +386,18 @@ def soft_torque(
 
 
 @compiled
+def tip_speed_of(jacobian: Array, v: Array) -> float:
+    """Speed of the tip [m/s], by its Jacobian (6, n) and the velocities of the joints (n,) [rad/s]."""
+    square = 0.0
+    for axis in range(3):
+        velocity = 0.0
+        for joint in range(len(v)):
+            velocity += jacobian[axis, joint] * v[joint]
+        square += velocity * velocity
+    return math.sqrt(square)
+
+
+@compiled
 def is_clear(row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravity: Array, age: float, n: int) -> bool:
     """Whether walls and dampers have nothing to do: the usual case.
 
@@ -406,13 +413,7 @@ def is_clear(row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravit
         n: number of joints.
     """
     memory = _memory_at(row, n)
-    tip_speed = 0.0
-    for axis in range(3):
-        velocity = 0.0
-        for joint in range(n):
-            velocity += jacobian[axis, joint] * v[joint]
-        tip_speed += velocity * velocity
-    if tip_speed > (QUIET * memory.tip_speed[0]) ** 2:
+    if tip_speed_of(jacobian, v) > QUIET * memory.tip_speed[0]:
         return False
     squares = 0.0
     way = 0.0

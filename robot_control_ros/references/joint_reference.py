@@ -9,6 +9,7 @@ import numpy as np
 from ..core.compiled import compiled
 from ..core.remembered_path import REMEMBERED, RememberedPath
 from ..core.rotations import pose_error_into
+from ..core.small_matrices import times
 from ..core.spatial import make_pose, rotation_exp
 from ..core.types import Array, JointSpaceReference, Reference, as_row
 from ..robot.differential_kinematics import POSTURE, TRACKING, DifferentialKinematics, joint_step
@@ -203,14 +204,13 @@ def follow_pose(
         sample[0],
     )
     share = 1.0
+    led = np.empty(6)  # twist of the tip
+    times(jacobian, (sample[0] - q) / dt, led)
     for half in range(2):
         moves = 0.0
         moving = 0.0
         for i in range(3 * half, 3 * half + 3):
-            way = 0.0
-            for joint in range(n):
-                way += jacobian[i, joint] * (sample[0, joint] - q[joint])
-            moves += (way / dt) ** 2
+            moves += led[i] ** 2
             moving += twist[i] ** 2 if said else 0.0
         most = max(tip_speed[half], FASTER * math.sqrt(moving))
         if moves > most * most:

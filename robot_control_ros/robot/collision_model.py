@@ -78,8 +78,8 @@ class CollisionModel:
 
     Not all pairs count, as in MoveIt's setup assistant (its "default collisions"): links that one joint joins, and what
     is within 10 mm in more than 95 % of 1000 random postures, touch by design. What is always as far away as ever
-    doesn't count either. The payload keeps from the arm. It
-    keeps from the cell as well where its radius is given: else nothing could be put down.
+    doesn't count either. The payload keeps from the arm. It keeps from the cell as well where its radius is given: else
+    nothing could be put down.
 
     Args:
         robot: its configuration.
