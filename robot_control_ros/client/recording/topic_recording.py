@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable, Sequence
 from importlib import import_module
-from threading import Event
 from typing import Any
 
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from ...core.errors import ConfigError
 from ...nodes.common.entities import Entities
+from ...nodes.common.polled import PolledSubscriptions, TimedSubscription
 from ...recording.mcap_recording import McapRecording
 from ..ros_thread import RosThread
 from .message_schemas import message_schema
 
 SKIPPED = ("/clock", "/parameter_events", "/rosout")
-DEPTH = 100
+POLL = 0.02  # s between two looks: a thread that woke for each message would take half a core
+DEPTH = 500  # messages that may wait
 CONNECTED = 2.0  # s, at most, until what is published comes
 
 
@@ -33,47 +32,61 @@ def record_topics(ros: RosThread, controller: str, recording: McapRecording) -> 
         controller: full name of its node.
         recording: to write to.
     """
-    heard = Event()
-    stop, connected = ros.call(lambda: _subscribe(ros.node, controller, recording, heard))
-    recording.on_close.callback(ros.call, stop)
+    topics = ros.call(lambda: _RecordedTopics(ros, controller, recording))
+    recording.on_close.callback(ros.call, topics.close)
     end = time.monotonic() + CONNECTED
-    while not (heard.is_set() and connected()) and time.monotonic() < end:
+    while not topics.connected and time.monotonic() < end:
         time.sleep(0.005)
 
 
-def _subscribe(
-    node: Node, controller: str, recording: McapRecording, heard: Event
-) -> tuple[Callable[[], None], Callable[[], bool]]:
-    """Subscribe, in the thread that spins the node; returns what ends it, and whether all publishers are connected.
+class _RecordedTopics:
+    """The subscriptions of a record. They are made, polled and closed in the thread that spins the node.
 
-    `heard` is set by the controller's state.
+    Attributes:
+        connected: whether all publishers are, and the controller's state has come.
     """
-    namespace, _, name = controller.rpartition("/")
-    entities = Entities(node)
-    found = {}
-    expected = []
-    for of_node in (node.get_publisher_names_and_types_by_node, node.get_subscriber_names_and_types_by_node):
-        found.update(dict(of_node(name, namespace or "/")))
-    for topic, kinds in sorted(found.items()):
-        if topic in SKIPPED:
-            continue
+
+    def __init__(self, ros: RosThread, controller: str, recording: McapRecording) -> None:
+        self.connected = False
+        self._recording = recording
+        self._entities = Entities(ros.node)
+        self._polled = PolledSubscriptions(ros.node, "record")
+        self._state = f"{controller}/state"
+        self._subscriptions: dict[str, tuple[int, TimedSubscription, int]] = {}  # channel, ours, number of publishers
+        self._heard = False
+        namespace, _, name = controller.rpartition("/")
+        node = ros.node
+        found: dict[str, list[str]] = {}
+        for of_node in (node.get_publisher_names_and_types_by_node, node.get_subscriber_names_and_types_by_node):
+            found.update(dict(of_node(name, namespace or "/")))
+        for topic, kinds in sorted(found.items()):
+            if topic not in SKIPPED:
+                self._add(topic, kinds[0], node.get_publishers_info_by_topic(topic))
+        self._entities.timer(POLL, self._poll)
+
+    def close(self) -> None:
+        """Take what has come until now, and unsubscribe."""
+        self._entities.close()
+        self._poll()
+        self._polled.close()
+
+    def _add(self, topic: str, kind: str, publishers: Sequence[Any]) -> None:
         try:
-            schema = message_schema(kinds[0])
-            message_class = _message_class(kinds[0])
+            schema = message_schema(kind)
+            message_class = _message_class(kind)
         except (ConfigError, ImportError):
-            continue  # a type that isn't installed here can't be subscribed to
-        channel = recording.channel(topic, kinds[0], schema)
-        publishers = node.get_publishers_info_by_topic(topic)
-        put = partial(_put, recording, channel, heard if topic == f"{controller}/state" else None)
-        taken = entities.subscription(message_class, topic, put, _quality(publishers), raw=True)
-        expected.append((taken, len(publishers)))
-    return entities.close, lambda: all(each.get_publisher_count() >= count for each, count in expected)
+            return  # a type that isn't installed here can't be subscribed to
+        taken = self._polled.add_timed(message_class, topic, _quality(publishers))
+        self._subscriptions[topic] = (self._recording.channel(topic, kind, schema), taken, len(publishers))
 
-
-def _put(recording: McapRecording, channel: int, heard: Event | None, data: bytes) -> None:
-    recording.put(channel, data, time.time_ns())
-    if heard is not None:
-        heard.set()
+    def _poll(self) -> None:
+        for topic, (channel, subscription, _) in self._subscriptions.items():
+            for data, info in subscription.take():
+                came = info["received_timestamp"] or time.time_ns()
+                self._recording.put(channel, data, came, info["source_timestamp"] or came)
+                self._heard = self._heard or topic == self._state
+        if self._heard and not self.connected:
+            self.connected = all(each.publishers >= count for _, each, count in self._subscriptions.values())
 
 
 def _message_class(kind: str) -> Any:

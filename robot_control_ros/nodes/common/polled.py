@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 
 from .messages import read_message
 from .qos import STATE_QOS
 from .refusals import Refusals
+
+
+class TimedSubscription:
+    """One of the subscriptions that are polled.
+
+    Args:
+        subscription: a raw one.
+        kind: type of its messages.
+        depth: of its queue: as many are taken at once, at most.
+    """
+
+    def __init__(self, subscription: Any, kind: type, depth: int) -> None:
+        self._subscription = subscription
+        self._kind = kind
+        self._depth = depth
+
+    @property
+    def publishers(self) -> int:
+        """How many are connected."""
+        return int(self._subscription.get_publisher_count())
+
+    def take(self) -> list[tuple[bytes, Mapping[str, Any]]]:
+        """What has come since the last call, oldest first: serialised, with what the middleware knows of it.
+
+        That has its times `source_timestamp` and `received_timestamp` [ns], 0 where the middleware keeps none.
+        """
+        taken: list[tuple[bytes, Mapping[str, Any]]] = []
+        handle = self._subscription.handle
+        with handle:
+            while len(taken) < self._depth and (each := handle.take_message(self._kind, True)) is not None:
+                taken.append(each)
+        return taken
 
 
 class PolledSubscriptions:
@@ -36,16 +69,15 @@ class PolledSubscriptions:
 
     def add(self, kind: type, topic: str) -> Callable[[], list[bytes]]:
         """Subscribe; returns the function that gives what has come since its last call, oldest first, serialised."""
+        timed = self.add_timed(kind, topic, STATE_QOS)
+        return lambda: [data for data, _ in timed.take()]
+
+    def add_timed(self, kind: type, topic: str, quality: QoSProfile) -> TimedSubscription:
+        """Subscribe; what has come is told with its times."""
         name = self._named.resolve_topic_name(topic)
         quiet = SubscriptionEventCallbacks(use_default_callbacks=False)
-        made = self._node.create_subscription(kind, name, lambda _: None, STATE_QOS, event_callbacks=quiet, raw=True)
-
-        def take() -> list[bytes]:
-            with made.handle:
-                taken = [made.handle.take_message(kind, True) for _ in range(STATE_QOS.depth)]
-            return [each[0] for each in taken if each is not None]
-
-        return take
+        made = self._node.create_subscription(kind, name, lambda _: None, quality, event_callbacks=quiet, raw=True)
+        return TimedSubscription(made, kind, quality.depth)
 
     def add_newest(self, kind: type, topic: str) -> Callable[[], Any]:
         """Subscribe; returns the function that gives the newest message since its last call, None where there is none.
