@@ -164,6 +164,8 @@ class Controller(Protocol):
     @property
     def limits(self) -> ParameterSet: ...
     @property
+    def integral(self) -> ParameterSet: ...
+    @property
     def contact(self) -> ContactInput: ...
     @property
     def ringing(self) -> RingingControl: ...
@@ -197,6 +199,7 @@ def settings_of(loop: Controller) -> dict[str, ParameterSet]:
         "stream": loop.motion.stream,
         "contact": loop.contact.settings,
         "ringing": loop.ringing.settings,
+        "integral": loop.integral,
         "limits": loop.limits,
     }
 

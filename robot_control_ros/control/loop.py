@@ -20,6 +20,7 @@ from ..laws.running_law import RunningLaw
 from ..laws.softening import Softening
 from ..references import Trajectory
 from ..references.clearance import Clearance
+from ..references.governor import ONSET
 from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
@@ -31,6 +32,7 @@ from .blind_stop import BlindStop, RecentMotion
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .held_load import LOAD_PERIOD
+from .integral_action import IntegralAction
 from .motion_commands import MotionCommands
 from .payload_input import PayloadInput
 from .reactions.contact_monitor import ContactMonitor
@@ -102,6 +104,7 @@ class ControlLoop:
         self.soft_limits = SoftLimits(robot, self.model)
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
         self._singular_damping = SingularDamping(robot)
+        self._integral_action = IntegralAction(robot)
         self._standing_tip = StandingTip(robot, self.model.limits)
         self._late_samples = LateSamples(robot)
         self._softening = Softening()
@@ -157,6 +160,11 @@ class ControlLoop:
         return self.safety.settings
 
     @property
+    def integral(self) -> ParameterSet:
+        """Settings of the integral action, see :class:`~.integral_action.IntegralSettings`."""
+        return self._integral_action.settings
+
+    @property
     def fault(self) -> str:
         """Why the safe output is sent; empty if it isn't sent."""
         return self.safety.fault
@@ -167,7 +175,8 @@ class ControlLoop:
         Raises:
             ConfigError: there was none.
         """
-        return _report(self, self._singular_damping.torque)
+        added = {"singular_damping": self._singular_damping.torque, "integral": self._integral_action.torque}
+        return _report(self, added)
 
     @property
     def warning(self) -> str:
@@ -226,6 +235,7 @@ class ControlLoop:
         self._order = SampleOrder(self.robot.period)
         self._jumps = JointJumps(self.model, self.robot.period)
         self.safety.reset()
+        self._integral_action.forget()
 
     def follow_on(self, command: Command) -> None:
         """Another has commanded the robot meanwhile: the next command is measured against this one."""
@@ -373,6 +383,8 @@ class ControlLoop:
             # protect: what may be sent of it
             command = self._transition.blend(asked, running.variant, self.safety, state, kin, dt)
             command = self._singular_damping.add(command, running, reference, state, kin, dt)
+            if self._integral_action.acts:
+                command = self._integral_action.add(command, running, state, kin, dt, self._is_free(load))
             sent = self.safety.apply(command, state, kin, dt)
             if self.safety.fault:
                 self.motion.trajectory = None
@@ -484,6 +496,10 @@ class ControlLoop:
             self.safety.learn_load(sent.values, state, kin, self._since_load)
             self._since_load = 0.0
 
+    def _is_free(self, load: float) -> bool:
+        """Whether nothing holds the reference, and it rests; `load` is that of the law's spring, 0 to 1."""
+        return load <= ONSET and self.contact.found is None and not self.motion.is_moving()
+
     def _begin_anew(self, state: RobotState, kin: RobotDynamics) -> None:
         """Let the law begin anew."""
         self._begins = 1.0
@@ -574,14 +590,14 @@ def _write(part: Array | None, shape: tuple[int, ...], place: Array) -> None:
     place[:] = NONE if part is None or part.shape != shape else part
 
 
-def _report(loop: ControlLoop, singular_damping: Array) -> LoopReport:
+def _report(loop: ControlLoop, added: Mapping[str, Array]) -> LoopReport:
     if loop.state is None:
         raise ConfigError("there has been no cycle yet")
     safety = loop.safety
     soft_limits = loop.soft_limits
     terms = loop.running.law.terms
     if loop.running.mode is CommandMode.EFFORT:
-        terms = {**terms, "soft_limits": soft_limits.torque, "singular_damping": singular_damping}
+        terms = {**terms, "soft_limits": soft_limits.torque, **added}
     return LoopReport(
         loop.state,
         loop.reference,

@@ -29,6 +29,7 @@ FOLDERS = {
     "stream.": "Stream of poses",
     "contact.": "Contacts",
     "ringing.": "Ringing",
+    "integral.": "Integral action",
     "limits.": "Limits",
 }  # by the prefix of settings
 FIRST = 2  # gains that are always visible; the others are in a folder

@@ -10,6 +10,7 @@ from pathlib import Path
 from ...control.controller import LoopReport, check_takeover, known_state, settings_of, tip_error
 from ...control.payload_input import PayloadInput
 from ...control.reactions.ringing_reaction import ringing_settings
+from ...control.integral_action import integral_settings
 from ...control.safety import limit_settings
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
 from ...core.gains import ParameterSet
@@ -247,6 +248,7 @@ class RemoteLoop:
         self.payload = PayloadInput(self.model, lambda: self.kin)
         self.contact = RemoteContact(connection, robot)
         self.ringing = RemoteRinging(connection)
+        self.integral = integral_settings(robot.n)
         self.limits = limit_settings(robot)
         self._telemetry: LoopTelemetry | None = None
         self._begun = False
