@@ -67,9 +67,8 @@ class IntegralAction:
     and presses a surface that it rests against by as much more.
 
     Energy: in a motion u is constant, so it is the gradient of -uᵀ q. A motion that returns to where it began gets
-    nothing from it, and any other one at most Σ c_i |Δq_i|. The arm with its law stays passive while it moves. Where the
-    friction f_i >= c_i takes that work, as u_i q̇_i <= f_i |q̇_i|, it is passive altogether. A torque u beyond that cancels a
-    disturbance d that does the work -uᵀ q̇.
+    nothing from it, and any other one at most Σ c_i |Δq_i|. So the arm with its law stays passive while it moves. It is
+    passive altogether where friction f_i >= c_i takes that work: u_i q̇_i <= f_i |q̇_i|.
 
     Source: integral action with bounded output, conditional integration against wind-up, K. J. Åström, T. Hägglund,
     Advanced PID Control, ISA 2006, section 3.5. The bound by friction: laws/friction_compensation.py.

@@ -29,6 +29,7 @@ from ..sensing.contact_detector import OTHERS, POSITIONS, VELOCITIES
 from ..sensing.joint_jumps import JointJumps
 from ..sensing.wrench import WrenchPipeline
 from .blind_stop import BlindStop, RecentMotion
+from .clearance_guard import ClearanceGuard
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .held_load import LOAD_PERIOD
@@ -101,7 +102,8 @@ class ControlLoop:
         self.robot = robot
         self.running = law if isinstance(law, RunningLaw) else RunningLaw(robot, law, gains, gain_time_constant)
         self.model = RobotModel.of(robot) if model is None else model
-        self.soft_limits = SoftLimits(robot, self.model)
+        self.clearance = Clearance(robot, self.model)
+        self.soft_limits = SoftLimits(robot, self.model, ClearanceGuard(self.clearance, self.model))
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
         self._singular_damping = SingularDamping(robot)
         self._integral_action = IntegralAction(robot)
@@ -111,7 +113,6 @@ class ControlLoop:
         self.wrench = WrenchPipeline(robot.profile.wrench_settings, robot.profile.measures_torque)
         self.payload = PayloadInput(self.model, lambda: self.kin)
         self.workspace = Workspace(robot.profile.workspace)
-        self.clearance = Clearance(robot, self.model)
         self.ringing = RingingReaction(robot, self.model, gain_time_constant)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None

@@ -18,6 +18,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.differential_kinematics import RETREAT
 from ..robot.model import JointLimits, RobotDynamics
 from .blind_stop import BlindStop
+from .clearance_guard import ClearanceGuard, is_far
 from .following import DEFLECTION, FollowingMonitor
 from .held_load import HeldLoad
 from .reactions.late_samples import max_rate
@@ -27,6 +28,9 @@ LONGEST_STEP = 2.0  # times the interval before: a command that comes later than
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 EFFORT, POSITION, VELOCITY = range(3)  # for compiled code
+# what limit_command finds
+NOT_CLEAR = 1
+NOT_FAR = 2
 BOUNDS = Record(
     "Bounds",
     (
@@ -117,8 +121,10 @@ class Safety:
         self._none = np.zeros(robot.n)
         self._following = FollowingMonitor(robot, limits)
         self._soft_limits = soft_limits
+        self._guard = None if soft_limits is None else soft_limits.guard
         self._no_row = np.zeros(0)
         self._soft_row = self._no_row if soft_limits is None else soft_limits.row
+        self._guard_row = self._no_row if self._guard is None else self._guard.row
         self._last: Array | None = None  # before the soft limits
         self.mode: CommandMode | None = None
         self._position_rate = self._none  # of position commands [rad/s]
@@ -264,6 +270,10 @@ class Safety:
         """
         self._load.learn(efforts, self.holding(CommandMode.EFFORT, state, kin), state, dt)
 
+    def leans(self, time: float) -> bool:
+        """Look whether the arm leant on itself or its cell within the last second; see :class:`SoftLimits`."""
+        return self._soft_limits is not None and self._soft_limits.leans(time)
+
     @property
     def held(self) -> Array:
         """What a resting arm holds beyond the model (n,) [N·m]; see :meth:`learn_load`."""
@@ -289,11 +299,14 @@ class Safety:
         wanted = asked if wanted is command.values else as_row(wanted)
         watches = soft_limits and mode is CommandMode.EFFORT
         row = self._soft_row if watches else self._no_row
+        guard = self._guard if soft_limits else None
+        if guard is not None:
+            guard.refresh()
+        guard_row = self._no_row if guard is None else self._guard_row
         sample = state.q, state.v, kin.jacobian, kin.gravity, state.age
         before = last if mode is CommandMode.VELOCITY else self._position_rate
-        clear = limit_command(
-            _KINDS[mode], asked, wanted, last, before, *sample, self._bounds, row, counted, self.limited, sent
-        )
+        rows = self._bounds, row, guard_row
+        found = limit_command(_KINDS[mode], asked, wanted, last, before, *sample, *rows, counted, self.limited, sent)
         self._interval = min(dt, LONGEST_INTERVAL)
         self._taken_over = False
         if mode is not self.mode:
@@ -301,8 +314,10 @@ class Safety:
         self._last = self._executed = sent
         if watches and self._soft_limits is not None:
             self._soft_limits.remember(state)
-            if not clear or self._soft_limits.acts:
-                self._executed = self._with_soft_limits(self._soft_limits, sent, state, kin)
+            if found != 0 or self._soft_limits.acts:
+                self._executed = self._with_soft_limits(self._soft_limits, sent, state, kin, not found & NOT_CLEAR)
+        elif found & NOT_FAR and guard is not None:
+            self._slow(guard, mode, last, state, counted, sent)
         if mode is CommandMode.POSITION:
             self._position_rate = (sent - last) / counted
         torque = None
@@ -328,6 +343,17 @@ class Safety:
             return min(dt, self._period)
         return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
+    def _slow(
+        self, guard: ClearanceGuard, mode: CommandMode, last: Array, state: RobotState, dt: float, sent: Array
+    ) -> None:
+        """Slow down a command (n,) of positions or velocities at which near bodies approach each other too fast."""
+        acceleration = self._acceleration
+        if mode is CommandMode.POSITION:
+            rate = self._position_rate
+            guard.slow(last, dt, rate, acceleration, state.time, last, dt, self.limited, sent)
+        else:
+            guard.slow(self._none, 1.0, last, acceleration, state.time, state.q, dt, self.limited, sent)
+
     def _begin(self, mode: CommandMode) -> None:
         """Commands in another mode follow: what was fed forward, held, and seen by the soft limits was before."""
         self._last_extra = None
@@ -338,10 +364,10 @@ class Safety:
         self.mode = mode
 
     def _with_soft_limits(
-        self, soft_limits: SoftLimits, efforts: Array, state: RobotState, kin: RobotDynamics
+        self, soft_limits: SoftLimits, efforts: Array, state: RobotState, kin: RobotDynamics, clear: bool
     ) -> Array:
         """Efforts (n,) with the torques of the soft limits, within the effort limits."""
-        added = soft_limits.add(efforts, state, kin)
+        added = soft_limits.add(efforts, state, kin, clear)
         return efforts if added is efforts else np.clip(added, *self._effort_bounds)
 
     def _limited_feedforward(self, wanted: Array | None, dt: float) -> Array | None:
@@ -390,10 +416,11 @@ def limit_command(
     age: float,
     bounds: Array,
     soft_limits: Array,
+    guard: Array,
     dt: float,
     limited: Array,
     sent: Array,
-) -> bool:
+) -> int:
     """What may be sent of a command, within its limits and rates; see :class:`Safety`.
 
     Args:
@@ -405,12 +432,13 @@ def limit_command(
         jacobian: (6, n) of the tip in the base, there.
         bounds: of the joints, see BOUNDS.
         soft_limits: memory of the soft limits; of length 0 where none are looked at.
+        guard: Memory of the clearance's guard, likewise.
         dt: see `last` [s].
         limited: result (n,), see :class:`Safety`.
         sent: result (n,).
 
     Returns:
-        Whether the soft limits have nothing to do.
+        NOT_CLEAR where the soft limits have something to do, NOT_FAR where the guard has, their sum, or 0.
     """
     n = len(wanted)
     bound = _bounds_at(bounds, n)
@@ -444,11 +472,21 @@ def limit_command(
             limited[joint] += SATURATED
         if bounded != sent[joint]:
             limited[joint] += RATE_LIMITED
-    if kind != EFFORT:
+    far = True
+    if kind == EFFORT:
+        if len(guard) > 0:
+            far = is_far(guard, q, v, n)
+    else:
         start = last if kind == POSITION else np.zeros(n)
         step = dt if kind == POSITION else 1.0
         _bound_tip_speed(start, step, before, bound.acceleration, jacobian, bound.tip_speed[0], dt, limited, sent)
-    return len(soft_limits) == 0 or is_clear(soft_limits, sent, q, v, jacobian, gravity, age, n)
+        if len(guard) > 0:
+            rates = (sent - start) / step
+            far = is_far(guard, last, rates, n) if kind == POSITION else is_far(guard, q, rates, n)
+    found = 0 if far else NOT_FAR
+    if len(soft_limits) > 0 and not is_clear(soft_limits, sent, q, v, jacobian, gravity, age, n):
+        found += NOT_CLEAR
+    return found
 
 
 @compiled

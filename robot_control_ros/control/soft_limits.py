@@ -1,4 +1,4 @@
-"""Soft limits under an effort law: walls at the joints' position limits, and dampers of the joints and of the tip."""
+"""Soft limits under an effort law: walls and dampers of the joints, of the tip, and of bodies that are near."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..core.types import Array, RobotState, as_row
 from ..robot.configuration import RobotConfig
 from ..robot.differential_kinematics import RETREAT
 from ..robot.model import RobotDynamics, RobotModel
+from .clearance_guard import NEAR, ClearanceGuard
 
 DELAY = 0.002  # s from a sample to the motor, that is taken for granted; an older sample counts with its age
 HASTE = 1.2  # of 1/τ: rate of the dampers; a single one is stable up to π/2
@@ -59,12 +60,13 @@ MEMORY = Record(
     ),
 )
 _memory_at = MEMORY.views
+_NO_PAIRS = np.zeros(0, dtype=np.int64), np.zeros((0, 0)), np.zeros(0), np.zeros(0)
 
 
 class SoftLimits:
     """Keeps the joints off their position and velocity limits, by torques that are added to any effort law's.
 
-    It keeps the tip's speed off its limit, too.
+    It keeps the tip's speed off its limit, too, and bodies of the arm off each other and the cell.
 
     Walls: within `zone` of a position limit, less 5 mrad, a spring V = k x²/2, x the way into the zone, and a damper.
     There the spring holds 1.6 times the effort limit, where the robot's rate allows so stiff a spring.
@@ -76,6 +78,11 @@ class SoftLimits:
 
     The tip has such a damper as well, at 0.9 of its speed limit. Along the unit vector u of its velocity, its inertia
     is 1 / (gᵀ M⁻¹ g), g = J_vᵀ u. The damper's force -d |v| u acts by -g d |v| on the joints.
+
+    Two bodies that are near, see :class:`~.clearance_guard.ClearanceGuard`, have a damper and a wall along the gradient
+    g of their distance. With the gap d they may approach each other by v_s² = 2 a d, where the motors can brake with
+    5 a.
+    The wall V = k d²/2 begins at d = 0, with k = (r / 2)² / (gᵀ M⁻¹ g) of the posture there.
 
     A joint may begin within its wall, or beyond the limit. Then the wall begins there, with no torque, and goes back to
     its place with 0.1 rad/s. So the joint is pushed back slowly. The wall's motion gives the arm the power of the
@@ -100,15 +107,18 @@ class SoftLimits:
     Args:
         robot: its configuration.
         model: of the robot, with its limits.
+        guard: Finds the bodies that are near; None looks for none.
 
     Attributes:
+        guard: As given.
         torque: (n,) what was added last [N·m].
         stiffness: (n,) k of the walls [N·m/rad]; 0 where a joint has no position limits.
         zone: (n,) width of each wall [rad].
         overrun: which limit is passed, and can't be kept; empty where all are kept.
     """
 
-    def __init__(self, robot: RobotConfig, model: RobotModel) -> None:
+    def __init__(self, robot: RobotConfig, model: RobotModel, guard: ClearanceGuard | None = None) -> None:
+        self.guard = guard
         limits = model.limits
         self._joints = robot.joints
         self._limits = limits
@@ -151,6 +161,7 @@ class SoftLimits:
         self.set_tip_speed(robot.max_tip_speed)
         self._message = ""
         self._shown = -math.inf
+        self._leant = -math.inf  # time at which a wall between bodies acted last
         self.overrun = ""
         self.reset()
 
@@ -163,6 +174,8 @@ class SoftLimits:
         """Forget the last samples: the walls begin where the next sample is."""
         self._samples: deque[RobotState] = deque(maxlen=3)  # the newest first
         self.torque = self._none
+        if self.guard is not None:
+            self.guard.restart()
 
     def release(self) -> None:
         """Forget the limit that was passed."""
@@ -187,10 +200,11 @@ class SoftLimits:
         self._memory["upper"] = upper
         self._walls_move = bool((lower < self._lower).any() or (upper > self._upper).any())
 
-    def add(self, law: Array, state: RobotState, kin: RobotDynamics) -> Array:
+    def add(self, law: Array, state: RobotState, kin: RobotDynamics, clear: bool = False) -> Array:
         """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none.
 
-        Call it where :func:`is_clear` says no, and as long as :attr:`acts` says that a torque was added last.
+        Call it where :func:`is_clear` or the guard's `is_far` says no, and as long as :attr:`acts` says that a torque
+        was added last. `clear` is what `is_clear` has said.
         """
         law_row = as_row(law)
         age = state.age
@@ -202,13 +216,20 @@ class SoftLimits:
         newest, second, third = self._samples if len(self._samples) == 3 else (state, state, state)
         median_into(as_row(newest.q), as_row(second.q), as_row(third.q), q)
         median_into(as_row(newest.v), as_row(second.v), as_row(third.v), v)
+        near = 0 if self.guard is None else self.guard.look(q)
+        if clear and not self.acts and (self.guard is None or not self.guard.approaching(v)):
+            return law
         bias = model.bias(q, v) - (model.bias(q, self._none) if self._gravity_by_robot else 0.0)
         drift = model.jdot_v(q, v)
         rate = self._rate(age)
-        matrices = as_row(model.mass(q)), as_row(bias), kin.jacobian, as_row(drift)
-        reason = soft_torque(self.row, law_row, q, v, *matrices, rate, torque, n)
+        number, gradient, gap, stiffness = _NO_PAIRS if self.guard is None else self.guard.pairs
+        mass = as_row(model.mass(q))
+        sample = law_row, q, v, mass, as_row(bias), kin.jacobian, as_row(drift)
+        reason = soft_torque(self.row, *sample, number, gradient, gap, stiffness, near, rate, torque, n)
         if len(self._samples) == 3:
             self._look_for_overrun(q, v, tip_speed_of(kin.jacobian, v))
+        if near > 0 and float(gap[:near].min()) <= 0.0:
+            self._leant = state.time
         if reason == NOTHING:
             self.torque = self._none
             return law
@@ -229,7 +250,13 @@ class SoftLimits:
 
     def warning(self, time: float) -> str:
         """What was kept off which limit within the last second before `time` [s]; empty where nothing was."""
-        return self._message if 0.0 <= time - self._shown <= SHOWN else ""
+        if 0.0 <= time - self._shown <= SHOWN:
+            return self._message
+        return "" if self.guard is None else self.guard.warning(time)
+
+    def leans(self, time: float) -> bool:
+        """Look whether a wall between two bodies acted within the last second before `time` [s]."""
+        return 0.0 <= time - self._leant <= SHOWN
 
     def _rate(self, age: float) -> float:
         """Rate r [1/s] of the dampers, for samples of this age [s]."""
@@ -238,6 +265,8 @@ class SoftLimits:
     def _described(self, reason: int, q: Array) -> str:
         """In words what :func:`soft_torque` has answered at joint angles (n,) [rad]."""
         joint, brakes = divmod(reason, 2)
+        if joint > len(self._joints) and self.guard is not None:
+            return self.guard.described(joint - len(self._joints) - 1)
         if joint == len(self._joints):
             return f"the tip is braked: its speed limit is {self._tip_speed:.3g} m/s (limits.max_tip_speed)"
         name = self._joints[joint]
@@ -278,14 +307,19 @@ def soft_torque(
     bias: Array,
     jacobian: Array,
     drift: Array,
+    number: NDArray[np.int64],
+    gradient: Array,
+    gap: Array,
+    stiffness: Array,
+    near: int,
     rate: float,
     torque: Array,
     n: int,
 ) -> int:
     """The torques of walls and dampers; see :class:`SoftLimits`.
 
-    A joint's damper acts on the others, too, and that of the tip on all. So they are found in turns (projected
-    Gauss-Seidel).
+    A joint's damper acts on the others, too, and those of the tip and of near bodies on all. So they are found in turns
+    (projected Gauss-Seidel).
 
     Args:
         row: memory of the soft limits.
@@ -293,13 +327,18 @@ def soft_torque(
         q, v: medians of the samples, (n,) [rad, rad/s].
         mass, bias: (n, n) and (n,), without gravity where the robot holds itself.
         jacobian, drift: (6, n) of the tip in the base, and J̇ q̇ (6,).
+        number: (16,) numbers of the pairs that are near.
+        gradient: (16, n) change of their distance with each joint [m/rad].
+        gap: (16,) [m].
+        stiffness: (p,) of all walls between bodies [N/m]; 0 becomes that of a wall where it begins.
+        near: Number of near pairs.
         rate: r of the dampers [1/s].
         torque: result (n,) [N·m].
         n: number of joints.
 
     Returns:
         NOTHING, or twice the number of the joint with the largest torque, and one more where it is braked rather than
-        pushed back. Twice n where the tip's damper takes the most.
+        pushed back. Twice n where the tip's damper takes the most, and two more for each row of the near pairs.
     """
     memory = _memory_at(row, n)
     inverse = np.zeros((n, n))
@@ -317,6 +356,37 @@ def soft_torque(
         if into != 0.0:
             walls[joint] = -memory.stiffness[joint] * into - 0.5 * rate / inverse[joint, joint] * v[joint]
         driven[joint] = law[joint] + walls[joint] - bias[joint]
+    pair_moved = np.empty((near, n))  # M⁻¹ g
+    pair_inverse = np.empty(near)
+    pair_allowed = np.empty(near)
+    pair_most = np.empty(near)
+    pair_wall = np.zeros(near)
+    pair_taken = np.zeros(near)
+    for row_of in range(near):
+        slope = gradient[row_of]
+        times(inverse, slope, pair_moved[row_of])
+        whole = 0.0
+        apart = 0.0
+        pair_inverse[row_of] = 0.0
+        for joint in range(n):
+            pair_inverse[row_of] += slope[joint] * pair_moved[row_of, joint]
+            whole += abs(pair_moved[row_of, joint]) * memory.effort[joint]
+            apart += slope[joint] * v[joint]
+        if not pair_inverse[row_of] > 0.0:
+            pair_most[row_of] = 0.0
+            continue
+        braking = 2.0 * BRAKING * whole
+        speed = math.sqrt(braking * max(gap[row_of], 0.0))
+        closing = math.sqrt(braking * NEAR)
+        pair_allowed[row_of] = rate * (speed + apart)
+        pair_most[row_of] = (rate + whole * speed / closing**2) / pair_inverse[row_of] * max(-apart, 0.0)
+        if gap[row_of] < 0.0:
+            pair = int(number[row_of])
+            if stiffness[pair] == 0.0:
+                stiffness[pair] = (rate / 2.0) ** 2 / pair_inverse[row_of]
+            pair_wall[row_of] = -stiffness[pair] * gap[row_of] - 0.5 * rate / pair_inverse[row_of] * apart
+            for joint in range(n):
+                driven[joint] += slope[joint] * pair_wall[row_of]
     acceleration = np.empty(n)
     times(inverse, driven, acceleration)
     sign = np.sign(v)
@@ -370,6 +440,17 @@ def soft_torque(
             for joint in range(n):
                 acceleration[joint] -= moved[joint] * (wanted - tip_taken)
             tip_taken = wanted
+        for row_of in range(near):
+            if pair_most[row_of] == 0.0:
+                continue
+            gain = 0.0
+            for joint in range(n):
+                gain -= gradient[row_of, joint] * acceleration[joint]
+            wanted = pair_taken[row_of] + (gain - pair_allowed[row_of]) / pair_inverse[row_of]
+            wanted = min(max(wanted, 0.0), pair_most[row_of])
+            for joint in range(n):
+                acceleration[joint] += pair_moved[row_of, joint] * (wanted - pair_taken[row_of])
+            pair_taken[row_of] = wanted
     found = NOTHING
     largest = 0.0
     for joint in range(n):
@@ -382,6 +463,12 @@ def soft_torque(
         if abs(of_tip) > largest * memory.effort[joint]:
             largest = abs(of_tip) / memory.effort[joint]
             found = 2 * n
+        for row_of in range(near):
+            of_pair = gradient[row_of, joint] * (pair_wall[row_of] + pair_taken[row_of])
+            torque[joint] += of_pair
+            if abs(of_pair) > largest * memory.effort[joint]:
+                largest = abs(of_pair) / memory.effort[joint]
+                found = 2 * (n + 1 + row_of)
     return found
 
 

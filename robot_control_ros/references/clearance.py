@@ -23,7 +23,7 @@ SHARES = 5  # halvings of a twist that leads too near
 class ClearanceSettings:
     """What an arm keeps from itself and its cell; see :class:`Clearance`."""
 
-    checked: float = gain(True, doc="Whether the ways of moves, jogs and trajectories are checked.")
+    checked: float = gain(True, doc="Whether ways are checked before a motion, and bodies kept apart in each cycle.")
     margin: float = gain(0.01, unit="m", upper=0.5, doc="Distance that bodies of the arm keep from all others.")
     payload_radius: float = gain(
         0.0,
@@ -37,7 +37,8 @@ class ClearanceSettings:
 class Clearance:
     """Checks the way of the joints before they go it.
 
-    It bounds references, not the robot: who pushes a compliant arm may push it farther. It is no safety function.
+    It bounds references. A compliant arm may leave its way: then :class:`~..control.clearance_guard.ClearanceGuard`
+    keeps bodies apart. It is no safety function.
     Where bodies are nearer already, they may only go apart.
 
     Args:

@@ -60,7 +60,8 @@ class RingingReaction:
 
     Under torques, an oscillation at f < 8 Hz shows that they act late by some 1.2 / (2 π f), for which no stamp speaks.
     That is the :attr:`lateness`. The loop counts it to the age of its samples, so that law, soft limits and safe output
-    become as slow as it needs.
+    become as slow as it needs. An arm that leans on itself or its cell slides to and fro along the wall, so slowly:
+    that doesn't count.
 
     All that lasts until :meth:`reset`, or until another law runs. The gains that were set stay as they are. Energy:
     less stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a
@@ -177,6 +178,9 @@ class RingingReaction:
         return self._path_detector.margin(time) > QUIET
 
     def _react(self, found: Ringing, running: RunningLaw, safety: Safety) -> None:
+        slow = running.mode is CommandMode.EFFORT and found.frequency < SLOW
+        if slow and safety.leans(found.time):
+            return
         last = self._last
         self._last = found
         if self.fault:
@@ -190,7 +194,7 @@ class RingingReaction:
         if self.settings.current.reaction == WARN:
             self._message = f"{rings}. {change}"
             return
-        if running.mode is CommandMode.EFFORT and found.frequency < SLOW:
+        if slow:
             self.lateness = max(self.lateness, PHASE / (2.0 * math.pi * found.frequency))
         if stops:
             self.fault = self._message = f"{rings}{stops}: safe output. {change}; then reset_ringing"

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from ...control.controller import LoopReport, check_takeover, known_state, settings_of, tip_error
+from ...control.integral_action import integral_settings
 from ...control.payload_input import PayloadInput
 from ...control.reactions.ringing_reaction import ringing_settings
-from ...control.integral_action import integral_settings
 from ...control.safety import limit_settings
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
 from ...core.gains import ParameterSet
