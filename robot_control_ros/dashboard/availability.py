@@ -16,6 +16,7 @@ class Availability:
 
     def __init__(self, *handles: Any) -> None:
         self._hints = [(handle, handle.hint) for handle in handles]
+        self._drawn: str | None = None  # viser checks each assignment anew, at some cost
 
     def draw(self, obstacle: str) -> None:
         """Enable the controls, or disable them and say in their hints why.
@@ -23,6 +24,9 @@ class Availability:
         Args:
             obstacle: why they can't act now; empty where they can.
         """
+        if obstacle == self._drawn:
+            return
+        self._drawn = obstacle
         for handle, hint in self._hints:
             _disable(handle, bool(obstacle))
             handle.hint = f"Not now: {obstacle}." if obstacle else hint

@@ -12,7 +12,17 @@ from ..robot.gripper import Fingers
 
 LOST = 0.5  # s without joint states, after which the robot is lost
 # prefixes of parameters that are no gains of the law, see settings_of() of control/controller.py
-SETTINGS = ("payload.", "wrench.", "workspace.", "clearance.", "stream.", "contact.", "ringing.", "integral.", "limits.")
+SETTINGS = (
+    "payload.",
+    "wrench.",
+    "workspace.",
+    "clearance.",
+    "stream.",
+    "contact.",
+    "ringing.",
+    "integral.",
+    "limits.",
+)
 Value = bool | float | str | tuple[float, ...]
 
 

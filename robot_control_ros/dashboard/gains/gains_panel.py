@@ -89,8 +89,9 @@ class GainsPanel:
             self._built = built
             self._build(wanted)
         for name, control, handle in self._controls:
-            if not _touched(handle):
-                handle.value = shown(self._parameters[name], control)
+            value = shown(self._parameters[name], control)
+            if value != handle.value and not _touched(handle):
+                handle.value = value
         for available in (self._always_shown, *self._available):
             available.draw(obstacle)
         self._bounds.content = describe_bounds(self._parameters, self._link.health().diagnosis)
