@@ -21,6 +21,7 @@ from robot_control_ros.nodes.common.qos import COMMAND_QOS
 from robot_control_ros.nodes.watchdog.node import LABEL
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.imperfect.imperfections import Imperfections, ModelErrors
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 from .judge import Heard, Moment, moment_of
@@ -42,6 +43,7 @@ class SimulatedArm:
         node: whose topics are used.
         robot: its configuration.
         spin: lets things happen for a time [s], or until something did.
+        load: Mass on the tip that nobody knows of [kg].
 
     Attributes:
         plant: the physics.
@@ -54,10 +56,10 @@ class SimulatedArm:
         unanswered: samples that nobody answered in time.
     """
 
-    def __init__(self, node: Any, robot: RobotConfig, spin: Callable[[float], None]) -> None:
+    def __init__(self, node: Any, robot: RobotConfig, spin: Callable[[float], None], load: float = 0.0) -> None:
         self.robot = robot
         self.model = RobotModel.of(robot)
-        self.plant = MujocoPlant(robot)
+        self.plant = MujocoPlant(robot, imperfections=Imperfections(model=ModelErrors(payload_mass=load)))
         self.states = Line(1)
         self.wrenches = Line(2)
         self.commands = Line(3)
@@ -133,9 +135,7 @@ class SimulatedArm:
         return hear
 
 
-def heard_command(
-    message: Float64MultiArray, mode: CommandMode, now: float, sent: float, size: int
-) -> Heard | None:
+def heard_command(message: Float64MultiArray, mode: CommandMode, now: float, sent: float, size: int) -> Heard | None:
     """A command as a forward controller takes it; None where it drops it: of another size, or not finite.
 
     Args:

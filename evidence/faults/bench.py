@@ -73,19 +73,28 @@ class Bench:
         nodes: where the nodes run.
         law: of the controller.
         simulator: whether a simulator in a process of its own has the arm.
+        load: Mass on the tip of the arm that nobody knows of [kg]; none with a simulator.
         parameters: more of the controller's.
 
     Attributes:
         arm: the simulated arm, or what is heard of it.
+        load: As given.
         children: what was started, by name.
         fault: what the controller says on ``~/fault``: why the arm doesn't follow; empty where it does.
         told: what was said on topics, oldest first; lines of the log come by :meth:`logged`.
     """
 
-    def __init__(self, nodes: Nodes, law: str = "impedance", *, simulator: bool = False, **parameters: Any) -> None:
+    def __init__(
+        self, nodes: Nodes, law: str = "impedance", *, simulator: bool = False, load: float = 0.0, **parameters: Any
+    ) -> None:
         self.nodes = nodes
+        self.load = load
         self.robot = load_robot(ROBOT)
-        self.arm: Any = (ObservedArm if simulator else SimulatedArm)(nodes.node, self.robot, nodes.spin)
+        self.arm: Any
+        if simulator:
+            self.arm = ObservedArm(nodes.node, self.robot, nodes.spin)
+        else:
+            self.arm = SimulatedArm(nodes.node, self.robot, nodes.spin, load)
         self._simulator = simulator
         self._commands_before = 0  # the start of the controller that was started last
         self._samples_before = 0  # of the simulator that was started last

@@ -119,6 +119,12 @@ def way(moments: Sequence[Moment]) -> float:
     return max(float(np.linalg.norm(moment.tip - moments[0].tip)) for moment in moments)
 
 
+def way_within(moments: Sequence[Moment], seconds: float) -> float:
+    """The distance of the tip, some seconds after the first moment, from where it was at first [m]."""
+    later = [moment for moment in moments if moment.time <= moments[0].time + seconds]
+    return float(np.linalg.norm(later[-1].tip - moments[0].tip))
+
+
 def off_path(moments: Sequence[Moment], path: Array) -> float:
     """The largest distance of the tip from a path (k, 3) that it would have followed [m]."""
     return max(float(np.linalg.norm(path - moment.tip, axis=1).min()) for moment in moments)

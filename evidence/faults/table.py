@@ -44,6 +44,7 @@ LONGEST = 160  # characters of a text
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
     parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name, as a shell matches names")
+    parser.add_argument("--load", type=float, default=0.0, metavar="KG", help="mass on the tip that nobody knows of")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--page", default="", metavar="FILE", help="write the table into this page")
     parser.add_argument("--json", default="", metavar="FILE", help="write the records there, too")
@@ -56,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
         ConfigError: no row has such a name; a file can't be written.
     """
     faults = [fault for fault in FAULTS if fnmatch.fnmatchcase(fault.name, options.rows)]
+    if options.load > 0.0:
+        faults = [fault for fault in faults if not fault.simulator]
     if not faults:
         raise unknown("rows", options.rows, [fault.name for fault in FAULTS])
     if options.list:
@@ -65,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         writable_file(options.json, ".json")
     records = []
     print("\n".join(head()), flush=True)
-    for record in records_of(faults):
+    for record in records_of(faults, options.load):
         print(row(record), flush=True)
         for failure in record.failures:
             print(f"{record.fault}: {failure}", file=sys.stderr, flush=True)
@@ -77,32 +80,33 @@ def run(options: argparse.Namespace) -> int:
     return int(any(record.failures for record in records))
 
 
-def records_of(faults: Sequence[Fault]) -> Iterator[TrialRecord]:
-    """Run rows one after the other, each with programs of its own."""
+def records_of(faults: Sequence[Fault], load: float = 0.0) -> Iterator[TrialRecord]:
+    """Run rows one after the other, each with programs of its own, and with a load on the tip [kg]."""
     paths: dict[str, Array] = {}
     for fault in faults:
         if fault.moving and fault.law not in paths:
-            paths[fault.law] = path_of(fault.law)
-        yield record_of(fault, paths.get(fault.law) if fault.moving else None)
+            paths[fault.law] = path_of(fault.law, load)
+        yield record_of(fault, paths.get(fault.law) if fault.moving else None, load)
 
 
-def path_of(law: str) -> Array:
-    """Positions of the tip (k, 3) on its way under a law, where nothing fails [m]."""
+def path_of(law: str, load: float = 0.0) -> Array:
+    """Positions of the tip (k, 3) on its way under a law and with a load [kg], where nothing fails [m]."""
     with Programs() as programs:
-        bench = Bench(programs, law)
+        bench = Bench(programs, law, load=load)
         bench.start()
         return path_without_fault(bench)
 
 
-def record_of(fault: Fault, path: Array | None = None) -> TrialRecord:
+def record_of(fault: Fault, path: Array | None = None, load: float = 0.0) -> TrialRecord:
     """Run one row, end its programs, and judge all of it.
 
     Args:
         fault: the row.
         path: of the tip without it (k, 3) [m]; needed where the arm moves.
+        load: Mass on the tip that nobody knows of [kg].
     """
     with Programs() as programs:
-        bench = Bench(programs, fault.law, simulator=fault.simulator)
+        bench = Bench(programs, fault.law, simulator=fault.simulator, load=load)
         try:
             bench.start()
             record = Trial(bench, fault, path).run()

@@ -17,11 +17,14 @@ from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.core.types import Array
 
 from .bench import Bench, Told
-from .judge import largest_step, off_path, rest_after, top_speed, way
+from .judge import largest_step, off_path, rest_after, top_speed, way, way_within
 
 SAFE_WITHIN = 0.1  # s from the fault to the safe output
 KILLED_WITHIN = 0.06  # s from the last command of a killed controller to the watchdog's first
 NEAR = 0.02  # m from where the arm would be without the fault
+# m, s: of an arm with an unknown load, and of one that brakes with it, so long after the fault
+NEAR_WITH_LOAD = 0.05
+BRAKED_WITHIN = 1.0
 BACK_WITHIN = 6.0  # s after the fault, in which the controller leads the arm again, and the arm rests
 TOLD_WITHIN = 2.5  # s: diagnostics come once a second
 HELD = 0.2  # s of a led arm at rest, before and after
@@ -73,6 +76,8 @@ class TrialRecord:
         tip_speed: largest speed of the tip [m/s].
         way: largest distance of the tip from where it was when the fault came [m].
         off_path: largest distance of the tip from where it would have been without the fault [m].
+        way_of_brake: Distance of the tip from where it was when the fault came, 1 s later [m].
+        load: Mass on the tip that nobody knew of [kg].
         rest_after: time until the arm rested [s]; None where it never did.
         told: who told the user what, once each.
         back: how it came back, or that it didn't.
@@ -89,6 +94,8 @@ class TrialRecord:
     tip_speed: float
     way: float
     off_path: float
+    way_of_brake: float
+    load: float
     rest_after: float | None
     told: tuple[str, ...]
     back: str
@@ -293,6 +300,8 @@ class Trial:
             tip_speed=max(moment.tip_speed for moment in moments),
             way=way(moments),
             off_path=off_path(moments, self._path),
+            way_of_brake=way_within(moments, BRAKED_WITHIN),
+            load=self.bench.load,
             rest_after=rest_after(moments, self.began),
             told=_different(each for each in told if each.alarms or _matches(self._fault.told or "$^", [each])),
             back=back,
@@ -320,7 +329,7 @@ class Trial:
 
 def not_run(fault: Fault, why: str) -> TrialRecord:
     """The record of a row that couldn't be run to its end; it fails."""
-    nothing = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    nothing = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     return TrialRecord(fault.name, None, *nothing, None, (), "", {}, (), (why,))
 
 
@@ -336,8 +345,13 @@ def failures(fault: Fault, record: TrialRecord) -> list[str]:
         found.append(f"a command changes by {record.step:.2f}: {record.step_share:.2f} of what its rate allows")
     if record.speed_share > 1.0:
         found.append(f"a joint moves at {record.speed_share:.2f} of its limit")
-    if fault.near and record.off_path > NEAR:
-        found.append(f"the tip is {1e3 * record.off_path:.0f} mm from where it would be: must be within 20 mm")
+    near = NEAR_WITH_LOAD if record.load > 0.0 else NEAR
+    if fault.near and record.off_path > near:
+        bound = f"must be within {1e3 * near:.0f} mm"
+        found.append(f"the tip is {1e3 * record.off_path:.0f} mm from where it would be: {bound}")
+    if record.load > 0.0 and not fault.near and fault.safe and record.way_of_brake > near:
+        bound = f"must be within {1e3 * near:.0f} mm"
+        found.append(f"the tip is {1e3 * record.way_of_brake:.0f} mm away 1 s after the fault: {bound}")
     if fault.told and not re.search(fault.told, "\n".join(record.told)):
         found.append(f"nobody says {fault.told!r}")
     if record.back != fault.back:

@@ -22,6 +22,7 @@ from robot_control_ros.control.safety import LONGEST_STEP
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 BY_NAME = {fault.name: fault for fault in FAULTS}
+LOAD = 2.0  # kg
 NOTHING = Fault("nothing", lambda trial: trial.step(0.1))
 # One of each mechanism; a killed controller and a killed watchdog are rows of test/system/test_reliability.py.
 CHEAP = (
@@ -52,18 +53,18 @@ def path_of(tmp_path_factory):
     """Gives the tip's way without a fault, by the law."""
 
     @cache
-    def path(law):
+    def path(law, load=0.0):
         with LockstepRos(tmp_path_factory.mktemp("path")) as ros:
-            bench = Bench(ros, law, realtime_priority=0)
+            bench = Bench(ros, law, load=load, realtime_priority=0)
             bench.start()
             return path_without_fault(bench)
 
     return path
 
 
-def seen(ros, fault, path=None):
+def seen(ros, fault, path=None, load=0.0):
     """The record of a row."""
-    bench = Bench(ros, fault.law, realtime_priority=0)
+    bench = Bench(ros, fault.law, load=load, realtime_priority=0)
     bench.start()
     return Trial(bench, fault, path).run()
 
@@ -82,6 +83,19 @@ def test_a_row_of_the_table_passes(path_of, ros, name):
     fault = BY_NAME[name]
     record = seen(ros, fault, path_of(fault.law) if fault.moving else None)
     assert failures(fault, record) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "joint states stop for 0.5 s" else pytest.param(name, marks=pytest.mark.long)
+        for name in ON_A_STEPPED_CLOCK
+        if BY_NAME[name].moving and BY_NAME[name].law in ("impedance", "admittance")
+    ],
+)
+def test_a_moving_arm_with_an_unknown_load_stays_near_in_every_fault(path_of, ros, name):
+    fault = BY_NAME[name]
+    assert failures(fault, seen(ros, fault, path_of(fault.law, LOAD), LOAD)) == []
 
 
 def test_a_command_after_a_standstill_is_one_period_from_the_watchdog_s(path_of, ros):
