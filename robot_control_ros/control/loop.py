@@ -131,7 +131,7 @@ class ControlLoop:
         self._jumps = JointJumps(self.model, robot.period)
         self._recent_motion = RecentMotion()
         self._blind_stop: BlindStop | None = None
-        self._since_load = 0.0  # s since the last look at what the arm holds
+        self._since_look = 0.0  # s since the last look at what changes slowly
         self._stopped_at = 0.0  # silence [s] at the last command of the blind stop
         self.restarts = 0
         self.restart_reason = ""
@@ -176,8 +176,14 @@ class ControlLoop:
         limited = self.contact.message or ringing or self._late_samples.message
         if limited or self.state is None:
             return limited or self.running.warning
-        limited = self.soft_limits.warning(self.state.time)
-        return limited or self.motion.warning or self._standing_warning() or self.running.warning
+        limited = self.soft_limits.warning(self.state.time) or self.motion.warning or self._drift_warning()
+        return limited or self._standing_warning() or self.running.warning
+
+    def _drift_warning(self) -> str:
+        """See :meth:`WrenchPipeline.drift_warning`; a law that uses no wrench bears a drift."""
+        if self.state is None or not self.running.needs_wrench:
+            return ""
+        return self.wrench.drift_warning(self.state.time)
 
     def _standing_warning(self) -> str:
         """See :meth:`StandingTip.warning`."""
@@ -377,7 +383,7 @@ class ControlLoop:
             if self.safety.fault:
                 self.motion.trajectory = None
             else:
-                self._learn_load(sent, state, kin, dt)
+                self._look(sent, state, kin, dt)
         self.state = state
         self.kin = kin
         self.motion.reference = reference
@@ -477,12 +483,19 @@ class ControlLoop:
             self.safety.restart(state)
         return self.motion.start(state, kin)
 
-    def _learn_load(self, sent: Command, state: RobotState, kin: RobotDynamics, dt: float) -> None:
-        """Look from time to time at what the arm holds, which a safe output goes on to hold."""
-        self._since_load += dt
-        if self._since_load >= LOAD_PERIOD and sent.mode is CommandMode.EFFORT:
-            self.safety.learn_load(sent.values, state, kin, self._since_load)
-            self._since_load = 0.0
+    def _look(self, sent: Command, state: RobotState, kin: RobotDynamics, dt: float) -> None:
+        """Look from time to time at what changes slowly.
+
+        That is what the arm holds, which a safe output goes on to hold, and how its force-torque sensor drifts.
+        """
+        self._since_look += dt
+        if self._since_look < LOAD_PERIOD:
+            return
+        if sent.mode is CommandMode.EFFORT:
+            self.safety.learn_load(sent.values, state, kin, self._since_look)
+        regulated = bool(np.any(getattr(self.running.gains.current, "force_axes", 0.0)))
+        self.wrench.watch_drift(state, regulated)
+        self._since_look = 0.0
 
     def _begin_anew(self, state: RobotState, kin: RobotDynamics) -> None:
         """Let the law begin anew."""
@@ -598,6 +611,7 @@ def _report(loop: ControlLoop, singular_damping: Array) -> LoopReport:
         ringing_scale=loop.ringing.scale,
         moving=loop.motion.is_moving(),
         contact=loop.contact.report(),
+        since_zero=loop.wrench.time_since_zero(loop.state.time),
     )
 
 

@@ -255,9 +255,12 @@ class LoopMonitor:
 
 
 def _margins(loop: Controller) -> dict[str, str]:
-    """How near the spring is to its bound, and the arm to an alarm of ringing; what that has softened."""
+    """How near spring and ringing are to their bounds, what ringing has softened, and when the wrench was zeroed."""
     report = loop.report()
     values = {"ringing margin": f"{report.ringing_margin:.0%}"}
+    if loop.running.needs_wrench:
+        never = math.isnan(report.since_zero)
+        values["wrench zeroed"] = "never" if never else f"{report.since_zero:.0f} s ago"
     if report.spring_load > 0.0:
         values["spring load"] = f"{report.spring_load:.0%}"
     if report.ringing_scale < 1.0:
