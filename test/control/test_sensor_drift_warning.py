@@ -109,4 +109,4 @@ def test_a_tare_from_outside_counts_as_a_zero():
     arm.loop.wrench.set_tare(np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0]))
     arm.go(1.0)
     assert arm.loop.report().since_zero == pytest.approx(1.0, abs=0.05)
-    assert arm.loop.warning == ""
+    assert arm.loop.wrench.drift_warning(arm.time) == ""
