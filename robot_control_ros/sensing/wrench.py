@@ -60,8 +60,8 @@ class WrenchSettings:
         0.0,
         unit="N/s",
         upper=10.0,
-        doc="How fast the sensor drifts, of its data sheet, until a rest of the arm has shown it; 0 where unknown. "
-        "It changes no wrench: a drift is told.",
+        doc="How fast the sensor drifts, by its data sheet; 0 where unknown. What a rest of the arm shows counts more. "
+        "It corrects nothing: a drift is told.",
     )
     drift_torque: float = gain(0.0, unit="N·m/s", upper=1.0, doc="The same of torques.")
     low_pass: float = gain(0.0, unit="Hz", upper=1000.0, doc="Corner frequency of a first-order low-pass; 0 for none.")

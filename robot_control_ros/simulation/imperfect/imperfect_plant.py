@@ -161,7 +161,8 @@ class ImperfectPlant:
     def _dry_friction(self) -> Array:
         """Dry friction (n,) of the present motion and the last torque [N·m]; see LoadedFriction."""
         slow = np.exp(-np.square(self._velocities[-1] / self._stribeck_velocity))
-        return self._coulomb + self._load * np.abs(self._arm.effort) + self._stiction * slow
+        friction: Array = self._coulomb + self._load * np.abs(self._arm.effort) + self._stiction * slow
+        return friction
 
     def _end_period(self) -> None:
         true = self._arm.sample()
