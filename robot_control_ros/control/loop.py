@@ -31,6 +31,7 @@ from .blind_stop import BlindStop, RecentMotion
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .held_load import LOAD_PERIOD
+from .impact import ImpactBound, driven_speed
 from .motion_commands import MotionCommands
 from .payload_input import PayloadInput
 from .reactions.contact_monitor import ContactMonitor
@@ -100,7 +101,8 @@ class ControlLoop:
         self.running = law if isinstance(law, RunningLaw) else RunningLaw(robot, law, gains, gain_time_constant)
         self.model = RobotModel.of(robot) if model is None else model
         self.soft_limits = SoftLimits(robot, self.model)
-        self.safety = Safety(robot, self.model.limits, self.soft_limits)
+        self._impact = ImpactBound()
+        self.safety = Safety(robot, self.model.limits, self.soft_limits, self._impact)
         self._singular_damping = SingularDamping(robot)
         self._standing_tip = StandingTip(robot, self.model.limits)
         self._late_samples = LateSamples(robot)
@@ -121,7 +123,7 @@ class ControlLoop:
         self._begins = 0.0  # 1 where the law begins anew in this cycle
         self._had_parts = False  # whether the last command had more than its values
         self._transition = BumplessTransition(gain_time_constant, robot.profile.delay)
-        bounds = self.workspace, self.safety.settings, self.clearance
+        bounds = self.workspace, self.safety.settings, self._impact, self.clearance
         self.motion = MotionCommands(robot, self.model, *bounds, self._transition, self._known)
         self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
         self._joint_reference = JointReference(self.model, np.array(robot.axes), np.array(robot.tip_speed))
@@ -172,11 +174,14 @@ class ControlLoop:
     @property
     def warning(self) -> str:
         """Why the law does less than its gains and targets say, in the last second; empty where it doesn't."""
-        ringing = "" if self.state is None else self.ringing.warning(self.state.time)
+        ringing = ""
+        if self.state is not None:
+            now = self.state.time
+            ringing = self.contact.explained(self.ringing.warning(now), now)
         limited = self.contact.message or ringing or self._late_samples.message
         if limited or self.state is None:
             return limited or self.running.warning
-        limited = self.soft_limits.warning(self.state.time)
+        limited = self.contact.warning or self.soft_limits.warning(self.state.time)
         return limited or self.motion.warning or self._standing_warning() or self.running.warning
 
     def _standing_warning(self) -> str:
@@ -350,6 +355,7 @@ class ControlLoop:
             self.safety.hand_over_load(weight)
         # sense: what the sample tells
         kin = self.model.update(self._counted_on(sample.q), sample.v)
+        self._update_impact(kin)
         state = _sensed(self.wrench, sample, kin)
         contact, rings = self._sense(state, kin, arrival)
         # decide: go on or begin anew, soften, or send something else in place of the law's command
@@ -375,6 +381,7 @@ class ControlLoop:
             command = self._singular_damping.add(command, running, reference, state, kin, dt)
             sent = self.safety.apply(command, state, kin, dt)
             if self.safety.fault:
+                self.safety.fault = self.contact.explained(self.safety.fault, state.time)
                 self.motion.trajectory = None
             else:
                 self._learn_load(sent, state, kin, dt)
@@ -383,6 +390,15 @@ class ControlLoop:
         self.motion.reference = reference
         self._record(asked, sent, gains, self.safety.fault, dt, softening, load)
         return sent
+
+    def _update_impact(self, kin: RobotDynamics) -> None:
+        """Bound the tip's speed by what a blow would be."""
+        settings = self.contact.settings.current
+        if settings.max_impact <= 0.0 and not self._impact.acts:
+            return
+        driven = self.running.mode is not CommandMode.EFFORT
+        most = driven_speed(self.robot, settings, self.contact.sees_force) if driven else math.inf
+        self._impact.update(settings, kin, most)
 
     def _admit(self, state: RobotState) -> Arrival:
         """What a sample brings; one that brings new time is accepted. Raises ConfigError, see :meth:`tick`."""
@@ -507,7 +523,7 @@ class ControlLoop:
         running = self.running
         if fault := self._order.fault or self.ringing.fault or self._late_samples.fault or self.soft_limits.overrun:
             self.motion.trajectory = None
-            return self.safety.stop(running.mode, state, kin, fault, dt)
+            return self.safety.stop(running.mode, state, kin, self.contact.explained(fault, state.time), dt)
         if running.needs_wrench and state.wrench_on_tip is None:
             self.motion.rest(state, kin, reference)
             return self.safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason), dt)
