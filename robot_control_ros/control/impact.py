@@ -78,9 +78,9 @@ class ImpactBound:
 def tip_inertia(kin: RobotDynamics) -> Array:
     """Λ (3, 3) of the tip's translation [kg], in base axes; at most 1000 kg in any direction."""
     linear = kin.jacobian[:3]
-    mobility = linear.dot(np.linalg.solve(kin.mass, linear.T))
-    mobility.flat[::4] += 1.0 / HEAVIEST
-    return np.asarray(np.linalg.inv(mobility))
+    values, directions = np.linalg.eigh(linear.dot(np.linalg.solve(kin.mass, linear.T)))
+    masses = 1.0 / np.maximum(values, 1.0 / HEAVIEST)
+    return np.asarray((directions * masses).dot(directions.T))
 
 
 def blow_speed(force: float, stiffness: float, mass: float) -> float:

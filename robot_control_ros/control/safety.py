@@ -503,7 +503,7 @@ def _bound_tip_speed(
     limited: Array,
     sent: Array,
 ) -> None:
-    """Slow down commands that move the tip faster than `most` [m/s], as fast as the joints may brake.
+    """Slow down commands that move the tip faster than `most` [m/s]; each joint as fast as it may brake.
 
     Args:
         start, step: the velocities of a command are (sent - start) / step.
@@ -518,13 +518,11 @@ def _bound_tip_speed(
     share = most / tip_speed
     for joint in range(len(sent)):
         speed = abs(rate[joint])
-        if speed > 0.0:
-            share = max(share, (abs(before[joint]) - acceleration[joint] * dt) / speed)
-    if not share < 1.0:
-        return
-    for joint in range(len(sent)):
-        if sent[joint] != start[joint]:
-            sent[joint] = start[joint] + share * (sent[joint] - start[joint])
+        slower = share * speed
+        if rate[joint] * before[joint] > 0.0:
+            slower = max(slower, min(abs(before[joint]) - acceleration[joint] * dt, speed))
+        if slower < speed:
+            sent[joint] = start[joint] + step * math.copysign(slower, rate[joint])
             limited[joint] = limited[joint] % RATE_LIMITED + RATE_LIMITED
 
 
