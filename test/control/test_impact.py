@@ -264,3 +264,36 @@ def test_a_blow_is_told_before_the_arm_moves(name):
     assert f"{LIMIT:g}" in str(blow)
     heavy = expected_blow(settings, kin, 0.25, np.diag([60.0, 20.0, 20.0, 1.0, 1.0, 1.0]))
     assert heavy.virtual == pytest.approx(60.0)
+
+
+# --- the fault after a blow ---
+
+
+def test_a_fault_after_a_contact_names_the_contact_first_and_a_later_one_does_not():
+    loop = ControlLoop(load_robot("ur5e"), "impedance")
+    time = pressed(loop, (0.0, 0.0, 0.0), 0.4, 0.0)
+    assert loop.contact.explained("overrun", time) == "overrun"
+    time = pressed(loop, (0.0, 0.0, 60.0), 0.1, time)
+    contact = loop.contact.found
+    assert contact is not None
+    for later, named in ((0.1, True), (5.0, False)):
+        text = loop.contact.explained("overrun", contact.last + later)
+        assert text.startswith(str(contact)) is named
+        assert text.endswith("overrun")
+    assert loop.contact.explained("", time) == ""
+
+
+def test_an_arm_that_passes_a_limit_in_contact_has_the_contact_in_its_fault():
+    loop = ControlLoop(load_robot("ur5e"), "gravity_compensation")
+    time = pressed(loop, (0.0, 0.0, 0.0), 0.4, 0.0)
+    time = pressed(loop, (0.0, 0.0, 60.0), 0.02, time)
+    robot = loop.robot
+    speed = 1.2 * loop.model.limits.velocity[5]
+    q = np.array(robot.home)
+    for _ in range(10):
+        q = q + np.eye(robot.n)[5] * speed * robot.period
+        wrench = Wrench(np.array([0.0, 0.0, 60.0]), np.zeros(3), robot.wrench_frame)
+        loop.tick(RobotState(time, q, np.eye(robot.n)[5] * speed, loop.model.at(q).gravity, wrench))
+        time += robot.period
+    assert robot.joints[5] in loop.fault
+    assert loop.fault.startswith("contact on tool0")
