@@ -254,7 +254,7 @@ def find_near(
         if spare >= NEAR:
             stiffness[pair] = 0.0
             if reach > 0.0:
-                room = min(room, (spare - NEAR) / reach)
+                room = min(room, (spare - NEAR / 2.0) / reach)  # it needn't be among them at once
             continue
         if is_known or reach == 0.0:
             continue

@@ -20,7 +20,7 @@ from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.contact_detector import DetectedContact
-from ..sensing.sensor_load import AT_REST
+from ..sensing.sensor_drift import AT_REST
 from .reactions.contact_monitor import ContactReport
 from .recorder import CycleRecorder
 from .wrench_supply import estimate
@@ -43,6 +43,7 @@ class LoopReport:
         ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
         ringing_scale: of the stiffness, what ringing has left; see `scale` of RingingReaction.
         moving: whether the reference moves.
+        since_zero: time since the wrench was made zero [s]; NaN where it never was.
     """
 
     state: RobotState
@@ -60,6 +61,7 @@ class LoopReport:
     ringing_margin: float
     ringing_scale: float
     moving: bool
+    since_zero: float
 
 
 class Motion(Protocol):

@@ -14,6 +14,7 @@ from ..laws.gain_bounds.stiffness_bound import StiffnessBound, running_delay, st
 from ..laws.gain_bounds.wall_contact import WALL
 from ..laws.running_law import RunningLaw
 from ..robot.model import RobotDynamics
+from .impact import tip_inertia
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,11 @@ class GainReport:
 
 
 def gain_report(
-    running: RunningLaw, kin: RobotDynamics, load: float = 0.0, friction: Array | None = None
+    running: RunningLaw,
+    kin: RobotDynamics,
+    load: float = 0.0,
+    friction: Array | None = None,
+    wall: float = WALL,
 ) -> GainReport:
     """The bounds of the gains that a law goes to. It takes milliseconds: not for a control cycle.
 
@@ -39,11 +44,12 @@ def gain_report(
         kin: at the posture; its mass is read.
         load: mass beyond the sensor [kg].
         friction: (n,) viscous [N·m·s/rad], see :func:`~..laws.gain_bounds.stiffness_bound.stiffness_bound`.
+        wall: stiffness of what a virtual body may press on [N/m].
     """
     stiffness = stiffness_bound(running, kin, friction=friction)
     if stiffness is not None:
         return _of_stiffness(running, stiffness)
-    return _of_contact(running, kin, load)
+    return _of_contact(running, kin, load, wall)
 
 
 def _of_stiffness(running: RunningLaw, bound: StiffnessBound) -> GainReport:
@@ -60,18 +66,19 @@ def _of_stiffness(running: RunningLaw, bound: StiffnessBound) -> GainReport:
     return GainReport(bounds, f"{running.name}: unstable at this posture, {_describe_timing(running)}: {rule}")
 
 
-def _of_contact(running: RunningLaw, kin: RobotDynamics, load: float) -> GainReport:
-    walled = contact_bound(running, kin, load=load)
+def _of_contact(running: RunningLaw, kin: RobotDynamics, load: float, wall: float) -> GainReport:
+    walled = contact_bound(running, kin, wall=wall, load=load)
     free = contact_bound(running, kin, wall=0.0, load=load)
     if walled is None or free is None:
         return GainReport({}, "")
     gains = running.gains.target
     bounds = {
-        "mass": f"at least {_numbers(walled.mass)} kg against {WALL:g} N/m, {_numbers(free.mass)} kg free",
-        "damping": f"with the ratio's, at least {_numbers(walled.damping)} N·s/m against {WALL:g} N/m, "
+        "mass": f"at least {_numbers(walled.mass)} kg against {wall:g} N/m, {_numbers(free.mass)} kg free; "
+        f"the arm's own is {_numbers(tip_inertia(kin).diagonal())} kg",
+        "damping": f"with the ratio's, at least {_numbers(walled.damping)} N·s/m against {wall:g} N/m, "
         f"{_numbers(free.damping)} N·s/m free",
     }
-    for bound, where in ((free, "free"), (walled, f"against {WALL:g} N/m")):
+    for bound, where in ((free, "free"), (walled, f"against {wall:g} N/m")):
         mass, damping = (each.diagonal()[:3] for each in (gains.mass, gains.virtual_damping))
         light = (gains.moved_axes[:3] > 0.0) & (mass < bound.mass) & (damping < bound.damping)
         if light.any():

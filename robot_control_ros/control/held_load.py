@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.types import Array, RobotState
-from ..sensing.sensor_load import AT_REST
+from ..sensing.sensor_drift import AT_REST
 
 LOAD_PERIOD = 0.05  # s between two looks at a resting arm
 SMOOTHING = 0.1  # s: time constant of the torque; and how long the arm must rest on, so that it counts

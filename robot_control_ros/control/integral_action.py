@@ -13,7 +13,7 @@ from ..laws.running_law import RunningLaw
 from ..laws.softening import springs_and_dampers
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
-from ..sensing.sensor_load import AT_REST
+from ..sensing.sensor_drift import AT_REST
 
 SMOOTHING = 0.05  # s: time constant of the velocities by which the arm rests
 RESTED = 0.1  # s for which the arm rests before it learns

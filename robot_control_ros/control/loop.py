@@ -33,6 +33,7 @@ from .clearance_guard import ClearanceGuard
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .held_load import LOAD_PERIOD
+from .impact import ImpactBound, driven_speed
 from .integral_action import IntegralAction
 from .motion_commands import MotionCommands
 from .payload_input import PayloadInput
@@ -104,7 +105,8 @@ class ControlLoop:
         self.model = RobotModel.of(robot) if model is None else model
         self.clearance = Clearance(robot, self.model)
         self.soft_limits = SoftLimits(robot, self.model, ClearanceGuard(self.clearance, self.model))
-        self.safety = Safety(robot, self.model.limits, self.soft_limits)
+        self._impact = ImpactBound()
+        self.safety = Safety(robot, self.model.limits, self.soft_limits, self._impact)
         self._singular_damping = SingularDamping(robot)
         self._integral_action = IntegralAction(robot)
         self._standing_tip = StandingTip(robot, self.model.limits)
@@ -125,7 +127,7 @@ class ControlLoop:
         self._begins = 0.0  # 1 where the law begins anew in this cycle
         self._had_parts = False  # whether the last command had more than its values
         self._transition = BumplessTransition(gain_time_constant, robot.profile.delay)
-        bounds = self.workspace, self.safety.settings, self.clearance
+        bounds = self.workspace, self.safety.settings, self._impact, self.clearance
         self.motion = MotionCommands(robot, self.model, *bounds, self._transition, self._known)
         self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
         self._joint_reference = JointReference(self.model, np.array(robot.axes), np.array(robot.tip_speed))
@@ -135,7 +137,7 @@ class ControlLoop:
         self._jumps = JointJumps(self.model, robot.period)
         self._recent_motion = RecentMotion()
         self._blind_stop: BlindStop | None = None
-        self._since_load = 0.0  # s since the last look at what the arm holds
+        self._since_look = 0.0  # s since the last look at what changes slowly
         self._stopped_at = 0.0  # silence [s] at the last command of the blind stop
         self.restarts = 0
         self.restart_reason = ""
@@ -182,12 +184,22 @@ class ControlLoop:
     @property
     def warning(self) -> str:
         """Why the law does less than its gains and targets say, in the last second; empty where it doesn't."""
-        ringing = "" if self.state is None else self.ringing.warning(self.state.time)
+        ringing = ""
+        if self.state is not None:
+            now = self.state.time
+            ringing = self.contact.explained(self.ringing.warning(now), now)
         limited = self.contact.message or ringing or self._late_samples.message
         if limited or self.state is None:
             return limited or self.running.warning
-        limited = self.soft_limits.warning(self.state.time)
-        return limited or self.motion.warning or self._standing_warning() or self.running.warning
+        limited = self.contact.warning or self.soft_limits.warning(self.state.time)
+        limited = limited or self.motion.warning or self._drift_warning()
+        return limited or self._standing_warning() or self.running.warning
+
+    def _drift_warning(self) -> str:
+        """See :meth:`WrenchPipeline.drift_warning`; a law that uses no wrench bears a drift."""
+        if self.state is None or not self.running.needs_wrench:
+            return ""
+        return self.wrench.drift_warning(self.state.time)
 
     def _standing_warning(self) -> str:
         """See :meth:`StandingTip.warning`."""
@@ -361,6 +373,7 @@ class ControlLoop:
             self.safety.hand_over_load(weight)
         # sense: what the sample tells
         kin = self.model.update(self._counted_on(sample.q), sample.v)
+        self._update_impact(kin)
         state = _sensed(self.wrench, sample, kin)
         contact, rings = self._sense(state, kin, arrival)
         # decide: go on or begin anew, soften, or send something else in place of the law's command
@@ -388,14 +401,24 @@ class ControlLoop:
                 command = self._integral_action.add(command, running, state, kin, dt, self._is_free(load))
             sent = self.safety.apply(command, state, kin, dt)
             if self.safety.fault:
+                self.safety.fault = self.contact.explained(self.safety.fault, state.time)
                 self.motion.trajectory = None
             else:
-                self._learn_load(sent, state, kin, dt)
+                self._look(sent, state, kin, dt)
         self.state = state
         self.kin = kin
         self.motion.reference = reference
         self._record(asked, sent, gains, self.safety.fault, dt, softening, load)
         return sent
+
+    def _update_impact(self, kin: RobotDynamics) -> None:
+        """Bound the tip's speed by what a blow would be."""
+        settings = self.contact.settings.current
+        if settings.max_impact <= 0.0 and not self._impact.acts:
+            return
+        driven = self.running.mode is not CommandMode.EFFORT
+        most = driven_speed(self.robot, settings, self.contact.sees_force) if driven else math.inf
+        self._impact.update(settings, kin, most)
 
     def _admit(self, state: RobotState) -> Arrival:
         """What a sample brings; one that brings new time is accepted. Raises ConfigError, see :meth:`tick`."""
@@ -490,12 +513,19 @@ class ControlLoop:
             self.safety.restart(state)
         return self.motion.start(state, kin)
 
-    def _learn_load(self, sent: Command, state: RobotState, kin: RobotDynamics, dt: float) -> None:
-        """Look from time to time at what the arm holds, which a safe output goes on to hold."""
-        self._since_load += dt
-        if self._since_load >= LOAD_PERIOD and sent.mode is CommandMode.EFFORT:
-            self.safety.learn_load(sent.values, state, kin, self._since_load)
-            self._since_load = 0.0
+    def _look(self, sent: Command, state: RobotState, kin: RobotDynamics, dt: float) -> None:
+        """Look from time to time at what changes slowly.
+
+        That is what the arm holds, which a safe output goes on to hold, and how its force-torque sensor drifts.
+        """
+        self._since_look += dt
+        if self._since_look < LOAD_PERIOD:
+            return
+        if sent.mode is CommandMode.EFFORT:
+            self.safety.learn_load(sent.values, state, kin, self._since_look)
+        regulated = bool(np.any(getattr(self.running.gains.current, "force_axes", 0.0)))
+        self.wrench.watch_drift(state, regulated)
+        self._since_look = 0.0
 
     def _is_free(self, load: float) -> bool:
         """Whether nothing holds the reference, and it rests; `load` is that of the law's spring, 0 to 1."""
@@ -524,7 +554,7 @@ class ControlLoop:
         running = self.running
         if fault := self._order.fault or self.ringing.fault or self._late_samples.fault or self.soft_limits.overrun:
             self.motion.trajectory = None
-            return self.safety.stop(running.mode, state, kin, fault, dt)
+            return self.safety.stop(running.mode, state, kin, self.contact.explained(fault, state.time), dt)
         if running.needs_wrench and state.wrench_on_tip is None:
             self.motion.rest(state, kin, reference)
             return self.safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason), dt)
@@ -615,6 +645,7 @@ def _report(loop: ControlLoop, added: Mapping[str, Array]) -> LoopReport:
         ringing_scale=loop.ringing.scale,
         moving=loop.motion.is_moving(),
         contact=loop.contact.report(),
+        since_zero=loop.wrench.time_since_zero(loop.state.time),
     )
 
 

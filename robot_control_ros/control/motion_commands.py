@@ -33,6 +33,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.differential_kinematics import DifferentialKinematics
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotDynamics, RobotModel
+from .impact import ImpactBound
 from .safety import STOPPING
 from .transition import BumplessTransition
 
@@ -57,6 +58,7 @@ class MotionCommands:
         robot, model: the robot's configuration and its model.
         workspace: the box that targets stay in.
         limits: of the tip, see :class:`~.safety.LimitSettings`.
+        impact: bounds the speed of the tip as well.
         clearance: what the arm keeps from itself and its cell.
         transition: where a command asks the law to begin anew.
         known: gives the last state and its dynamics; raises ConfigError where the loop has none to start from.
@@ -77,6 +79,7 @@ class MotionCommands:
         model: RobotModel,
         workspace: Workspace,
         limits: ParameterSet,
+        impact: ImpactBound,
         clearance: Clearance,
         transition: BumplessTransition,
         known: Callable[[], tuple[RobotState, RobotDynamics]],
@@ -91,6 +94,7 @@ class MotionCommands:
         self._workspace = workspace
         self._limits = limits
         self._adopted: Any = None  # limits that the governor has
+        self._impact = impact
         self._clearance = clearance
         self._transition = transition
         self._known = known
@@ -124,6 +128,7 @@ class MotionCommands:
         if self._limits.current is not self._adopted:
             self._adopted = self._limits.current
             self.governor.max_speed = REFERENCE_SPEED * self._adopted.max_tip_speed
+        self.governor.max_speed_along = self._reference_speed if self._impact.acts else None
         reference = self.governor.sample(trajectory, time)
         if time > self._wrench_until:
             self.feedforward_wrench = None
@@ -134,6 +139,10 @@ class MotionCommands:
         exerted = self._ramped(elapsed)
         self._exerted = exerted if exerted.any() else None
         return replace(reference, wrench=exerted)
+
+    def _reference_speed(self, velocity: Array) -> float:
+        """Speed [m/s] of the reference along its velocity (3,), that the impact bound leaves."""
+        return REFERENCE_SPEED * self._impact.speed(velocity)
 
     def rest(self, state: RobotState, kin: RobotDynamics, reference: Reference) -> None:
         """Let the reference rest where it is; the law begins anew from there when it can."""

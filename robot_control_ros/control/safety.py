@@ -21,6 +21,7 @@ from .blind_stop import BlindStop
 from .clearance_guard import ClearanceGuard, is_far
 from .following import DEFLECTION, FollowingMonitor
 from .held_load import HeldLoad
+from .impact import ImpactBound
 from .reactions.late_samples import max_rate
 from .soft_limits import TIP_SPEED, SoftLimits, is_clear, tip_speed_of
 
@@ -77,13 +78,15 @@ class Safety:
     A command that comes late changes no more than within twice the usual interval. Joints execute the change at once,
     however long they have waited for it.
 
-    Position and velocity commands move the tip at 0.9 of its speed limit at most. A position command that begins beyond
-    a position limit goes back with 0.1 rad/s, or as fast as it is asked to.
+    Position and velocity commands move the tip at 0.9 of its speed limit at most. Where :class:`ImpactBound` acts, the
+    smaller one of the two limits counts. A position command that begins beyond a position limit goes back with
+    0.1 rad/s, or as fast as it is asked to.
 
     Args:
         robot: its configuration.
         limits: of its joints.
         soft_limits: of efforts; None for none.
+        impact: bounds the tip's speed as well; None for none.
 
     Attributes:
         settings: may be changed at any time.
@@ -93,7 +96,13 @@ class Safety:
             :mod:`~..core.cycle`.
     """
 
-    def __init__(self, robot: RobotConfig, limits: JointLimits, soft_limits: SoftLimits | None = None) -> None:
+    def __init__(
+        self,
+        robot: RobotConfig,
+        limits: JointLimits,
+        soft_limits: SoftLimits | None = None,
+        impact: ImpactBound | None = None,
+    ) -> None:
         for name, values in (("effort", limits.effort), ("velocity", limits.velocity)):
             if not (np.isfinite(values).all() and (values > 0.0).all()):
                 text = f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
@@ -117,11 +126,12 @@ class Safety:
         bounds["tip_speed"] = TIP_SPEED * robot.max_tip_speed
         self._bounds_by_name = bounds
         self.settings = limit_settings(robot)
-        self._adopted = self.settings.current
+        self._adopted: LimitSettings | None = self.settings.current
         self._none = np.zeros(robot.n)
         self._following = FollowingMonitor(robot, limits)
         self._soft_limits = soft_limits
         self._guard = None if soft_limits is None else soft_limits.guard
+        self._impact = ImpactBound() if impact is None else impact
         self._no_row = np.zeros(0)
         self._soft_row = self._no_row if soft_limits is None else soft_limits.row
         self._guard_row = self._no_row if self._guard is None else self._guard.row
@@ -160,6 +170,15 @@ class Safety:
         self._following.reset()
         if self._soft_limits is not None:
             self._soft_limits.reset()
+
+    def release(self, state: RobotState) -> None:
+        """Measure the next position against where the joints are, and not against the last command.
+
+        A drive that is held back presses towards its last command. The step to the joints' place ends that.
+        """
+        if self.mode is CommandMode.POSITION:
+            self._last = state.q.copy()
+            self._position_rate = self._none
 
     def start(self, mode: CommandMode, state: RobotState, kin: RobotDynamics) -> Array:
         """What the next command (n,) in this mode is measured against: the last one, or else what the robot does now.
@@ -294,6 +313,8 @@ class Safety:
             self._adopt(self.settings.current)
         counted = self._countable(dt)
         last = self.start(mode, state, kin)
+        if self._impact.acts:
+            self._bound_impact(command, last, state, kin)
         sent = np.empty(self._shape)
         asked = as_row(command.values)
         wanted = asked if wanted is command.values else as_row(wanted)
@@ -333,6 +354,25 @@ class Safety:
         self._bounds_by_name["tip_speed"] = TIP_SPEED * settings.max_tip_speed
         if self._soft_limits is not None:
             self._soft_limits.set_tip_speed(settings.max_tip_speed)
+
+    def _bound_impact(self, command: Command, last: Array, state: RobotState, kin: RobotDynamics) -> None:
+        """Let the tip be as fast as the impact bound allows where it goes: the smaller limit counts.
+
+        Efforts brake the arm along its motion; positions and velocities are bounded along the commanded one.
+        """
+        self._adopted = None  # so that the other limit counts again where this one ends
+        limit = self.settings.current.max_tip_speed
+        rate = state.v
+        if command.mode is CommandMode.POSITION:
+            rate = command.values - last
+        elif command.mode is CommandMode.VELOCITY:
+            rate = command.values
+        bound = self._impact.speed(kin.jacobian[:3].dot(rate))
+        if bound >= limit:
+            return
+        self._bounds_by_name["tip_speed"] = TIP_SPEED * bound
+        if self._soft_limits is not None:
+            self._soft_limits.brake_tip_at(bound, "contact.max_impact")
 
     def _countable(self, dt: float) -> float:
         """The part of the time since the last command, `dt` [s], in which the next one may change.
@@ -501,7 +541,7 @@ def _bound_tip_speed(
     limited: Array,
     sent: Array,
 ) -> None:
-    """Slow down commands that move the tip faster than `most` [m/s], as fast as the joints may brake.
+    """Slow down commands that move the tip faster than `most` [m/s]; each joint as fast as it may brake.
 
     Args:
         start, step: the velocities of a command are (sent - start) / step.
@@ -516,13 +556,11 @@ def _bound_tip_speed(
     share = most / tip_speed
     for joint in range(len(sent)):
         speed = abs(rate[joint])
-        if speed > 0.0:
-            share = max(share, (abs(before[joint]) - acceleration[joint] * dt) / speed)
-    if not share < 1.0:
-        return
-    for joint in range(len(sent)):
-        if sent[joint] != start[joint]:
-            sent[joint] = start[joint] + share * (sent[joint] - start[joint])
+        slower = share * speed
+        if rate[joint] * before[joint] > 0.0:
+            slower = max(slower, min(abs(before[joint]) - acceleration[joint] * dt, speed))
+        if slower < speed:
+            sent[joint] = start[joint] + step * math.copysign(slower, rate[joint])
             limited[joint] = limited[joint] % RATE_LIMITED + RATE_LIMITED
 
 

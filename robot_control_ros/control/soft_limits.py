@@ -166,8 +166,14 @@ class SoftLimits:
         self.reset()
 
     def set_tip_speed(self, limit: float) -> None:
-        """Keep the tip's speed below a limit [m/s]."""
+        """Keep the tip's speed below a limit [m/s]; where it can't be kept, `overrun` says so."""
         self._tip_speed = limit
+        self.brake_tip_at(limit)
+
+    def brake_tip_at(self, limit: float, why: str = "limits.max_tip_speed") -> None:
+        """Brake the tip before a limit [m/s], which may be less than the one that is an overrun; `why` names it."""
+        self._braked_at = limit
+        self._braked_by = why
         self._memory["tip_speed"] = TIP_SPEED * limit
 
     def reset(self) -> None:
@@ -268,7 +274,7 @@ class SoftLimits:
         if joint > len(self._joints) and self.guard is not None:
             return self.guard.described(joint - len(self._joints) - 1)
         if joint == len(self._joints):
-            return f"the tip is braked: its speed limit is {self._tip_speed:.3g} m/s (limits.max_tip_speed)"
+            return f"the tip is braked: its speed limit is {self._braked_at:.3g} m/s ({self._braked_by})"
         name = self._joints[joint]
         limits = self._limits
         if brakes:

@@ -11,7 +11,7 @@ from ..laws.running_law import RunningLaw
 from ..laws.softening import JOINTS, TIP, springs_and_dampers
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
-from ..sensing.sensor_load import AT_REST
+from ..sensing.sensor_drift import AT_REST
 
 # m, rad: a tip that stands so far from a resting target is told
 AWAY = 0.005

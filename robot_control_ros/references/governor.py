@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -39,12 +40,14 @@ class Governor:
         rate: σ.
         time: t_ref of the last sample [s].
         max_speed: of the tip's reference [m/s].
+        max_speed_along: likewise, along a velocity (3,) of the reference; None where the direction doesn't matter.
     """
 
     def __init__(self) -> None:
         self.rate = 1.0
         self.time = 0.0
         self.max_speed = math.inf
+        self.max_speed_along: Callable[[Array], float] | None = None
         self._bearable = 1.0  # σ that the load leaves
         self._lag = 0.0
         self._last = 0.0
@@ -73,9 +76,12 @@ class Governor:
         """Slow the clock down where the trajectory's twist (6,) is too fast."""
         if twist is None:
             return
+        most = self.max_speed
+        if self.max_speed_along is not None:
+            most = min(most, self.max_speed_along(twist[:3]))
         square = float(twist[:3].dot(twist[:3]))
-        if square * self.rate**2 > self.max_speed**2:
-            self.rate = self.max_speed / math.sqrt(square)
+        if square * self.rate**2 > most**2:
+            self.rate = most / math.sqrt(square)
             self._slope = 0.0
 
     @property

@@ -229,7 +229,8 @@ class ContactDetector:
         velocity = s.collision_torque_velocity
         acceleration = s.collision_torque_acceleration
         self.torque.adopt(s.collision_torque, s.clamping_torque, velocity, acceleration)
-        self.force.adopt(np.array([s.collision_force]), np.array([s.clamping_force]), none, none)
+        collision, clamping = s.forces
+        self.force.adopt(np.array([collision]), np.array([clamping]), none, none)
         velocity = s.following_error_velocity
         acceleration = s.following_error_acceleration
         self.following.adopt(s.following_error, np.zeros(len(self._joints)), velocity, acceleration)

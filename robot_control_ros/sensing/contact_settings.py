@@ -8,6 +8,10 @@ from ..core.gains import JOINT, choice, gain
 from ..core.types import Array
 
 REACTIONS = ("none", "hold", "brake", "soft", "retreat")
+LIMITED_REACTION = "retreat"  # in the place of none, where a blow is limited: it ends the pressing
+# of `max_impact`, that the wrist sensor takes for a contact: what comes fast, and what stays
+COLLISION_SHARE = 0.25
+CLAMPING_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +22,20 @@ class ContactSettings:
         "none",
         REACTIONS,
         doc="What the arm does at a contact until ~/clear_contact: none reports it, hold stops the target, brake stops "
-        "the arm, soft lets it float, retreat goes back for a moment.",
+        "the arm, soft lets it float, retreat goes back for a moment. With max_impact none is retreat.",
+    )
+    max_impact: float = gain(
+        0.0,
+        unit="N",
+        upper=1000.0,
+        doc="Largest force of a blow of the tip: its speed is bounded, and a contact ends the pressing; 0 is no limit.",
+    )
+    body_stiffness: float = gain(
+        75000.0,
+        unit="N/m",
+        lower=1000.0,
+        upper=1e7,
+        doc="Of what the tip may strike, or press on. A hand has 75,000 N/m: ISO/TS 15066:2016, table A.3.",
     )
     observer_gain: float = gain(
         50.0, unit="1/s", lower=1.0, upper=500.0, doc="Bandwidth of the momentum observer of the detection."
@@ -57,3 +74,19 @@ class ContactSettings:
     following_error_acceleration: Array = gain(
         0.0, size=JOINT, unit="s²", upper=1.0, doc="Added to it for each rad/s² of the reference."
     )
+
+    @property
+    def reaction_in_force(self) -> str:
+        """The reaction: with `max_impact`, none would go on pressing, and retreat takes its place."""
+        return LIMITED_REACTION if self.max_impact > 0.0 and self.reaction == "none" else self.reaction
+
+    @property
+    def forces(self) -> tuple[float, float]:
+        """Force of a collision and of a clamping at the wrist sensor [N]; `max_impact` bounds both, 0 is none."""
+        bounds = COLLISION_SHARE * self.max_impact, CLAMPING_SHARE * self.max_impact
+        own = self.collision_force, self.clamping_force
+        collision, clamping = (
+            min(force, bound) if force > 0.0 and bound > 0.0 else max(force, bound)
+            for force, bound in zip(own, bounds, strict=True)
+        )
+        return collision, clamping

@@ -12,6 +12,7 @@ from ..core.spatial import skew
 from ..core.types import Array, RobotState
 from ..robot.model import RobotDynamics, RobotModel
 from ..robot.payload import Payload
+from .sensor_drift import AT_REST
 from .wrench import SIGNS, check_wrench
 
 FEWEST_POSES = 6
@@ -19,7 +20,6 @@ MAX_CONDITION = 20.0  # of the regressors: how much worse the worst-known unknow
 SMALLEST_MASS = 0.01  # kg
 MAX_FORCE_RESIDUAL = 1.0  # N, rms
 MAX_TORQUE_RESIDUAL = 0.1  # N·m, rms
-AT_REST = 0.01  # rad/s, of each joint
 
 
 @dataclass(frozen=True, eq=False)

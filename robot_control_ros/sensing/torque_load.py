@@ -10,7 +10,8 @@ from ..core.errors import refused
 from ..core.types import Array, RobotState, is_finite
 from ..robot.model import RobotDynamics, RobotModel
 from ..robot.payload import Payload
-from .sensor_load import AT_REST, SMALLEST_MASS, IdentifiedPayload
+from .sensor_drift import AT_REST
+from .sensor_load import SMALLEST_MASS, IdentifiedPayload
 
 FEWEST_POSES = 8
 MAX_UNCERTAINTY = 0.2  # of the mass: its standard deviation

@@ -21,8 +21,11 @@ from ..core.small_matrices import length
 from ..core.types import LARGEST, Array, RobotState, Wrench, as_row, is_finite
 from ..robot.model import RobotDynamics, RobotModel
 from .momentum_observer import MomentumObserver, wrench_from_torque
+from .sensor_drift import SensorDrift
 
 SIGNS = {"on_robot": 1.0, "by_robot": -1.0}
+# N, N·m that a sensor may have drifted by before it is told: from 1 N on a bias passes for a contact (contact_on)
+DRIFTED = 1.0, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,14 @@ class WrenchSettings:
         doc="Whether the sensor's wrench has the weight of what it carries: the payload, and links beyond it. It is "
         "taken out then. Off where the robot or its driver does so.",
     )
+    drift_force: float = gain(
+        0.0,
+        unit="N/s",
+        upper=10.0,
+        doc="How fast the sensor drifts, by its data sheet; 0 where unknown. What a rest of the arm shows counts more. "
+        "It corrects nothing: a drift is told.",
+    )
+    drift_torque: float = gain(0.0, unit="N·m/s", upper=1.0, doc="The same of torques.")
     low_pass: float = gain(0.0, unit="Hz", upper=1000.0, doc="Corner frequency of a first-order low-pass; 0 for none.")
     dead_band_force: float = gain(
         0.0, unit="N", upper=100.0, doc="Forces up to this count as 0, and larger ones as so much less; 0 for none."
@@ -153,10 +164,13 @@ class WrenchPipeline:
         self.settings.check({})
         self.reason = "no wrench has arrived"
         self._observer = MomentumObserver()
+        self._drift = SensorDrift()
+        self._first_at = math.nan  # time of the first wrench [s]
+        self._zeroed_at = math.nan  # and of the last one that was made zero; NaN where none was
         self._row, self._filter = MEMORY.single(0)
         self._result: Array = self._filter["result"]
         self._residual: Array = self._filter["residual"]
-        self.set_tare(np.zeros(6))
+        self._take_off(np.zeros(6))
         self._take(self.settings.current)
         self.reset()
 
@@ -208,17 +222,75 @@ class WrenchPipeline:
         return self._tare
 
     def set_tare(self, tare: Array) -> None:
-        """Take off another tare (6,)."""
+        """Take off another tare (6,): the wrench counts as zeroed now."""
+        self._zeroed_at = float(self._filter["time"])
+        self._take_off(tare)
+
+    def time_since_zero(self, time: float) -> float:
+        """From the last zero or tare to a time [s]; NaN where there was none."""
+        since = time - self._zeroed_at
+        return since if since >= 0.0 else math.nan  # the clock may have been set back
+
+    def watch_drift(self, state: RobotState, regulated: bool) -> None:
+        """Look at a sample that :meth:`on_tip` has had; some twenty times a second are enough.
+
+        Args:
+            state: the sample.
+            regulated: whether a law controls the force, which then hides the drift.
+        """
+        if not (self._from_sensor and self._is_sensed):
+            return
+        if not self._first_at <= state.time:
+            self._first_at = state.time
+        if regulated:
+            self._drift.interrupt()
+        else:
+            self._drift.add(state.time, state.q, state.v, self._residual)
+
+    def drift_warning(self, time: float) -> str:
+        """That the sensor may have drifted by more than 1 N or 0.1 N·m since it was zeroed; empty where it may not.
+
+        Args:
+            time: of the last sample [s].
+        """
+        age = self.time_since_zero(time)
+        zeroed = "was zeroed"
+        if math.isnan(age):
+            age = time - self._first_at
+            zeroed = "was not zeroed since its first wrench,"
+        if not (self._from_sensor and age > 0.0):
+            return ""
+        settings = self._adopted
+        rates = settings.drift_force, settings.drift_torque
+        drifts = "may drift"
+        if self._drift.rate is not None:
+            rates = length(self._drift.rate[:3]), length(self._drift.rate[3:])
+            drifts = "drifts at rest"
+        for rate, bound, name, unit in zip(rates, DRIFTED, ("force", "torque"), ("N", "N·m"), strict=True):
+            if rate * age > bound:
+                speed = f"{60.0 * rate:.2g} {unit}/min"
+                wrong = f"{rate * age:.2g} {unit}"
+                return (
+                    f"the sensor {drifts} by {speed}, and {zeroed} {_ago(age)}: its {name} may be wrong by {wrong}. "
+                    "Zero it in free air (zero_wrench)"
+                )
+        return ""
+
+    def _take_off(self, tare: Array) -> None:
         self._tare = tare
         self._filter["tare"] = tare
 
     def _adopt(self, settings: WrenchSettings) -> None:
         old = self._adopted
         if settings.source != old.source:
-            self.set_tare(np.zeros(6))
+            self._take_off(np.zeros(6))
+            self._zeroed_at = math.nan
+            self._first_at = math.nan
+            self._drift = SensorDrift()
             self.reset()
         elif settings.convention != old.convention and self._from_sensor:
-            self.set_tare(-self.tare)
+            self._take_off(-self.tare)
+            self._drift = SensorDrift()
         self._take(settings)
 
     def _take(self, settings: WrenchSettings) -> None:
@@ -309,6 +381,11 @@ class WrenchPipeline:
             late = f"the last wrench is {age:.3f} s old: must be at most max_age = {bound:g} s"
             self.reason = f"{self.reason}; {late}" if self.reason else late
         return False
+
+
+def _ago(seconds: float) -> str:
+    """A time in words."""
+    return f"{seconds:.0f} s ago" if seconds < 120.0 else f"{seconds / 60.0:.0f} min ago"
 
 
 @compiled

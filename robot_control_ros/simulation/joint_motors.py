@@ -67,6 +67,7 @@ class JointMotors:
         timeout: [s] of simulated time after which the joints hold without a new command; 0 never does.
         joint_law: drives the motors instead of the servo; None for the servo.
         carried: model of a robot that adds its own weight to efforts; None where it doesn't.
+        offset: (n,) what each motor gives beside its torque, but not while the joints are held [N·m]; None for none.
 
     Attributes:
         start: (n,) joint angles where a simulation begins [rad].
@@ -81,6 +82,7 @@ class JointMotors:
         timeout: float,
         joint_law: JointLaw | None,
         carried: RobotModel | None,
+        offset: Array | None = None,
     ) -> None:
         self._robot = robot
         self._bandwidth = bandwidth
@@ -89,6 +91,7 @@ class JointMotors:
         self._lower = -limit
         self.joint_law = joint_law
         self._carried = carried
+        self._offset = offset
         self._still = np.zeros(len(limit))
         self._velocity_bandwidth = 1.0 / robot.model.opt.timestep  # of a motor under a law: within one step
         self._is_plain = joint_law is None and carried is None and timeout <= 0.0
@@ -152,7 +155,7 @@ class JointMotors:
             self._commanded_at = self._robot.data.time
         self._steady_torque = None
         if self._is_plain and command.mode is CommandMode.EFFORT:
-            self._steady_torque = self._limited(_with_feedforward(command.values, command))
+            self._steady_torque = self._given(_with_feedforward(command.values, command))
 
     def torque(self) -> Array:
         """Joint torques (n,) for this physics step [N·m]."""
@@ -170,7 +173,12 @@ class JointMotors:
             torque = self._motor(driven, self._velocity_bandwidth)
             if self._command.feedforward is not None:
                 torque = torque + self._command.feedforward
-        return self._limited(torque)
+        return self._limited(torque) if self._holding else self._given(torque)
+
+    def _given(self, torque: Array) -> Array:
+        """What the motors give where a torque (n,) is wanted [N·m]."""
+        limited = self._limited(torque)
+        return limited if self._offset is None else limited + self._offset
 
     def _limited(self, torque: Array) -> Array:
         return np.minimum(np.maximum(torque, self._lower), self._upper)

@@ -13,7 +13,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
 from .imperfect.imperfect_arm import servo_bandwidth
-from .imperfect.imperfections import Imperfections
+from .imperfect.imperfections import Imperfections, per_joint
 from .joint_motors import JointLaw, JointMotors
 from .mujoco_gripper import MujocoGripper
 from .mujoco_robot import MujocoRobot, MujocoWorld
@@ -104,14 +104,17 @@ class MujocoPlant:
         self._arm = MujocoRobot(mujoco, self.model, self.data, robot, model.frames)
         v_index = self._arm.v_index
         self.gripper = None if robot.gripper is None else MujocoGripper(self.model, self.data, robot.gripper)
-        if imperfections is not None and imperfections.stiffness:
+        if imperfections is not None and imperfections.has_gears:
             mass = self.dynamics(self.start, np.zeros(robot.n))[0]
             rotors = self.model.dof_armature[v_index]
             bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
         self.model.dof_damping[v_index] += (scene or _EMPTY).joints.damping
         self._objects = SceneState(mujoco, self.model, self.data, robot, scene or _EMPTY, model.frames)
+        offset = None
+        if imperfections is not None and any(imperfections.torque_offset):
+            offset = per_joint(imperfections.torque_offset, robot.n)
         carried = RobotModel.of(robot) if robot.profile.gravity_by_robot else None
-        self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law, carried)
+        self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law, carried, offset)
         world.add(self._motors, self.gripper)
         self.reset()
 

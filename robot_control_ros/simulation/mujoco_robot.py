@@ -192,7 +192,7 @@ class MujocoWorld:
         self.model = compile_model(mujoco, arms, 1.0 / (rate * self.substeps), scene, imperfections)
         if imperfections is not None:
             set_imperfections(mujoco, self.model, self._robot, imperfections)
-        self._elastic = imperfections is not None and bool(imperfections.stiffness)
+        self._imperfections = imperfections
         self.data = mujoco.MjData(self.model)
         self._warnings = self.data.warning.number  # how often each kind came; MuJoCo counts in this memory
         self._motors: list[JointMotors] = []
@@ -215,8 +215,8 @@ class MujocoWorld:
         for gripper in self._grippers:
             gripper.reset()
         mujoco.mj_forward(model, data)
-        if self._elastic:
-            settle(mujoco, model, data, self._robot)
+        if self._imperfections is not None and self._imperfections.has_gears:
+            settle(mujoco, model, data, self._robot, self._imperfections)
         for motors in self._motors:
             motors.begin()
         mujoco.mj_forward(model, data)

@@ -256,7 +256,11 @@ def test_a_robot_that_there_is_not_is_refused(robot, words):
     [
         ("sim", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
         ("sim", {"scene": "nowhere.yaml"}, "scene 'nowhere.yaml': no such file"),
-        ("sim", {"imperfections": "nonsense"}, "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e"),
+        (
+            "sim",
+            {"imperfections": "nonsense"},
+            "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e, worst",
+        ),
         ("sim", {"imperfections": "like_gen3"}, "imperfections like_gen3: "),
         ("sim", {"rate": "fast"}, "rate = 'fast': must be a number"),
         ("mock", {"law": "impedance"}, "law impedance commands effort, but .* takes only: position, velocity. Mock"),

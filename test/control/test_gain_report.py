@@ -165,3 +165,47 @@ def test_before_the_first_state_the_controller_says_nothing():
     monitor = GainMonitor(ControlLoop(UR5E, "impedance"))
     assert (monitor.look(), monitor.values()) == ("", {})
     monitor.close()
+
+
+# --- against a body of another stiffness ---
+
+
+def test_a_light_body_on_a_stiff_wall_is_told_and_the_arm_s_own_mass_stands_beside_it():
+    values = {"mass": [2.0] * 3 + [0.1] * 3, "damping_ratio": 0.0, "damping": [120.0] * 3 + [10.0] * 3}
+    running = RunningLaw(UR5E, "admittance", values)
+    assert not gain_report(running, HOME).warning
+    report = gain_report(running, HOME, wall=1e5)
+    assert "100000 N/m" in report.warning
+    mobility = HOME.jacobian[:3] @ np.linalg.inv(HOME.mass) @ HOME.jacobian[:3].T
+    own = np.linalg.inv(mobility).diagonal()
+    assert all(f"{mass:.2g}" in report.bounds["mass"] for mass in own)
+
+
+@pytest.mark.parametrize("name", ["ur5", "ur5e", "gen3"])
+def test_the_robots_own_bodies_bear_a_hand(name):
+    robot = load_robot(name)
+    kin = RobotModel.of(robot).at(np.array(robot.home))
+    hand = ControlLoop(robot, "gravity_compensation").contact.settings.target.body_stiffness
+    assert not gain_report(RunningLaw(robot, "admittance"), kin, wall=hand).warning
+
+
+@pytest.mark.ros
+def test_the_controller_computes_anew_for_another_body(monkeypatch):
+    pytest.importorskip("rclpy")
+    from lockstep import AtOnce
+
+    from robot_control_ros.nodes.controller import gain_monitor
+
+    monkeypatch.setattr(gain_monitor, "ThreadPoolExecutor", AtOnce)
+    loop = ControlLoop(UR5E, "admittance")
+    loop.tick(RobotState(0.0, np.array(UR5E.home), np.zeros(6), np.zeros(6)))
+    monitor = gain_monitor.GainMonitor(loop)
+    told = []
+    for stiffness in (75000.0, 2000.0):
+        loop.contact.settings.set({"body_stiffness": stiffness})
+        for _ in range(4):
+            monitor.look()
+        told.append(monitor.values()["bound of mass"])
+    assert "75000 N/m" in told[0]
+    assert "2000 N/m" in told[1]
+    monitor.close()

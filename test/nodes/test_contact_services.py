@@ -108,6 +108,23 @@ def test_a_reaction_refuses_targets_until_it_is_cleared_and_diagnostics_say_so(t
     assert all(each.successful for each in ros.set("controller", contact__reaction="none"))
 
 
+def test_diagnostics_say_what_a_blow_would_be_and_a_limited_arm_leaves_what_it_touches(touched):
+    ros = touched.ros
+    assert all(each.successful for each in ros.set("controller", contact__max_impact=65.0))
+
+    def told():
+        touched.push(0.0)
+        _, _, values = touched.controller.diagnosis() if touched.controller.diagnostics else (0, "", {})
+        return "65 N" in values.get("blow", "")
+
+    ros.until(told, "the blow in /diagnostics")
+    touched.push(0.0, 60)
+    touched.push(30.0, 20)
+    assert touched.last("forearm_link")[1]["reaction"] == "retreat"
+    assert ros.trigger("/controller/clear_contact").success
+    assert all(each.successful for each in ros.set("controller", contact__max_impact=0.0))
+
+
 def test_unusable_settings_are_refused_with_the_choices(touched):
     (answer,) = touched.ros.set("controller", contact__reaction="run")
     assert not answer.successful

@@ -705,7 +705,7 @@ def test_the_rate_of_the_clock_can_be_chosen(new_ros):
             {"scene": "nonsense"},
             "unknown scene 'nonsense'; scenes: ball, block, edge, hole, pick, surface, table, wall",
         ),
-        ({"imperfections": "nonsense"}, "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e"),
+        ({"imperfections": "nonsense"}, "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e, worst"),
         ({"imperfections": "like_gen3"}, "imperfections like_gen3: "),
         ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),
         ({"physics_step": 1.0}, "physics_step = 1: must be a number within [1e-05, 0.02]"),

@@ -223,7 +223,7 @@ KINDS = {  # the files, what is changed in them, and what reads them
     "profile": (["robots/ur5.yaml"], "profiles", use_profile),
     "scene": (["scenes/ball.yaml", "scenes/block.yaml", "scenes/table.yaml"], None, lambda path: load_scene(str(path))),
     "imperfections": (
-        ["imperfections/like_ur5.yaml", "imperfections/like_gen3.yaml"],
+        ["imperfections/like_ur5e.yaml", "imperfections/like_gen3.yaml"],
         None,
         lambda path: load_imperfections(str(path)),
     ),

@@ -10,7 +10,8 @@ from robot_control_ros.core.types import RobotState
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.payload import Payload
-from robot_control_ros.sensing.sensor_load import AT_REST, PayloadIdentification
+from robot_control_ros.sensing.sensor_drift import AT_REST
+from robot_control_ros.sensing.sensor_load import PayloadIdentification
 from robot_control_ros.sensing.torque_load import FEWEST_POSES, MAX_RESIDUAL, TorqueIdentification
 from robot_control_ros.simulation.imperfect.imperfect_plant import arm_and_plant
 from robot_control_ros.simulation.imperfect.imperfections import Imperfections, LoadedFriction, ModelErrors

@@ -14,6 +14,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.imperfect.imperfect_plant import ImperfectPlant
 from robot_control_ros.simulation.imperfect.imperfections import (
+    CentreErrors,
     CommandLine,
     LoadedFriction,
     ModelErrors,
@@ -99,9 +100,10 @@ def test_samples_are_multiples_of_the_steps():
         assert np.abs(rounded - whole).max() <= step / 2 * (1 + 1e-9)
 
 
-def test_velocities_are_late_and_slow_ones_are_zero():
+@pytest.mark.parametrize("line", [{"delay": 0.008}, {"dead_time": 0.008}, {"delay": 0.003, "dead_time": 0.005}])
+def test_velocities_are_late(line):
     delay, omega = 0.008, 2 * np.pi
-    plant, arm = made(velocity=VelocityFilter(delay))
+    plant, arm = made(velocity=VelocityFilter(**line))
     sent, true = [], []
     for k in range(1000):
         sent.append(plant.read().v[0])
@@ -110,7 +112,10 @@ def test_velocities_are_late_and_slow_ones_are_zero():
     u, y = np.array(true[200:]), np.array(sent[200:])  # after the transient
     slope = np.gradient(u, PERIOD)
     assert np.sum((u - y) * slope) / np.sum(slope**2) == pytest.approx(delay, rel=0.02)
-    dead, _ = made(noise=SensorNoise(velocity=(1e-3,)), velocity=VelocityFilter(0.0, 2e-3))
+
+
+def test_slow_velocities_are_zero():
+    dead, _ = made(noise=SensorNoise(velocity=(1e-3,)), velocity=VelocityFilter(zero_below=2e-3))
     v = array(samples(dead, 500), "v")
     assert (v == 0.0).mean() > 0.9
     assert (v != 0.0).any()
@@ -259,6 +264,25 @@ def test_friction_at_speed_is_coulomb_plus_viscous_plus_load(load):
         assert torque == pytest.approx(np.sign(v) * friction, rel=2e-3)
 
 
+@pytest.mark.parametrize("index", [0, 3])
+def test_a_joint_that_stands_breaks_away_later_than_it_slides(index):
+    coulomb = (3.0, 4.0, 3.0, 0.8, 0.7, 0.9)
+    stiction = (2.0, 2.0, 2.0, 0.4, 0.3, 0.5)
+    breaks_away = coulomb[index] + stiction[index]
+    for factor, moves in ((0.95, False), (1.05, True)):
+        plant, _ = made(friction=LoadedFriction(coulomb, stiction=stiction))
+        speed = speed_of_tip(plant, joint(index, factor * breaks_away), 0.5)
+        assert (speed > 1e-3) if moves else (speed < 1e-5)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0, 2.0, 5.0])
+def test_stiction_fades_with_the_stribeck_velocity(share):
+    coulomb, stiction, stribeck = 5.0, 2.0, 0.05
+    v, torque = steady_torque(share * stribeck, coulomb=(coulomb,), stiction=(stiction,), stribeck_velocity=stribeck)
+    friction = coulomb + stiction * np.exp(-((v / stribeck) ** 2))
+    assert torque == pytest.approx(friction, rel=5e-3)
+
+
 def test_masses_are_wrong_by_their_relative_error():
     (state,) = samples(made(model=ModelErrors(mass=(0.07,)))[0], 1)
     np.testing.assert_allclose(state.effort, 1.07 * gravity(state.q), rtol=1e-6, atol=1e-6)
@@ -266,6 +290,37 @@ def test_masses_are_wrong_by_their_relative_error():
     (ideal,), (single,) = (samples(made(model=ModelErrors(mass))[0], 1) for mass in ((0.0,), by_joint))
     assert np.abs(single.effort - ideal.effort).max() > 0.1
     assert np.linalg.norm(single.effort - ideal.effort) < np.linalg.norm(0.5 * ideal.effort)
+
+
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_wrong_centre_of_mass_changes_what_holds_the_arm(name, number):
+    """The torques are the derivatives of the energy of the link, whose mass is further along its own axes."""
+    robot = load_robot(name)
+    q = np.array(robot.home) + np.array([0.1, 0.3, -0.4, 0.6, -0.5, 0.4, 0.2])[: robot.n]
+    still = np.zeros(robot.n)
+    ideal = MujocoPlant(robot).dynamics(q, still)[1]
+    largest = 0.0
+    for shift in 0.03 * np.eye(3):
+        torque, found = torques_of_a_wrong_centre(robot, number, q, shift)
+        largest = max(largest, np.abs(torque).max())
+        np.testing.assert_allclose(found - ideal, torque, rtol=0, atol=1e-5)
+    assert largest > 0.1
+
+
+def torques_of_a_wrong_centre(robot, number, q, shift):
+    """By the energy of a link of an arm at rest, and by the simulation."""
+    centre = CentreErrors(*(tuple(each) for each in np.outer(shift, np.eye(robot.n)[number])))
+    wrong = MujocoPlant(robot, imperfections=Imperfections(model=ModelErrors(centre=centre)))
+    link = wrong.model.body(int(wrong.model.joint(robot.joints[number]).bodyid[0]))
+
+    def energy(angles):
+        wrong.reset(angles)
+        return 9.81 * link.mass[0] * (wrong.link_rotation(link.name) @ shift)[2]
+
+    step = 1e-4
+    torque = [(energy(q + step * each) - energy(q - step * each)) / (2.0 * step) for each in np.eye(robot.n)]
+    return np.array(torque), wrong.dynamics(q, np.zeros(robot.n))[1]
 
 
 def test_inertia_is_wrong_by_the_same():
@@ -310,9 +365,53 @@ def test_elastic_joints_give_way_behind_their_sensors():
     np.testing.assert_allclose(places[1] - places[0] - seen, unseen, rtol=0, atol=0.02 * np.linalg.norm(unseen))
 
 
+@pytest.mark.parametrize("stiffness", [(), (1e4,)])
+@pytest.mark.parametrize("robot", ["ur5e", "gen3"])
+@pytest.mark.parametrize("torque", [2.0, 6.0])
+def test_backlash_leaves_the_link_its_way_behind_a_standing_motor(robot, torque, stiffness):
+    """A vertical axis: only the push turns the link from one end of the gap to the other, and twists the gear."""
+    gap = 5e-4
+    config = load_robot(robot)
+    first = (gap, *[0.0] * (config.n - 1))
+    springs = (*stiffness, *[1e6] * (config.n - 1)) if stiffness else ()
+    imperfections = Imperfections(backlash=first, stiffness=springs)
+    arm = MujocoPlant(config, imperfections=imperfections)
+    plant = ImperfectPlant(arm, config, imperfections)
+    turns = []
+    for sign in (1.0, -1.0):
+        arm.push(config.tip, np.zeros(3), np.array([0.0, 0.0, sign * torque]))
+        state = samples(plant, 1000)[-1]
+        turns.append(float(arm.data.joint(f"gear/{config.joints[0]}").qpos[0]))
+        np.testing.assert_allclose(state.v, 0.0, rtol=0, atol=1e-4)
+    assert abs(turns[0] - turns[1]) == pytest.approx(gap + 2.0 * torque / (stiffness or (1e6,))[0], rel=0.02)
+
+
+def test_within_the_gap_no_torque_reaches_the_link():
+    plant, arm = made(backlash=(0.5, *[0.0] * (N - 1)), rotor_inertia=HEAVY_ROTORS)
+    inertia = arm.dynamics(np.array(ROBOT.home), np.zeros(N))[0][0, 0] - HEAVY_ROTORS[0]
+    torque, seconds = 2.0, 0.2
+    arm.push(ROBOT.tip, np.zeros(3), np.array([0.0, 0.0, torque]))
+    samples(plant, 1 + round(seconds * RATE))
+    turned = float(arm.data.joint(f"gear/{ROBOT.joints[0]}").qpos[0])
+    assert turned == pytest.approx(0.5 * torque / inertia * seconds**2, rel=0.03)
+
+
+def test_a_motor_gives_its_offset_beside_the_command_and_a_held_arm_none():
+    offset = np.array([2.0, 1.0, -1.0, 0.3, -0.2, 0.1])
+    plant, arm = made(torque_offset=tuple(offset))
+    held = samples(plant, 100)[-1]
+    np.testing.assert_allclose(held.v, 0.0, rtol=0, atol=1e-6)
+    mass = arm.dynamics(held.q, np.zeros(N))[0]
+    plant.write(command("effort", gravity(held.q)))
+    state = plant.read()
+    np.testing.assert_allclose(state.effort, gravity(held.q) + offset, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(state.v, PERIOD * np.linalg.solve(mass, offset), rtol=0.02, atol=1e-5)
+
+
+@pytest.mark.parametrize("backlash", [0.0, 5e-4])
 @pytest.mark.parametrize("rotors", [(), HEAVY_ROTORS])
-def test_an_elastic_arm_starts_at_rest(rotors):
-    plant, _ = made(stiffness=(1e4,), rotor_inertia=rotors)
+def test_an_elastic_arm_starts_at_rest(rotors, backlash):
+    plant, _ = made(stiffness=(1e4,), backlash=(backlash,), rotor_inertia=rotors)
     v = array(samples(plant, 200), "v")
     assert np.abs(v).max() < 1e-3
 
@@ -359,6 +458,14 @@ def test_a_law_holds_an_arm_like_the_preset(robot, law):
     log = simulate(robot, law, duration=1.0, rate=RATE, imperfections=f"like_{robot}")
     assert np.linalg.norm(log.pose_error[:, :3], axis=1).max() < 0.05
     assert not log.trouble
+
+
+@pytest.mark.parametrize("law", ["impedance", "admittance"])
+@pytest.mark.parametrize("robot", ["ur5e", "gen3"])
+def test_a_law_holds_the_worst_arm(robot, law):
+    log = simulate(robot, law, duration=1.0, rate=RATE, imperfections="worst")
+    assert not log.trouble
+    assert np.linalg.norm(log.pose_error[:, :3], axis=1).max() < 0.05
 
 
 # --- trips ---

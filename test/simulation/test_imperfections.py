@@ -9,9 +9,12 @@ from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.imperfect.imperfections import (
+    CentreErrors,
     Imperfections,
+    LoadedFriction,
     ModelErrors,
     SensorNoise,
+    VelocityFilter,
     imperfection_names,
     load_imperfections,
     per_joint,
@@ -25,13 +28,15 @@ states: { delay: 0.001, jitter: 0.002, lost: 0.1 }
 commands: { delay: 0.003, jitter: 0.004, lost: 0.2, position_delay: 0.03 }
 noise: { position: 1.0e-5, velocity: [1.0e-4, 2.0e-4], effort: 0.1, force: 0.2, torque: 0.3 }
 steps: { position: 1.0e-6, velocity: 1.0e-5, effort: 0.01 }
-velocity: { delay: 0.005, zero_below: 0.006 }
-friction: { coulomb: [5, 1], viscous: 2, load: 0.1 }
-model: { mass: -0.05, payload_mass: 0.5, payload_centre: [0, 0, 0.1] }
+velocity: { delay: 0.005, dead_time: 0.004, zero_below: 0.006 }
+friction: { coulomb: [5, 1], viscous: 2, load: 0.1, stiction: [2, 3], stribeck_velocity: 0.03 }
+model: { mass: -0.05, payload_mass: 0.5, payload_centre: [0, 0, 0.1], centre: { x: 0.01, y: [0.02, -0.03] } }
 rotor_inertia: 0.5
 stiffness: [1.0e+4, 5000]
+backlash: [5.0e-4, 0]
 wrench: { force_offset: [1, 2, 3], torque_offset: [4, 5, 6], force_drift: [7, 8, 9], torque_drift: [10, 11, 12] }
 effort_offset: 0.7
+torque_offset: [0.8, -0.9]
 trips: { joint_velocity: [3, 4], tip_velocity: 1.5, force: 150, power: 300, momentum: 25, following_error: 0.1 }
 """
 
@@ -54,9 +59,10 @@ def test_everything_in_a_file_is_read(load):
     assert (line.delay, line.jitter, line.lost, line.position_delay) == (0.003, 0.004, 0.2, 0.03)
     assert read.noise == SensorNoise((1e-5,), (1e-4, 2e-4), (0.1,), 0.2, 0.3)
     assert (read.steps.position, read.steps.velocity, read.steps.effort) == ((1e-6,), (1e-5,), (0.01,))
-    assert (read.velocity.delay, read.velocity.zero_below) == (0.005, 0.006)
-    assert (read.friction.coulomb, read.friction.viscous, read.friction.load) == ((5.0, 1.0), (2.0,), 0.1)
-    assert read.model == ModelErrors((-0.05,), 0.5, (0.0, 0.0, 0.1))
+    assert read.velocity == VelocityFilter(0.005, 0.004, 0.006)
+    assert read.friction == LoadedFriction((5.0, 1.0), (2.0,), 0.1, (2.0, 3.0), 0.03)
+    assert read.model == ModelErrors((-0.05,), 0.5, (0.0, 0.0, 0.1), CentreErrors((0.01,), (0.02, -0.03)))
+    assert (read.backlash, read.torque_offset) == ((5e-4, 0.0), (0.8, -0.9))
     assert (read.rotor_inertia, read.stiffness, read.effort_offset) == ((0.5,), (1e4, 5e3), (0.7,))
     assert (read.wrench.force_offset, read.wrench.torque_drift) == ((1.0, 2.0, 3.0), (10.0, 11.0, 12.0))
     trips = read.trips
@@ -87,7 +93,13 @@ def test_one_value_stands_for_all_joints():
         ("friction: { load: 1 }", "load"),
         ("model: { mass: -1 }", "mass"),
         ("model: { payload_centre: [0, 0] }", "payload_centre"),
+        ("friction: { stiction: -1 }", "stiction"),
+        ("friction: { stribeck_velocity: 0 }", "stribeck_velocity"),
+        ("model: { centre: { w: 0.01 } }", "w"),
+        ("velocity: { dead_time: -0.001 }", "dead_time"),
         ("stiffness: 0", "stiffness"),
+        ("backlash: -0.001", "backlash"),
+        ("torque_offset: [a]", "torque_offset"),
         ("wrench: { force_drift: [0, 0] }", "force_drift"),
         ("trips: { power: .inf }", "power"),
         ("seed: 1.5", "seed"),
@@ -105,7 +117,7 @@ def test_an_unknown_name_lists_the_presets():
 
 
 def test_there_is_a_preset_for_each_of_these_arms():
-    assert imperfection_names() == sorted(FITTING)
+    assert imperfection_names() == sorted([*FITTING, "worst"])
 
 
 @pytest.mark.parametrize("name", FITTING)
@@ -122,14 +134,31 @@ def test_a_preset_goes_with_robots_of_as_many_joints(name):
             assert all(word in str(raised.value) for word in (name, raised.value.name, other, *robot.joints))
 
 
+@pytest.mark.parametrize("name", ["ur5", "ur5e", "gen3"])
+def test_the_worst_preset_goes_with_each_robot_that_has_rotors(name):
+    load_imperfections("worst").check(load_robot(name))
+
+
+@pytest.mark.parametrize("name", ["like_ur5e", "worst"])
+def test_the_preset_has_what_real_joints_and_sensors_have(name):
+    preset = load_imperfections(name)
+    centre = preset.model.centre
+    parts = preset.backlash, preset.friction.stiction, preset.torque_offset, centre.x, centre.y, centre.z
+    assert all(min(map(abs, each)) > 0.0 for each in parts)
+    assert max(preset.wrench.force_drift) > 0.0
+    assert preset.velocity.delay + preset.velocity.dead_time > 0.0
+    assert min(preset.noise.velocity) > 0.0
+
+
 def test_the_command_refuses_a_preset_of_another_arm(capsys):
     assert main(["simulate", "--robot", "ur5e", "--imperfections", "like_gen3", "--seconds", "0.1"]) == 2
     assert "like_gen3" in capsys.readouterr().err
 
 
-def test_an_elastic_joint_needs_a_rotor():
+@pytest.mark.parametrize("gears", [{"stiffness": (1e4,)}, {"backlash": (5e-4,)}])
+def test_a_gear_that_gives_way_needs_a_rotor(gears):
     robot = load_robot("ur5e")
-    elastic = Imperfections(stiffness=(1e4,), rotor_inertia=(1.0, 1.0, 1.0, 1.0, 1.0, 0.0))
+    given = Imperfections(**gears, rotor_inertia=(1.0, 1.0, 1.0, 1.0, 1.0, 0.0))
     with pytest.raises(ConfigError) as raised:
-        elastic.check(robot)
+        given.check(robot)
     assert raised.value.name == "rotor_inertia"

@@ -14,7 +14,7 @@ from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
 from ...robot.differential_kinematics import DifferentialKinematics
 from ...robot.model import RobotDynamics, RobotModel
-from ...sensing.contact_detector import FOLLOWING, TORQUE, ContactDetector, DetectedContact
+from ...sensing.contact_detector import FOLLOWING, SETTLES, TORQUE, ContactDetector, DetectedContact
 from ...sensing.contact_settings import ContactSettings
 from ...sensing.contact_thresholds import ThresholdLearning
 from ...sensing.wrench import WrenchPipeline
@@ -24,6 +24,10 @@ from .contact_reaction import ContactReaction
 
 SEPARATE = 0.5  # s without contact, after which the next one is another
 _NOTHING = (None,) * 6
+BLIND = (
+    "contact.max_impact bounds the speed alone: nothing is measured here that shows a contact, so nothing ends the "
+    "pressing; set thresholds of contact, or give a wrench"
+)
 NAMES = {TORQUE: "collision_torque", FOLLOWING: "following_error"}  # of the settings that are learnt
 
 
@@ -60,8 +64,8 @@ class ContactReport:
 class ContactMonitor:
     """Detection and reaction of one control loop.
 
-    With the reaction ``none`` a contact changes no command. Every other reaction begins with the first sample of a
-    contact and goes on until :meth:`clear`; the reference rests meanwhile.
+    With the reaction ``none`` a contact changes no command; see `reaction_in_force` of the settings. Every other
+    reaction begins with the first sample of a contact and goes on until :meth:`clear`; the reference rests meanwhile.
 
     Args:
         robot: its configuration; its `contact` has what differs from the settings' defaults.
@@ -93,6 +97,7 @@ class ContactMonitor:
         self._v = np.zeros(robot.n)  # of the reference
         self._motion: tuple[Array, Array] | None = None  # of the reference, where a threshold depends on it
         self._has_force = False  # whether the last sample had that of a wrist sensor
+        self._watches = True  # whether anything was looked at in the last sample
         self._normal: tuple[object, ...] = _NOTHING  # law, its choices, settings of the wrench, tare, payload, settings
         self._detector.adopt(self.settings.current)
 
@@ -100,6 +105,18 @@ class ContactMonitor:
     def message(self) -> str:
         """See :class:`ContactReport`."""
         return self.report().message if self.reaction else ""
+
+    @property
+    def sees_force(self) -> bool:
+        """Whether the last sample had the force of a wrist sensor."""
+        return self._has_force
+
+    @property
+    def warning(self) -> str:
+        """That nothing would end the pressing after a blow; empty where something would."""
+        if self._watches or self.settings.current.max_impact <= 0.0:
+            return ""
+        return BLIND
 
     def report(self) -> ContactReport:
         """What there is to say."""
@@ -146,7 +163,9 @@ class ContactMonitor:
         learns = self._learning is not None
         self._motion = self._reference_motion(kin, dt) if learns or detector.adapts(last) else None
         self._has_force = state.wrench_on_tip is not None and of_wrench.source == "sensor"
-        return detector.prepare(state, kin, last, self._has_force, self._motion, dt, learns)
+        prepared = detector.prepare(state, kin, last, self._has_force, self._motion, dt, learns)
+        self._watches = prepared[0] & ~SETTLES != 0
+        return prepared
 
     def observe(self, answer: int, state: RobotState, kin: RobotDynamics, dt: float) -> str:
         """Take up what was found at a sample; says what has happened where a reaction begins, else empty.
@@ -163,7 +182,7 @@ class ContactMonitor:
                 self._react.remember(kin.q)
             return ""
         self._take(contact)
-        reaction = self.settings.current.reaction
+        reaction = self.settings.current.reaction_in_force
         if self.reaction or reaction == "none":
             return ""
         self.reaction = reaction
@@ -175,6 +194,13 @@ class ContactMonitor:
     ) -> Command | None:
         """What is commanded in place of the law's command; see :meth:`ContactReaction.command`."""
         return self._react.command(mode, state, kin, safety, dt) if self.reaction else None
+
+    def explained(self, fault: str, time: float) -> str:
+        """A fault in words, with the contact of the last half second before a time [s] in front: it is the cause."""
+        contact = self.found
+        if not fault or contact is None or time - contact.last > SEPARATE or str(contact) in fault:
+            return fault
+        return f"{contact}; then {fault}"
 
     def _take(self, found: DetectedContact) -> None:
         before = self.found

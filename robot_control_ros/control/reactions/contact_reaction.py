@@ -36,7 +36,8 @@ class ContactReaction:
       first, dry friction would hold the arm against what it touches.
 
     Position and velocity controlled joints can't give way. ``brake`` stops them at the largest deceleration. ``soft``
-    and ``retreat`` then lead them back along the path of the last 0.3 s.
+    and ``retreat`` then lead them back along the path of the last 0.3 s. Positions begin where the joints are: drives
+    that were held back would go on pressing towards their last command.
 
     After brake and retreat, and at once with ``hold``, the law holds the arm where it is.
 
@@ -101,9 +102,11 @@ class ContactReaction:
     def _motion(self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float) -> Array | None:
         """Positions, or velocities: brake, then back along the path."""
         velocities = self._mode is CommandMode.VELOCITY
-        last = kin.q if velocities else safety.start(self._mode, state, kin)
         if self._time == 0.0:
             self._speed = state.v
+            if not velocities:
+                safety.release(state)
+        last = kin.q if velocities else safety.start(self._mode, state, kin)
         if self._speed.any():
             self._speed = np.sign(self._speed) * np.maximum(np.abs(self._speed) - self._deceleration * dt, 0.0)
             return self._speed if velocities else np.asarray(last + dt * self._speed)

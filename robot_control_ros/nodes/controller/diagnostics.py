@@ -11,6 +11,8 @@ from rclpy.node import Node
 
 from ...control.controller import Controller
 from ...control.cycle_times import TimeRing
+from ...control.impact import Blow, driven_speed, expected_blow
+from ...core.types import CommandMode
 from ...laws.softening import describe_softening
 from ..common.entities import full_name
 
@@ -255,11 +257,29 @@ class LoopMonitor:
 
 
 def _margins(loop: Controller) -> dict[str, str]:
-    """How near the spring is to its bound, and the arm to an alarm of ringing; what that has softened."""
+    """How near spring and ringing are to their bounds, what has softened, a blow, and the time since the zero."""
     report = loop.report()
     values = {"ringing margin": f"{report.ringing_margin:.0%}"}
+    if loop.running.needs_wrench:
+        never = math.isnan(report.since_zero)
+        values["wrench zeroed"] = "never" if never else f"{report.since_zero:.0f} s ago"
     if report.spring_load > 0.0:
         values["spring load"] = f"{report.spring_load:.0%}"
     if report.ringing_scale < 1.0:
         values["softened by ringing"] = describe_softening(loop.running.gains.target, report.ringing_scale)
+    blow = _blow(loop)
+    if blow is not None:
+        values["blow"] = str(blow)
     return values
+
+
+def _blow(loop: Controller) -> Blow | None:
+    """What a blow would be at the present posture; None where nothing bounds it."""
+    settings = loop.contact.settings.target
+    if loop.kin is None or settings.max_impact <= 0.0:
+        return None
+    speed = min(loop.robot.tip_speed[0], loop.limits.target.max_tip_speed)
+    if loop.running.mode is CommandMode.EFFORT:
+        return expected_blow(settings, loop.kin, speed)
+    most = driven_speed(loop.robot, settings, loop.wrench.settings.target.source == "sensor")
+    return expected_blow(settings, loop.kin, speed, getattr(loop.running.gains.target, "mass", None), most)

@@ -8,7 +8,7 @@ from ...core.types import RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...sensing.joint_effort import judge_effort
-from ...sensing.sensor_load import AT_REST
+from ...sensing.sensor_drift import AT_REST
 
 SAMPLES = 5  # at rest, one a second
 MOVED = 1e-3  # rad

@@ -28,7 +28,7 @@ class GainMonitor:
         self._loop = loop
         self._worker = ThreadPoolExecutor(1, "gain bounds")
         self._pending: Future[GainReport] | None = None
-        self._reported_for: tuple[object, object] | None = None  # gains and payload
+        self._reported_for: tuple[object, object, float] | None = None  # gains, payload and wall
         self._posture = np.full(loop.robot.n, np.inf)
         self.report = GainReport({}, "")
 
@@ -41,12 +41,13 @@ class GainMonitor:
             self.report = pending.result()
             self._pending = None
         if self._pending is None and kin is not None:
-            reported_for = self._loop.running.gains.target, self._loop.model.payload
+            wall = self._loop.contact.settings.target.body_stiffness
+            reported_for = self._loop.running.gains.target, self._loop.model.payload, wall
             if reported_for != self._reported_for or np.abs(kin.q - self._posture).max() > MOVED:
                 self._reported_for = reported_for
                 self._posture = kin.q
                 assert kin.mass.size  # computed here, because the model is not the thread's
-                self._pending = self._worker.submit(gain_report, self._loop.running, kin, self._load())
+                self._pending = self._worker.submit(gain_report, self._loop.running, kin, self._load(), None, wall)
         return self.report.warning if self.report.warning != before else ""
 
     def _load(self) -> float:

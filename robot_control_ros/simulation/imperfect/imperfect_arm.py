@@ -1,11 +1,13 @@
-"""The physics of an imperfect arm, built into MuJoCo's model: friction, masses, rotors, elastic gears.
+"""The physics of an imperfect arm, built into MuJoCo's model: friction, masses, rotors, elastic gears, backlash.
 
 The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +23,21 @@ MOMENTUM = "trip/momentum"
 _GEAR = "gear/"  # prefix of the joints that twist between motor and link
 _PAYLOADS = "payload", "unknown_payload"  # bodies: what the configuration has, and what it hasn't
 _POINT = 1e-6  # kg·m², of a point mass: MuJoCo wants some
+_SOLID = 1e6  # N·m/rad, of a gear with backlash that isn't elastic: 100 N·m twist it by 0.1 mrad
+
+
+class _Gear(NamedTuple):
+    """What lies between a motor and its link.
+
+    Attributes:
+        motor: name of the joint.
+        stiffness: [N·m/rad].
+        gap: way of the link from end to end, in which nothing holds it [rad]; 0 for none.
+    """
+
+    motor: str
+    stiffness: float
+    gap: float
 
 
 def add_payload(tip: Any, payload: Payload, known: bool = True) -> None:
@@ -38,16 +55,21 @@ def add_payload(tip: Any, payload: Payload, known: bool = True) -> None:
 def add_imperfections(mujoco: Any, spec: Any, robot: RobotConfig, given: Imperfections) -> None:
     """Add bodies, joints and sensors to a model that is not compiled yet.
 
-    An elastic gear is a second hinge in series with the joint, on the same axis, with a spring. So the joint is the
-    motor's side: the motor's torque, friction and rotor act there, and sensors read there. The spring's damper has the
-    time constant of one physics step, without which a light link on a stiff gear is faster than the physics.
+    A gear that gives way is a second hinge in series with the joint, on the same axis. So the joint is the motor's
+    side: the motor's torque, friction and rotor act there, and sensors read there. An elastic gear has a spring. The
+    spring's damper has the time constant of one physics step, without which a light link on a stiff gear is faster than
+    the physics. A gear with backlash is free within its gap, and both ends of it are as stiff as the gear; see
+    :func:`_stiffen_gaps`.
     """
     unknown = Payload(given.model.payload_mass, np.array(given.model.payload_centre))
     add_payload(spec.body(robot.tip), unknown, known=False)
-    if given.stiffness:
-        for name, stiffness in zip(robot.joints, per_joint(given.stiffness, robot.n).tolist(), strict=True):
-            motor = spec.joint(name)
-            gear = motor.parent.add_joint(name=_GEAR + name, type=motor.type, axis=motor.axis, pos=motor.pos)
+    for motor, stiffness, gap in _gears(robot, given):
+        joint = spec.joint(motor)
+        gear = joint.parent.add_joint(name=_GEAR + motor, type=joint.type, axis=joint.axis, pos=joint.pos)
+        if gap > 0.0:
+            gear.limited = mujoco.mjtLimited.mjLIMITED_TRUE
+            gear.range = [-0.5 * gap, 0.5 * gap]
+        else:
             gear.limited = mujoco.mjtLimited.mjLIMITED_FALSE
             gear.stiffness[0] = stiffness
             gear.damping[0] = stiffness * spec.option.timestep
@@ -59,22 +81,72 @@ def add_imperfections(mujoco: Any, spec: Any, robot: RobotConfig, given: Imperfe
     spec.add_sensor(name=MOMENTUM, type=kinds[0].mjSENS_SUBTREELINVEL, objtype=kinds[1].mjOBJ_BODY, objname=moving)
 
 
+def _gears(robot: RobotConfig, given: Imperfections) -> Iterator[_Gear]:
+    """The gears that give way; a joint with a rigid gear without backlash has none."""
+    stiffnesses = per_joint(given.stiffness or (math.inf,), robot.n).tolist()
+    gaps = per_joint(given.backlash, robot.n).tolist()
+    for motor, stiffness, gap in zip(robot.joints, stiffnesses, gaps, strict=True):
+        if gap > 0.0:
+            yield _Gear(motor, stiffness if stiffness < math.inf else _SOLID, gap)
+        elif stiffness < math.inf:
+            yield _Gear(motor, stiffness, 0.0)
+
+
 def set_imperfections(mujoco: Any, model: Any, robot: RobotConfig, given: Imperfections) -> None:
     """Change the numbers of a compiled model."""
     n = robot.n
+    friction = given.friction
     dofs = np.array([model.joint(name).dofadr[0] for name in robot.joints])
-    model.dof_frictionloss[dofs] += per_joint(given.friction.coulomb, n)
-    model.dof_damping[dofs] += per_joint(given.friction.viscous, n)
-    if any(given.friction.coulomb) or given.friction.load > 0.0:  # the description's own stays as it is elsewhere
+    model.dof_frictionloss[dofs] += per_joint(friction.coulomb, n)
+    model.dof_damping[dofs] += per_joint(friction.viscous, n)
+    if any(friction.coulomb) or any(friction.stiction) or friction.load > 0.0:  # the description's own stays elsewhere
         model.dof_solref[dofs] = STIFF["solref"]
         model.dof_solimp[dofs] = STIFF["solimp"]
     if given.rotor_inertia:
         model.dof_armature[dofs] += per_joint(given.rotor_inertia, n) - np.array(robot.rotor_inertia)
+    carriers = _carriers(model, robot)
     factor = 1.0 + per_joint(given.model.mass, n)
-    for body, joint in _carriers(model, robot).items():
+    for body, joint in carriers.items():
         model.body_mass[body] *= factor[joint]
         model.body_inertia[body] *= factor[joint]
+    _move_centres(mujoco, model, robot, carriers, given)
     mujoco.mj_setConst(model, mujoco.MjData(model))
+    _stiffen_gaps(model, robot, given)
+
+
+def _move_centres(mujoco: Any, model: Any, robot: RobotConfig, carriers: dict[int, int], given: Imperfections) -> None:
+    """Move the centres of mass of the links by their errors, with all that is fixed to them."""
+    errors = given.model.centre
+    shifts = np.column_stack([per_joint(each, robot.n) for each in (errors.x, errors.y, errors.z)])
+    if not shifts.any():
+        return
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    links = [int(model.joint(name).bodyid[0]) for name in robot.joints]
+    for body, joint in carriers.items():
+        link_in_body = data.xmat[body].reshape(3, 3).T @ data.xmat[links[joint]].reshape(3, 3)
+        model.body_ipos[body] += link_in_body @ shifts[joint]
+
+
+def _stiffen_gaps(model: Any, robot: RobotConfig, given: Imperfections) -> None:
+    """Make both ends of each gap as stiff as its gear.
+
+    MuJoCo's limit of a joint gives the torque τ that keeps R τ = -ä₀ - B ṙ - K d r, beyond the limit by r, besides the
+    reaction of the arm. With R = 1 / (k h²), K d = 1 / h², B = 1 / h, at a physics step h, this is a spring of
+    stiffness k with a damper k h, as that of an elastic gear without backlash. The impedance d, constant here, makes
+    R = (1 - d) / d · w, with the inverse inertia w of the hinge.
+
+    Source: MuJoCo's documentation, Computation, Constraint model.
+    """
+    step = model.opt.timestep
+    for motor, stiffness, gap in _gears(robot, given):
+        if gap == 0.0:
+            continue
+        gear = model.joint(_GEAR + motor)
+        held = float(model.dof_invweight0[gear.dofadr[0]]) * stiffness * step**2
+        impedance = held / (1.0 + held)
+        model.jnt_solref[gear.id] = -impedance / step**2, -impedance / step
+        model.jnt_solimp[gear.id] = impedance, impedance, 0.001, 0.5, 2.0
 
 
 def _carriers(model: Any, robot: RobotConfig) -> dict[int, int]:
@@ -98,9 +170,10 @@ def servo_bandwidth(mass: Array, rotors: Array, step: float) -> float:
     return float(0.5 / (step * np.abs(np.linalg.eigvals(mass / rotors[:, None])).max()))
 
 
-def settle(mujoco: Any, model: Any, data: Any, robot: RobotConfig) -> None:
-    """Twist elastic gears as the present weight does at rest, so that a start is at rest."""
-    for name in robot.joints:
-        gear: Any = model.joint(_GEAR + name)
-        data.qpos[gear.qposadr[0]] = -data.qfrc_bias[gear.dofadr[0]] / gear.stiffness[0]
+def settle(mujoco: Any, model: Any, data: Any, robot: RobotConfig, given: Imperfections) -> None:
+    """Twist the gears as the present weight does at rest, so that a start is at rest."""
+    for motor, stiffness, gap in _gears(robot, given):
+        gear: Any = model.joint(_GEAR + motor)
+        weight = -float(data.qfrc_bias[gear.dofadr[0]])
+        data.qpos[gear.qposadr[0]] = weight / stiffness + 0.5 * gap * np.sign(weight)
     mujoco.mj_forward(model, data)

@@ -39,6 +39,7 @@ class ImperfectPlant:
         self._given = given
         self._step = arm.model.opt.timestep
         self._filter = given.velocity.delay / (given.velocity.delay + self._step)  # delays slow motion by `delay`
+        self._dead_steps = round(given.velocity.dead_time / self._step)
         self._zero_below = given.velocity.zero_below
         noise = given.noise
         wrench = given.wrench
@@ -52,6 +53,9 @@ class ImperfectPlant:
         self._drift = np.array(wrench.force_drift + wrench.torque_drift)
         self._effort_offset = per_joint(given.effort_offset, n)
         self._load = given.friction.load
+        self._stiction = per_joint(given.friction.stiction, n)
+        self._stribeck_velocity = given.friction.stribeck_velocity
+        self._friction_varies = self._load > 0.0 or bool(self._stiction.any())
         self._dofs = np.array([arm.model.joint(name).dofadr[0] for name in robot.joints])
         self._coulomb = arm.model.dof_frictionloss[self._dofs]
         self._trips = Trips(arm, robot, given.trips)
@@ -77,6 +81,7 @@ class ImperfectPlant:
         self._torque = np.zeros(self._n)
         start = self._arm.sample()
         self._v = start.v
+        self._velocities = deque([start.v] * (self._dead_steps + 1), maxlen=self._dead_steps + 1)  # by physics step
         self._state = self._measured(start, start.effort)
         self._acting: Command | None = None
         self._advance_next = False
@@ -142,15 +147,22 @@ class ImperfectPlant:
         while self._commands and self._commands[0][0] <= self._count:
             self._acting = self._commands.popleft()[1]
             self._arm.write(self._acting)
-        if self._load:
-            self._arm.model.dof_frictionloss[self._dofs] = self._coulomb + self._load * np.abs(self._arm.effort)
+        if self._friction_varies:
+            self._arm.model.dof_frictionloss[self._dofs] = self._dry_friction()
         self._arm.advance(1)
         self._count += 1
         self._torque += self._arm.effort
-        v = self._arm.velocity
+        self._velocities.append(self._arm.velocity)
+        v = self._velocities[0]
         self._v = v + self._filter * (self._v - v)
         if self._count % self._arm.substeps == 0:
             self._end_period()
+
+    def _dry_friction(self) -> Array:
+        """Dry friction (n,) of the present motion and the last torque [N·m]; see LoadedFriction."""
+        slow = np.exp(-np.square(self._velocities[-1] / self._stribeck_velocity))
+        friction: Array = self._coulomb + self._load * np.abs(self._arm.effort) + self._stiction * slow
+        return friction
 
     def _end_period(self) -> None:
         true = self._arm.sample()

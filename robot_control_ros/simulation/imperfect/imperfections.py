@@ -70,18 +70,41 @@ class VelocityFilter:
     """What the arm's controller does to the velocities that it sends."""
 
     delay: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="Time constant of a first-order filter.")
+    dead_time: float = entry(
+        0.0, lower=0.0, upper=1.0, unit="s", doc="Beside the filter: velocities are those of so long before the stamp."
+    )
     zero_below: float = entry(0.0, lower=0.0, unit="rad/s", doc="Slower velocities are sent as 0, after the noise.")
 
 
 @dataclass(frozen=True)
 class LoadedFriction:
-    """What friction takes from each joint: (coulomb + load |motor torque| + viscous |q̇|) sign(q̇)."""
+    """Friction of each joint.
+
+    A joint that turns loses (coulomb + stiction exp(-(q̇ / stribeck_velocity)²) + load |motor torque| + viscous |q̇|)
+    sign(q̇). One that stands breaks away at coulomb + stiction + load |motor torque|.
+
+    Source: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, A survey of models, analysis tools and compensation
+    methods for the control of machines with friction, Automatica 30(7), 1994.
+    """
 
     coulomb: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m", doc="Dry friction, stiff at rest.")
     viscous: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
     load: float = entry(
         0.0, lower=0.0, upper=0.9, doc="Fraction of the motor's torque that is added to the Coulomb friction."
     )
+    stiction: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="N·m", doc="Added to `coulomb` at rest: what it takes more to break away."
+    )
+    stribeck_velocity: float = entry(0.02, above=0.0, unit="rad/s", doc="Velocity at which 1/e of `stiction` is left.")
+
+
+@dataclass(frozen=True)
+class CentreErrors:
+    """How far the links' centres of mass are from where the model has them, along each link's own axes."""
+
+    x: tuple[float, ...] = entry(_NONE, size=SOME, unit="m", doc="Along x of each link, by joint.")
+    y: tuple[float, ...] = entry(_NONE, size=SOME, unit="m", doc="Along y.")
+    z: tuple[float, ...] = entry(_NONE, size=SOME, unit="m", doc="Along z.")
 
 
 @dataclass(frozen=True)
@@ -96,6 +119,7 @@ class ModelErrors:
     )
     payload_mass: float = entry(0.0, lower=0.0, unit="kg", doc="A point mass on the tip.")
     payload_centre: tuple[float, ...] = entry(_AXES, size=3, unit="m", doc="Where it is, in the tip.")
+    centre: CentreErrors = entry(CentreErrors(), doc="Errors of the links' centres of mass.")
 
 
 @dataclass(frozen=True)
@@ -150,12 +174,27 @@ class Imperfections:
         unit="N·m/rad",
         doc="Of elastic joints, whose sensors are on the motors; left out: rigid.",
     )
+    backlash: tuple[float, ...] = entry(
+        _NONE,
+        size=SOME,
+        lower=0.0,
+        unit="rad",
+        doc="Way of the link, from end to end, that a standing motor leaves it free. The sensors are on the motors.",
+    )
     wrench: WrenchErrors = entry(WrenchErrors(), doc="Offset and drift of the wrist sensor.")
     effort_offset: tuple[float, ...] = entry(_NONE, size=SOME, unit="N·m", doc="Added to the measured joint torques.")
+    torque_offset: tuple[float, ...] = entry(
+        _NONE, size=SOME, unit="N·m", doc="Added to the torque that each motor gives; the measured one has it, too."
+    )
     trips: TripLimits = entry(TripLimits(), doc="Where the arm stops by itself.")
 
+    @property
+    def has_gears(self) -> bool:
+        """True where a gear that gives way lies between a motor and its link."""
+        return bool(self.stiffness) or any(self.backlash)
+
     def check(self, robot: RobotConfig) -> None:
-        """Refuse lists that aren't as long as the robot has joints, and elastic joints without rotors.
+        """Refuse lists that aren't as long as the robot has joints, and gears that give way without rotors.
 
         Raises:
             ConfigError: names the imperfections, the entry, the robot and its joints.
@@ -167,8 +206,8 @@ class Imperfections:
                 way = f"others: {', '.join(imperfection_names())}, or a path ending in .yaml"
                 raise ConfigError(f"{place}; {rule}; {way}", name=key, value=values, bound=robot.n)
         rotors = self.rotor_inertia or robot.rotor_inertia
-        if self.stiffness and not min(rotors) > 0.0:
-            rule = "must be above 0 kg·m² for each joint: a motor on an elastic gear needs inertia of its own"
+        if self.has_gears and not min(rotors) > 0.0:
+            rule = "must be above 0 kg·m² for each joint: a motor before an elastic gear or backlash needs inertia"
             raise refused("rotor_inertia", list(rotors), rule, 0.0, where=f"imperfections {self.name}: ")
 
 
