@@ -22,7 +22,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.log import figure_class
 
 from ..programs import Program, Programs
-from .usage import SETTLED, Missed, Usage, growth, missed_share, soak_failures, usage_of
+from .usage import Missed, Usage, growth, missed_share, settled_usages, soak_failures, usage_of
 
 ROBOT = "ur5"
 LAWS = ("impedance", "joint_impedance", "admittance", "joint_pid")
@@ -182,8 +182,8 @@ def table(usages: dict[str, list[Usage]]) -> list[str]:
     """What each process took, as lines of a table in Markdown."""
     lines = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- | --- | --- | --- |"]
     for name, seen in usages.items():
-        settled = next((usage for usage in seen if usage.time >= SETTLED), None)
-        at_ten = "-" if settled is None else f"{settled.memory:.1f}"
+        settled = settled_usages(seen)
+        at_ten = f"{settled[0].memory:.1f}" if settled else "-"
         handles = f"{seen[0].handles} to {seen[-1].handles}"
         threads = f"{seen[0].threads} to {seen[-1].threads}"
         lines.append(f"| {name} | {at_ten} | {seen[-1].memory:.1f} | {growth(seen):.1f} | {handles} | {threads} |")

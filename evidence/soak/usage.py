@@ -56,12 +56,17 @@ def usage_of(process: int, time: float) -> Usage:
     return Usage(time, memory, len(os.listdir(f"/proc/{process}/fd")), int(fields["Threads"]))
 
 
+def settled_usages(usages: Sequence[Usage]) -> list[Usage]:
+    """What a process took from its tenth minute on."""
+    return [usage for usage in usages if usage.time >= usages[0].time + SETTLED]
+
+
 def growth(usages: Sequence[Usage]) -> float:
     """How much memory has grown since it had settled [MB]: the mean of the last tenth less that of the first.
 
-    0 where the process ran for less time than that, or was looked at too seldom.
+    It settles within ten minutes of the process. 0 where that ran for less time, or was looked at too seldom.
     """
-    settled = [usage.memory for usage in usages if usage.time >= SETTLED]
+    settled = [usage.memory for usage in settled_usages(usages)]
     part = len(settled) // 10
     if part == 0:
         return 0.0

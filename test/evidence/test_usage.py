@@ -21,6 +21,12 @@ def test_growth_counts_from_the_tenth_minute_on():
     assert growth(usages(0.5)) == pytest.approx(0.5 * 18.0, abs=0.3)
 
 
+def test_a_process_that_begins_late_has_ten_minutes_to_settle_too():
+    late = [Usage(each.time + 1700.0, each.memory, 9, 4) for each in usages(5.0) if each.time < SETTLED]
+    assert growth(late) == 0.0
+    assert growth([Usage(each.time + 1700.0, each.memory, 9, 4) for each in usages(0.5)]) == growth(usages(0.5))
+
+
 def test_a_process_that_grows_by_five_megabytes_fails_and_one_that_does_not_passes():
     counts = [Missed(0.0, 0, 0), Missed(1800.0, 900_000, 100)]
     assert soak_failures({"page": usages(0.2)}, counts) == []
