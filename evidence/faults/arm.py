@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from typing import Any
@@ -125,9 +125,9 @@ class SimulatedArm:
             for arrived in line.arrived(sample.time):
                 topic.publish(arrived)
 
-    def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray, Mapping[str, Any]], None]:
-        def hear(message: Float64MultiArray, info: Mapping[str, Any]) -> None:
-            command = heard_command(message, mode, self.time, 1e-9 * info["source_timestamp"], self.robot.n)
+    def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
+        def hear(message: Float64MultiArray) -> None:
+            command = heard_command(message, mode, self.time, self.robot.n)
             if command is not None:
                 self.heard.append(command)
                 self.commands.send(self.time, Command(mode, command.values))
@@ -135,21 +135,20 @@ class SimulatedArm:
         return hear
 
 
-def heard_command(message: Float64MultiArray, mode: CommandMode, now: float, sent: float, size: int) -> Heard | None:
+def heard_command(message: Float64MultiArray, mode: CommandMode, now: float, size: int) -> Heard | None:
     """A command as a forward controller takes it; None where it drops it: of another size, or not finite.
 
     Args:
         message: as it came.
         mode: of its topic.
         now: time of the arm [s].
-        sent: time at which it was sent, by the clock of who sent it [s].
         size: number of joints.
     """
     values = np.array(message.data)
     if values.shape != (size,) or not np.isfinite(values).all():
         return None
     labels = [dimension.label for dimension in message.layout.dim]
-    return Heard(now, sent, mode, values, LABEL in labels, STRANGER in labels)
+    return Heard(now, time.monotonic(), mode, values, LABEL in labels, STRANGER in labels)
 
 
 def changed(message: Any, **fields: Any) -> Any:

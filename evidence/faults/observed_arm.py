@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,9 +74,9 @@ class ObservedArm:
         if state is not None:
             self.moments.append(moment_of(self.model, self.time, state))
 
-    def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray, Mapping[str, Any]], None]:
-        def hear(message: Float64MultiArray, info: Mapping[str, Any]) -> None:
-            command = heard_command(message, mode, self.time, 1e-9 * info["source_timestamp"], self.robot.n)
+    def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
+        def hear(message: Float64MultiArray) -> None:
+            command = heard_command(message, mode, self.time, self.robot.n)
             if command is not None:
                 self.heard.append(command)
 

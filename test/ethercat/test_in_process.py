@@ -284,7 +284,7 @@ def test_drives_that_don_t_run_get_what_holds_them_and_begin_where_they_are(bus)
     gravity = RobotModel.of(bus.robot).update(bus.in_process.loop.state.q, np.zeros(6)).gravity
     assert resting[-1].mode is CommandMode.EFFORT
     assert resting[-1].values == pytest.approx(gravity, abs=1e-9)
-    bus.q = bus.q + 0.5
+    bus.q = bus.q + 0.3
     bus.cycles(10, running=False)
     (first,) = bus.cycles(1)
     assert np.abs(first.values - bus.in_process.loop.kin.gravity).max() < 5.0

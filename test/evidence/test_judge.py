@@ -54,7 +54,7 @@ def test_a_stranger_s_commands_are_left_out():
     assert share(heard(0), replace(heard(1, 100.0), by_stranger=True), heard(2)) == 0.0
 
 
-def test_the_watchdog_counts_by_its_own_clock():
+def test_the_watchdog_counts_by_the_steady_clock():
     late = replace(heard(2, by_watchdog=True), clock=10.02)
     later = replace(heard(3, 20.0, by_watchdog=True), clock=10.04)
     assert share(heard(1), late, later) < 1.0

@@ -1074,6 +1074,7 @@ def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
     names |= {"ringing_margin", "ringing_scale"}
     names |= {"moving", "reference_position"}
     names |= {"term.stiffness", "term.damping", "term.gravity", "term.soft_limits", "term.singular_damping"}
+    names |= {"term.integral"}
     assert set(blocks) == names
     kin = arm.model.at(arm.robot.q, arm.robot.v)
     np.testing.assert_array_equal(blocks["position"], arm.robot.q)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -21,9 +21,10 @@ REPORTED = float(np.finfo(float).max)  # bound of a row without a threshold
 def light_ur5(rotor_inertia: float = 0.1) -> RobotConfig:
     """The UR5 with rotors as light as in MuJoCo Menagerie's models [kg·m²], which these figures are for.
 
-    A real one's are up to 19 times as heavy, and so are the package's own.
+    A real one's are up to 19 times as heavy, and so are the package's own. The sources' arms have no floor at their
+    base: some begin below it.
     """
-    return load_robot("ur5").with_rotors(rotor_inertia)
+    return replace(load_robot("ur5").with_rotors(rotor_inertia), cell={})
 
 
 @dataclass(frozen=True)
