@@ -338,15 +338,34 @@ def bound_approach(
         if approach > most and most / approach < share:
             share = most / approach
             slowest = row
-    if slowest < 0:
-        return slowest
-    for joint in range(len(sent)):
-        speed = abs(sent[joint] - start[joint]) / step
-        if speed > 0.0:
-            share = max(share, (abs(before[joint]) - acceleration[joint] * dt) / speed)
-    if share < 1.0:
-        for joint in range(len(sent)):
-            if sent[joint] != start[joint]:
-                sent[joint] = start[joint] + share * (sent[joint] - start[joint])
-                limited[joint] = limited[joint] % RATE_LIMITED + RATE_LIMITED
+    if slowest >= 0:
+        slow_down(share, start, step, before, acceleration, dt, limited, sent)
     return slowest
+
+
+@compiled
+def slow_down(
+    share: float,
+    start: Array,
+    step: float,
+    before: Array,
+    acceleration: Array,
+    dt: float,
+    limited: Array,
+    sent: Array,
+) -> None:
+    """Slow a command down to a share of its velocities; each joint as fast as it may brake.
+
+    Args:
+        share: Part of the velocities that is wanted, 0 to 1.
+        start: See :func:`bound_approach`, as the others.
+    """
+    for joint in range(len(sent)):
+        rate = (sent[joint] - start[joint]) / step
+        speed = abs(rate)
+        slower = share * speed
+        if rate * before[joint] > 0.0:
+            slower = max(slower, min(abs(before[joint]) - acceleration[joint] * dt, speed))
+        if slower < speed:
+            sent[joint] = start[joint] + step * math.copysign(slower, rate)
+            limited[joint] = limited[joint] % RATE_LIMITED + RATE_LIMITED

@@ -14,11 +14,11 @@ from ..laws.softening import springs_and_dampers
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
 from ..sensing.sensor_drift import AT_REST
+from .standing_tip import touches
 
 SMOOTHING = 0.05  # s: time constant of the velocities by which the arm rests
 RESTED = 0.1  # s for which the arm rests before it learns
 FORGETTING = 60.0  # s: time constant with which a resting arm forgets
-TOUCHED = 2.0, 0.3  # N, N·m: a larger measured wrench is a contact
 LITTLE = 0.1  # N·m: less torque of the law is left to it
 
 
@@ -148,8 +148,9 @@ class IntegralAction:
     ) -> None:
         """Change u by what the law holds at rest."""
         self._velocity = self._velocity + dt / (SMOOTHING + dt) * (state.v - self._velocity)
+        touched = state.wrench_on_tip is not None and touches(state.wrench_on_tip)
         rests = free and float(np.abs(self._velocity).max()) <= AT_REST
-        if not (rests and self._springs(running) and not _touched(state)):
+        if not (rests and self._springs(running) and not touched):
             self._rested = 0.0
             return
         self._rested += dt
@@ -169,11 +170,3 @@ class IntegralAction:
             springs, _ = springs_and_dampers(kind)
             self._has_spring = bool(springs)
         return self._has_spring
-
-
-def _touched(state: RobotState) -> bool:
-    """Look whether a measured wrench is that of a contact."""
-    if state.wrench_on_tip is None:
-        return False
-    sizes = np.linalg.norm(state.wrench_on_tip.reshape(2, 3), axis=1)
-    return bool((sizes > TOUCHED).any())

@@ -18,7 +18,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.differential_kinematics import RETREAT
 from ..robot.model import JointLimits, RobotDynamics
 from .blind_stop import BlindStop
-from .clearance_guard import ClearanceGuard, is_far
+from .clearance_guard import ClearanceGuard, is_far, slow_down
 from .following import DEFLECTION, FollowingMonitor
 from .held_load import HeldLoad
 from .impact import ImpactBound
@@ -553,15 +553,7 @@ def _bound_tip_speed(
     tip_speed = tip_speed_of(jacobian, rate)
     if not tip_speed > most:
         return
-    share = most / tip_speed
-    for joint in range(len(sent)):
-        speed = abs(rate[joint])
-        slower = share * speed
-        if rate[joint] * before[joint] > 0.0:
-            slower = max(slower, min(abs(before[joint]) - acceleration[joint] * dt, speed))
-        if slower < speed:
-            sent[joint] = start[joint] + step * math.copysign(slower, rate[joint])
-            limited[joint] = limited[joint] % RATE_LIMITED + RATE_LIMITED
+    slow_down(most / tip_speed, start, step, before, acceleration, dt, limited, sent)
 
 
 @compiled

@@ -68,9 +68,14 @@ class StandingTip:
                 holds = f"{unexplained[joint]:.1f} N·m at {self._joints[joint]} hold it back"
                 causes = "friction, a load that isn't declared, or a contact"
                 return f"the tip stands {away} from its target: {holds}, from {causes}"
-        if (np.linalg.norm(wrench.reshape(2, 3), axis=1) > TOUCHED).any():
+        if touches(wrench):
             return ""
         return f"the tip stands {away} from its target, and nothing holds it back: the target may be beyond reach"
+
+
+def touches(wrench: Array) -> bool:
+    """Look whether a measured wrench (6,) is large enough to displace a compliant arm."""
+    return bool((np.linalg.norm(wrench.reshape(2, 3), axis=1) > TOUCHED).any())
 
 
 def _followed(gains: Any, mode: CommandMode) -> Array:
