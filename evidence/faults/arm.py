@@ -12,23 +12,20 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.core.types import Command, CommandMode
+from robot_control_ros.core.types import Command
 from robot_control_ros.nodes.common.messages import fill_joint_state, fill_wrench, to_stamp
 from robot_control_ros.nodes.common.qos import COMMAND_QOS
-from robot_control_ros.nodes.watchdog.node import LABEL
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.imperfect.imperfections import Imperfections, ModelErrors
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
+from .heard_commands import LOOK, HeardCommands
 from .judge import Heard, Moment, moment_of
 from .line import Line
 
-STRANGER = "stranger"  # label of the commands of rows
-QUEUE = 1000  # commands that may wait until they are heard: none of them gets lost here
 PATIENCE = 1.0  # s to wait for an answer that should come: a busy machine may hold up who gives it
 SHORT_PATIENCE = 0.01  # s to wait for one that need not come: the arm's time goes on, slower than the steady clock
 
@@ -73,9 +70,7 @@ class SimulatedArm:
         self._joint_states = node.create_publisher(JointState, "joint_states", COMMAND_QOS)
         self._wrench_topic = node.create_publisher(WrenchStamped, "force_torque_sensor_broadcaster/wrench", COMMAND_QOS)
         self._clocks = node.create_publisher(Clock, "/clock", COMMAND_QOS)
-        for mode in CommandMode:
-            topic = f"forward_{mode.value}_controller/commands"
-            node.create_subscription(Float64MultiArray, topic, self._callback(mode), QUEUE)
+        self._commanded = HeardCommands(node, robot.n)
 
     @property
     def time(self) -> float:
@@ -94,11 +89,11 @@ class SimulatedArm:
         patience = PATIENCE if self._answered and self.states.perfect else SHORT_PATIENCE
         self._publish()
         while len(self.heard) == before and (left := began + patience - time.monotonic()) > 0.0:
-            self._spin(left)
+            self._wait(left)
         self._answered = len(self.heard) > before
         self.unanswered += not self._answered
         while (left := began + self.robot.period - time.monotonic()) > 0.0:  # never faster than a real arm
-            self._spin(left)
+            self._wait(left)
         for command in self.commands.arrived(self.time):
             with suppress(ConfigError):  # a number that no drive can take
                 self.plant.write(command)
@@ -125,30 +120,12 @@ class SimulatedArm:
             for arrived in line.arrived(sample.time):
                 topic.publish(arrived)
 
-    def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
-        def hear(message: Float64MultiArray) -> None:
-            command = heard_command(message, mode, self.time, self.robot.n)
-            if command is not None:
-                self.heard.append(command)
-                self.commands.send(self.time, Command(mode, command.values))
-
-        return hear
-
-
-def heard_command(message: Float64MultiArray, mode: CommandMode, now: float, size: int) -> Heard | None:
-    """A command as a forward controller takes it; None where it drops it: of another size, or not finite.
-
-    Args:
-        message: as it came.
-        mode: of its topic.
-        now: time of the arm [s].
-        size: number of joints.
-    """
-    values = np.array(message.data)
-    if values.shape != (size,) or not np.isfinite(values).all():
-        return None
-    labels = [dimension.label for dimension in message.layout.dim]
-    return Heard(now, time.monotonic(), mode, values, LABEL in labels, STRANGER in labels)
+    def _wait(self, seconds: float) -> None:
+        """Let something happen, and hear what was commanded."""
+        self._spin(min(seconds, LOOK))
+        for command in self._commanded.take(self.time):
+            self.heard.append(command)
+            self.commands.send(self.time, Command(command.mode, command.values))
 
 
 def changed(message: Any, **fields: Any) -> Any:

@@ -23,7 +23,7 @@ class Heard:
 
     Attributes:
         time: of the arm, when it came [s].
-        clock: steady time, when it came [s].
+        clock: system's time, when it was sent [s].
         mode: of the command.
         values: (n,).
         by_watchdog: whether the watchdog sent it.
@@ -80,7 +80,7 @@ def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLim
     A command may change by its rate times the time since the one before. It may not change by more than in twice the
     interval before, as :class:`Safety` has it: after a silence a command makes no larger step than usual. Here both
     are two periods at least, as a sample may be missing, and a command may arrive a little later than another. The
-    watchdog counts by the steady clock, which goes faster where the arm waits for an answer. A command of another mode
+    watchdog counts by a clock that goes on where the arm waits for an answer. A command of another mode
     than the one before is measured against nothing.
     """
     rates = {

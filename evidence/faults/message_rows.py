@@ -10,7 +10,8 @@ from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
-from .arm import STRANGER, changed
+from .arm import changed
+from .heard_commands import STRANGER
 from .line import Line
 from .trial import Fault, Trial
 

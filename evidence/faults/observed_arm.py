@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.errors import RobotControlError
-from robot_control_ros.core.types import CommandMode
 from robot_control_ros.nodes.common.messages import JointStateReader
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
 
-from .arm import QUEUE, heard_command
+from .heard_commands import LOOK, QUEUE, HeardCommands
 from .judge import Heard, Moment, moment_of
 
-LOOK = 0.02  # s that a step takes at most: the simulator may be gone
+STEP = 0.02  # s that a step takes at most: the simulator may be gone
 
 
 class ObservedArm:
@@ -45,9 +43,7 @@ class ObservedArm:
         self._began = time.monotonic()
         self._reader = JointStateReader(robot.joints)
         node.create_subscription(JointState, "joint_states", self._on_state, QUEUE)
-        for mode in CommandMode:
-            topic = f"forward_{mode.value}_controller/commands"
-            node.create_subscription(Float64MultiArray, topic, self._callback(mode), QUEUE)
+        self._commanded = HeardCommands(node, robot.n)
 
     @property
     def time(self) -> float:
@@ -61,10 +57,11 @@ class ObservedArm:
 
     def step(self) -> None:
         """Wait for the next sample, for a short time."""
-        end = time.monotonic() + LOOK
+        end = time.monotonic() + STEP
         count = len(self.moments)
         while len(self.moments) == count and (left := end - time.monotonic()) > 0.0:
-            self._spin(left)
+            self._spin(min(left, LOOK))
+            self.heard += self._commanded.take(self.time)
 
     def _on_state(self, message: JointState) -> None:
         try:
@@ -73,11 +70,3 @@ class ObservedArm:
             return
         if state is not None:
             self.moments.append(moment_of(self.model, self.time, state))
-
-    def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
-        def hear(message: Float64MultiArray) -> None:
-            command = heard_command(message, mode, self.time, self.robot.n)
-            if command is not None:
-                self.heard.append(command)
-
-        return hear
