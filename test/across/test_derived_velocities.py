@@ -39,6 +39,7 @@ def pushed(law, time_constant):
     return np.array(speeds)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "law", [law if law in SHOWN else pytest.param(law, marks=pytest.mark.long) for law in law_names(plugins=False)]
 )

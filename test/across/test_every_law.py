@@ -160,6 +160,7 @@ def awkward_poses(pose):
 # --- awkward states and references ---
 
 
+@pytest.mark.few(6)
 @every_case
 def test_commands_stay_finite_and_bounded_near_singularities_and_half_a_turn_away(case):
     model, limits, running = case.model, case.model.limits, case.running()
@@ -183,6 +184,7 @@ def test_commands_stay_finite_and_bounded_near_singularities_and_half_a_turn_awa
                 assert np.all(np.abs(command.values - q * (command.mode is CommandMode.POSITION)) < bound)
 
 
+@pytest.mark.few(6)
 @every_case
 def test_after_safety_commands_are_within_limits_and_rates_whatever_is_asked_for(case):
     """The reference jumps half a turn and metres away every 20 ms, while the joints swing, and the wrench is large."""
@@ -243,6 +245,7 @@ def test_the_first_command_after_a_reset_holds_the_robot(case):
             assert command.feedforward == pytest.approx(np.clip(expected, -limits.effort, limits.effort), abs=1e-6)
 
 
+@pytest.mark.few(6)
 @every_case
 def test_without_an_error_nothing_builds_up(case):
     model, running = case.model, case.running()
@@ -266,6 +269,7 @@ def test_where_the_robot_compensates_gravity_a_torque_that_holds_is_zero(case):
     assert torque is None or torque == pytest.approx(np.zeros(case.config.n), abs=1e-6)
 
 
+@pytest.mark.few(6)
 @pytest.mark.sim
 @every_case
 def test_a_simulated_robot_stays_where_it_is(case):

@@ -309,6 +309,7 @@ def test_impedance_holds_the_robot_at_home_without_drift(robot, rate):
     np.testing.assert_allclose(log.pose_error, 0.0, rtol=0, atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @every_robot_and_rate
 def test_impedance_gives_way_to_a_push_as_a_spring_and_then_comes_to_rest(robot, rate):
@@ -324,6 +325,7 @@ def test_impedance_gives_way_to_a_push_as_a_spring_and_then_comes_to_rest(robot,
     assert abs(log.v[log.t > 2.0 * rest]).max() < 1e-3
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @every_robot_and_rate
 def test_a_stiffly_held_robot_does_not_run_away_when_it_is_pushed_hard(robot, rate):
@@ -337,6 +339,7 @@ def test_a_stiffly_held_robot_does_not_run_away_when_it_is_pushed_hard(robot, ra
     assert abs(log.v[-1]).max() < 1e-3
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @every_moving_robot
 def test_impedance_follows_a_slow_circle_about_home(robot):
@@ -352,6 +355,7 @@ def test_impedance_follows_a_slow_circle_about_home(robot):
     assert abs(log.pose_error[:, :3]).max() < max(lag, 0.005)
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @every_moving_robot
 def test_a_simulation_does_not_depend_on_the_order_of_the_joints(robot):

@@ -15,6 +15,7 @@ LONG = 600.0 / (len(LAWS) * len(ROBOTS))  # s of each law on each robot: ten min
 SEEDS = 3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", ["impedance", "admittance"])
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_an_imperfect_arm_is_no_false_alarm(robot, law):

@@ -203,6 +203,7 @@ def test_every_law_takes_over_from_every_other_one(robot, motion):
     assert speed < 1e-2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("variant", usual(TARGETING))
 def test_a_law_that_takes_over_in_mid_motion_keeps_to_the_path(robot, variant):
@@ -242,6 +243,7 @@ def test_switches_in_every_cycle_are_no_harder():
 SWITCHED = 1.5  # s, at which the law is switched
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 @pytest.mark.parametrize("delay", [0.0, 0.004])
 def test_a_law_without_a_spring_that_takes_over_as_a_push_ends_does_not_drive_on(name, delay):
@@ -264,6 +266,7 @@ def test_a_law_without_a_spring_that_takes_over_as_a_push_ends_does_not_drive_on
     assert np.linalg.norm(ways[-1] - ways[0]) < 0.1  # m
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", [pytest.param("ur5e", marks=pytest.mark.long), "gen3"])
 @pytest.mark.parametrize("law", ["joint_impedance", "joint_pid_effort", "position_domain_pd"])
 def test_a_law_of_the_joints_that_takes_over_in_contact_neither_leaps_off_nor_strikes(name, law):
@@ -288,6 +291,7 @@ def test_a_law_of_the_joints_that_takes_over_in_contact_neither_leaps_off_nor_st
     assert forces[pressed:].max() < 1.1 * max(forces[pressed - 1], forces[-1])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 @pytest.mark.parametrize("law", ["admittance", "force_control", "position_domain_pd"])
 def test_positions_that_take_over_in_motion_do_not_brake_the_tip(name, law):

@@ -34,6 +34,7 @@ def test_commands_are_offered_in_each_shell(shell, tmp_path):
     assert {"demo", "simulate", "list", "doctor"} <= {word.split("\t")[0] for word in offered(ASKED, shell, tmp_path)}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("line", "names"),
     [

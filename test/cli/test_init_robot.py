@@ -71,6 +71,7 @@ def test_the_file_has_the_joints_frames_and_axes_of_the_urdf(made):
     assert robot.axes == (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "law",
     [

@@ -65,6 +65,7 @@ def digest(env, seed, steps):
     return found.hexdigest()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("task", IDS)
 @pytest.mark.parametrize(
     "arguments",

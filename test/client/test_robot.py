@@ -208,6 +208,7 @@ BEYOND = (0.85, 0.3, 0.4)  # m, within the workspace of ur5, and beyond its reac
 BOUND = {"max_force": 20.0, "max_torque": 10.0}  # of a spring
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("law", "gains"),
     [

@@ -180,6 +180,7 @@ def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
             assert robot.gains["stiffness"][0] == 321.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("late", [0.0, 0.2, 0.9])
 def test_faults_from_before_it_came_are_none(tmp_path, late):
     """The middleware keeps the last ones for it, and delivers them one by one."""

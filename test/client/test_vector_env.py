@@ -36,6 +36,7 @@ def episodes(envs, steps=2 * LENGTH + 1):
     return shown
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_without_a_mode_it_is_as_gymnasiums_own_vector(mode):
     own, gymnasiums = made(2, autoreset_mode=mode), made(2, "sync", vector_kwargs={"autoreset_mode": mode})

@@ -55,6 +55,7 @@ def start(model, seed):
     return rng.uniform(-1.0, 1.0, n), rng.uniform(-0.6, 0.6, n)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("gravity_by_robot", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_an_arm_in_motion_comes_to_rest_within_half_a_second_and_stays(seed, gravity_by_robot):

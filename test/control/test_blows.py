@@ -21,6 +21,7 @@ def judge(blow):
     assert not blow.faults
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "law", "output", "seed"),
     [

@@ -93,6 +93,7 @@ def push_inwards(name, law, force, checked=True):
     return arm, least_spare(arm, 2.5, force * way / np.linalg.norm(way))
 
 
+@pytest.mark.few(1)
 @robots
 @pytest.mark.parametrize("force", [20.0, pytest.param(60.0, marks=pytest.mark.long)])
 def test_a_pushed_arm_is_kept_off_itself(name, force):
@@ -103,6 +104,7 @@ def test_a_pushed_arm_is_kept_off_itself(name, force):
     assert "apart" in arm.loop.warning or not arm.loop.fault
 
 
+@pytest.mark.few(1)
 @robots
 def test_dampers_of_near_bodies_only_take_power(name, rng):
     robot = load_robot(name)
@@ -126,6 +128,7 @@ def test_dampers_of_near_bodies_only_take_power(name, rng):
         assert torque.dot(v) <= 1e-9
 
 
+@pytest.mark.few(2)
 @robots
 @pytest.mark.parametrize("law", ["Advance", "AdvanceByVelocity"])
 def test_positions_and_velocities_lead_no_body_into_another(name, law):

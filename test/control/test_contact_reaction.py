@@ -139,6 +139,7 @@ def pushed(loop, external=0.0, seconds=0.4, start=0.0):
     return np.array(commands)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("law", ["impedance", "position_domain_pd", "joint_pid"])
 @pytest.mark.parametrize("reaction", REACTIONS)
 def test_a_reaction_is_latched_refuses_targets_and_is_cleared_by_the_service(law, reaction):
@@ -168,6 +169,7 @@ def test_a_reaction_is_latched_refuses_targets_and_is_cleared_by_the_service(law
     loop.motion.move_joints_to(HOME)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("reaction", REACTIONS)
 def test_no_torque_changes_faster_than_effort_rate(reaction):
     loop = loop_of("impedance", reaction)

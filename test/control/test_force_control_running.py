@@ -77,6 +77,7 @@ SWITCHES = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("law", "output", "touching"), SWITCHES)
 def test_it_is_switched_to_and_from_without_a_jump(law, output, touching):
     """No command meets the limit of its rate around a switch; the tip stays slow, and the force without a peak."""
@@ -100,6 +101,7 @@ def test_it_is_switched_to_and_from_without_a_jump(law, output, touching):
     assert forces.max() < max(pressed, 10.0) + 3.0
 
 
+@pytest.mark.few(1)
 @OUTPUTS
 def test_a_target_wrench_is_reached_in_closed_loop(output):
     bench = Bench(forcing(output))
@@ -108,6 +110,7 @@ def test_a_target_wrench_is_reached_in_closed_loop(output):
     assert bench.run(1.0) == pytest.approx(15.0, abs=0.1)
 
 
+@pytest.mark.few(1)
 @OUTPUTS
 def test_a_force_away_from_the_surface_takes_the_tip_to_the_limit_of_travel_and_no_further(output):
     bench = Bench(forcing(output, force=[0.0, 0.0, 10.0, 0.0, 0.0, 0.0], max_displacement=0.02))

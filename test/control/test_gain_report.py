@@ -28,6 +28,7 @@ def with_delay(delay):
     return replace(UR5E, profile=replace(UR5E.profile, delay=delay))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["impedance", "joint_impedance", "task_space_pd"])
 def test_stiffness_beyond_the_factor_is_told_and_below_it_isn_t(law):
     robot = with_delay(0.02)

@@ -17,6 +17,7 @@ WEIGHT = np.array([0.0, 0.0, -2.0 * 9.81])  # N, of a load that nobody has decla
 robots = pytest.mark.parametrize("name", ["ur5", "gen3"])
 
 
+@pytest.mark.few(2)
 @robots
 @pytest.mark.parametrize("law", ["impedance", "joint_impedance"])
 def test_a_stopped_arm_holds_a_load_that_it_held_before(name, law):
@@ -27,6 +28,7 @@ def test_a_stopped_arm_holds_a_load_that_it_held_before(name, law):
     assert shares.max() <= 1.0
 
 
+@pytest.mark.few(1)
 @robots
 def test_an_arm_that_moves_with_a_load_comes_to_rest_near_by(name):
     arm = PushedArm(name, "impedance")
@@ -40,6 +42,7 @@ def test_an_arm_that_moves_with_a_load_comes_to_rest_near_by(name):
     assert shares.max() <= 1.0
 
 
+@pytest.mark.few(1)
 @robots
 def test_a_load_that_falls_off_drives_a_stopped_arm_no_farther_than_its_work(name):
     arm = PushedArm(name, "impedance")
@@ -94,6 +97,7 @@ def test_a_moving_arm_is_damped_also_where_the_robot_carries_its_weight_itself(n
     )
 
 
+@pytest.mark.few(1)
 @robots
 def test_the_watchdog_holds_the_load_that_it_saw_being_held(name):
     arm = PushedArm(name, "impedance")

@@ -96,6 +96,7 @@ def kept(bound, velocity):
     return float(np.linalg.norm(velocity)) / bound.speed(velocity)
 
 
+@pytest.mark.few(2)
 @robots
 @pytest.mark.parametrize("law", ["admittance", "joint_pid", "position_domain_pd"])
 def test_positions_and_velocities_keep_the_bound_and_the_reference_does_not_run_ahead(name, law):
@@ -123,6 +124,7 @@ def test_positions_and_velocities_keep_the_bound_and_the_reference_does_not_run_
     assert not arm.loop.fault
 
 
+@pytest.mark.few(2)
 @pytest.mark.sim
 @robots
 @pytest.mark.parametrize("law", ["impedance", "joint_impedance"])
@@ -152,6 +154,7 @@ def test_torques_keep_the_bound_on_moves(name, law):
     assert not arm.loop.fault
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @robots
 def test_a_hand_that_leads_the_arm_is_braked_at_the_bound_without_a_fault(name):

@@ -54,6 +54,7 @@ def error_at_rest(name, law, cause, max_torque):
     return float(np.linalg.norm(arm.loop.pose_error()[:3]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "law", "cause"), [pytest.param(*case, marks=() if case in USUAL else pytest.mark.long) for case in CASES]
 )
@@ -63,6 +64,7 @@ def test_what_the_model_does_not_know_is_learnt_at_rest(name, law, cause):
     assert without > 0.005
 
 
+@pytest.mark.few(1)
 @robots
 def test_a_measured_push_moves_the_arm_as_far_as_without_it(name):
     moved = []
@@ -77,6 +79,7 @@ def test_a_measured_push_moves_the_arm_as_far_as_without_it(name):
     assert moved[1] == pytest.approx(moved[0], rel=0.02)
 
 
+@pytest.mark.few(1)
 @robots
 def test_a_law_switch_and_a_lower_bound_take_no_step(name):
     first, second = ("impedance", "joint_impedance") if name == "ur5e" else ("joint_impedance", "impedance")

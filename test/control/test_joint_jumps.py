@@ -70,6 +70,7 @@ JUMPS = [(law, 0.5) for law in LAWS] + [(law, jump) for law in ("impedance", "ad
 OTHER_JUMPS = [(law, jump) for law in LAWS for jump in (0.1, -1.5) if (law, jump) not in JUMPS]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("law", "jump"), JUMPS + [pytest.param(*case, marks=pytest.mark.long) for case in OTHER_JUMPS])
 def test_a_joint_that_jumps_for_one_sample_changes_nothing(law, jump):
     arm, twin = Arm(law), Arm(law)
@@ -91,6 +92,7 @@ def test_a_joint_that_jumps_for_one_sample_changes_nothing(law, jump):
     assert arm.loop.restarts == 0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS)
 def test_joints_that_jump_and_stay_make_the_loop_begin_anew_there(law):
     arm = Arm(law)
@@ -130,6 +132,7 @@ def test_joints_that_jump_to_and_fro_again_and_again_are_a_fault():
     assert arm.loop.fault == ""
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS)
 def test_dropped_and_jittered_samples_of_a_moving_arm_are_believed(law, rng):
     arm, refused = Arm(law), 0
@@ -158,6 +161,7 @@ def test_an_arm_that_falls_freely_and_hits_itself_or_the_table_is_believed(scene
     assert contacts
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS)
 def test_an_arm_that_is_hit_hard_is_believed(law):
     """20 N·s within 4 ms."""

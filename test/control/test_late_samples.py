@@ -152,6 +152,7 @@ def weightless():
     return starved("gravity_compensation", {}, 0.002, 0.0, aware=True)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("age", [pytest.param(0.03, marks=pytest.mark.long), 0.08])
 @pytest.mark.parametrize(("name", "gains"), laws_of_effort())
 def test_a_starved_law_moves_the_arm_little_more_than_the_push_does(name, gains, age, weightless):

@@ -63,6 +63,7 @@ def assert_same(replayed, count=None):
     assert replayed.difference().max() == 0.0
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("robot", ROBOTS)
 @pytest.mark.parametrize("law", LAWS)
 def test_each_law_gives_the_same_to_the_last_bit_while_gains_fade_and_the_target_moves(law, robot):
@@ -78,6 +79,7 @@ def test_each_law_gives_the_same_to_the_last_bit_while_gains_fade_and_the_target
     assert_same(Replay(arm.loop.model).run(arm.loop.recorder.last()))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", COMPILED)
 def test_a_compiled_law_goes_on_from_its_recorded_memory(law):
     arm = MovedArm("ur5", law)

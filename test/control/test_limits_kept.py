@@ -20,6 +20,7 @@ def fastest_tip(arm, force, seconds=1.5):
     return arm.speeds(places).max()
 
 
+@pytest.mark.few(2)
 @robots
 @pytest.mark.parametrize("law", ["gravity_compensation", "impedance"])
 def test_a_push_of_20_newton_moves_the_tip_no_faster_than_its_limit(name, law):
@@ -31,6 +32,7 @@ def test_a_push_of_20_newton_moves_the_tip_no_faster_than_its_limit(name, law):
         assert not arm.loop.fault
 
 
+@pytest.mark.few(1)
 @robots
 def test_a_push_of_80_newton_stops_the_arm_where_it_passes_a_limit_and_the_fault_says_which(name):
     faults = set()
@@ -58,6 +60,7 @@ def test_a_fault_of_a_limit_stays_until_the_controller_begins_anew():
     assert not arm.loop.fault
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["gravity_compensation", "impedance"])
 def test_more_than_the_joints_hold_is_a_fault_with_joint_and_bound(law):
     """Twice the payload of a Gen3, sidewards: its wrist has no torque to hold that."""
@@ -69,6 +72,7 @@ def test_more_than_the_joints_hold_is_a_fault_with_joint_and_bound(law):
     assert arm.speeds(after)[-1] <= 0.02
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", ["admittance", "joint_pid"])
 @pytest.mark.parametrize("limit", [0.05, 0.15])
 def test_laws_of_positions_and_velocities_keep_the_tips_limit_too(law, limit):
@@ -94,6 +98,7 @@ def beyond(name, joint, by):
     return q
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "joint"), [("ur5", 3), ("gen3", 3)])
 @pytest.mark.parametrize("by", [0.02, 0.0, -0.003])
 @pytest.mark.parametrize("law", ["impedance", "gravity_compensation", "joint_impedance"])

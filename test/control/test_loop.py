@@ -93,6 +93,7 @@ not_a_class = SimpleNamespace(Gains=None, mode=None, reset=None, compute=None)
 # --- the first command ---
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", law_names())
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_first_command_holds_the_robot_at_any_configuration(model, name, seed):
@@ -124,6 +125,7 @@ def test_a_clock_that_was_set_starts_anew_where_the_robot_is_without_a_step(mode
     assert loop.pose_error() == pytest.approx(np.zeros(6), abs=1e-12)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("late", [0.001, 0.02, 0.03, 5.0])
 @pytest.mark.parametrize("law", law_names())
 def test_samples_that_come_after_a_newer_one_are_dropped(model, law, late):
@@ -803,6 +805,7 @@ ACTIONS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("law_name", ["impedance", "joint_impedance"])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_whatever_is_asked_for_in_mid_motion_the_reference_goes_on_without_a_jump(model, action, law_name):

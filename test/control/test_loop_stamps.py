@@ -80,6 +80,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS)
 @settings(max_examples=15, deadline=None)
 @given(steps=steps)
@@ -114,6 +115,7 @@ def test_whatever_the_stamps_reference_and_command_go_on_without_a_jump_but_wher
         assert loop.restarts == restarts or loop.fault
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS)
 @settings(max_examples=15, deadline=None)
 @given(

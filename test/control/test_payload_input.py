@@ -57,17 +57,20 @@ def name(request):
 # --- declared before ---
 
 
+@pytest.mark.few(1)
 def test_a_declared_payload_does_not_sag_under_a_soft_spring(name):
     log = simulate(load_robot(name).with_payload(MASS, CENTER, 0.005), "impedance", SOFT, duration=3.0)
     assert np.abs(log.pose[:, :3, 3] - log.pose[0, :3, 3]).max() < 0.5e-3
 
 
+@pytest.mark.few(1)
 def test_an_unknown_payload_sags_by_its_weight_over_the_stiffness(name):
     """What the payload is told for: the test above would say nothing if nothing were mounted."""
     log = simulate(name, "impedance", SOFT, duration=3.0, imperfections=UNKNOWN, warn=lambda *trouble: None)
     assert log.pose[0, 2, 3] - log.pose[-1, 2, 3] == pytest.approx(MASS * 9.81 / 500.0, rel=0.02)
 
 
+@pytest.mark.few(1)
 def test_gravity_compensation_holds_a_declared_payload_still_for_a_minute(name):
     robot = load_robot(name).with_payload(MASS, CENTER, 0.005)
     log = simulate(robot, "gravity_compensation", duration=60.0, rate=250.0, physics_step=0.004)
@@ -78,6 +81,7 @@ def test_gravity_compensation_holds_a_declared_payload_still_for_a_minute(name):
 # --- told while it moves ---
 
 
+@pytest.mark.few(1)
 def test_a_payload_that_is_told_at_rest_lifts_the_arm_back_to_its_target(name):
     arm = Arm(name, gains=SOFT)
     start = arm.run(0.01)
@@ -86,6 +90,7 @@ def test_a_payload_that_is_told_at_rest_lifts_the_arm_back_to_its_target(name):
     assert np.abs(arm.run(4.0) - start).max() < 0.5e-3
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", ["impedance", "gravity_compensation", "joint_impedance", "task_space_pd"])
 def test_no_torque_jumps_where_a_payload_is_told_in_motion(name, law):
     """Its weight comes with the time constant of gains: the largest step of the motion is exceeded by a share of it."""
@@ -123,6 +128,7 @@ def test_positions_are_commanded_as_without_a_payload(name):
     np.testing.assert_array_equal(arms[0].commands, arms[1].commands)
 
 
+@pytest.mark.few(1)
 def test_a_payload_is_no_contact_where_it_is_told(name):
     arm = Arm(name, gains=SOFT)
     arm.loop.contact.settings.set({"collision_torque": 3.0, "clamping_torque": 0.0})
@@ -132,6 +138,7 @@ def test_a_payload_is_no_contact_where_it_is_told(name):
     assert arm.loop.contact.found is None
 
 
+@pytest.mark.few(1)
 def test_the_momentum_observer_knows_the_payload(name):
     arm = Arm(name, gains=SOFT)
     arm.loop.wrench.settings.set({"source": "joint_effort"})
@@ -152,6 +159,7 @@ def test_the_safe_output_holds_the_payload(name):
     assert np.abs(fallen).max() < 1e-3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("wait", [0.004, 0.1, 0.5], ids=str)
 def test_a_load_that_the_safe_output_held_does_not_count_twice_once_it_is_told(name, wait):
     """The safe output has learnt the unknown load at rest; then the model has it, and soon after the arm is stopped."""

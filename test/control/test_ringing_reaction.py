@@ -183,6 +183,7 @@ def test_an_alarm_while_every_torque_is_at_a_limit_sends_the_safe_output():
     assert "every torque is at a limit: safe output" in ringing.loop.fault
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stopped", [False, True])
 def test_a_reset_leads_the_gains_back_without_a_jump_and_the_law_runs(stopped):
     ringing = RingingLoop()

@@ -247,6 +247,7 @@ def test_velocity_stays_within_its_limits_and_changes_within_a_quarter_of_a_seco
     assert np.abs(np.diff(speeds, axis=0)).max(axis=0) == pytest.approx(np.array([2.0, 3.0]) * 4.0 * DT)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rate", [pytest.param(1000.0, marks=pytest.mark.long), 500.0, 125.0])
 @pytest.mark.parametrize("towards", [1.0, -1.0])
 def test_velocity_ends_before_a_position_limit_is_passed(rate, towards):

@@ -48,6 +48,7 @@ class SensedArm:
         return float(np.linalg.norm(self.loop.model.at(self._q).pose[:3, 3] - self.begin))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_admittance_tells_a_drift_before_it_has_gone_far_and_not_after_a_zero(name):
     arm = SensedArm(name, "admittance")
@@ -62,6 +63,7 @@ def test_admittance_tells_a_drift_before_it_has_gone_far_and_not_after_a_zero(na
     assert arm.go(50.0) is not None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_force_control_tells_what_the_last_rest_has_shown(name):
     """In contact the measured force is the wanted one, whatever the sensor has drifted by."""
@@ -74,6 +76,7 @@ def test_force_control_tells_what_the_last_rest_has_shown(name):
     assert told - zeroed == pytest.approx(DRIFTED[0] / UR5E, rel=0.2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_without_a_rest_the_data_sheet_counts(name):
     arm = SensedArm(name, "force_control", PRESSES)

@@ -67,6 +67,7 @@ def check_untouched(got):
     assert got.fault == ""
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("name", PASSIVE)
 def test_what_others_shake_keeps_its_gains(name):
     check_untouched(PASSIVE[name].run(SHORT))
@@ -78,6 +79,7 @@ def test_what_others_shake_for_a_minute_keeps_its_gains(name):
     check_untouched(PASSIVE[name].run(LONG))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("robot", ringing_trials.CONTACTS)
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_an_admittance_that_bounces_and_settles_is_left_alone(robot, share):
@@ -93,6 +95,7 @@ UR5E = load_robot("ur5e").at_rate(500.0)
 LATE = [(delay, stiffness) for delay in (0.05, 0.065, 0.08) for stiffness in (500.0, 2000.0)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("delay", "stiffness"), LATE)
 def test_slow_instabilities_of_late_commands_are_found_within_two_periods_and_come_to_rest(delay, stiffness):
     gains = {"stiffness": [stiffness] * 3 + [50.0] * 3}
@@ -115,6 +118,7 @@ CELLS = [(name, *cell) for name, cells in ringing_trials.CELLS.items() for cell 
 FACTORS = [pytest.param(2.0, id="2"), pytest.param(4.0, marks=pytest.mark.long, id="4")]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("factor", FACTORS)
 @pytest.mark.parametrize(("name", "kind", "delay"), [each for each in CELLS if each[1] == ringing_trials.ROTATION])
 def test_arms_far_beyond_their_largest_stable_stiffness_are_found_within_half_a_second(name, kind, delay, factor):

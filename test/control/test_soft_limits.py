@@ -434,6 +434,7 @@ def test_a_target_beyond_reach_is_told_when_the_arm_stands():
 # --- the arm in MuJoCo ---
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(("rate", "delay"), [pytest.param(500.0, 0.0, marks=pytest.mark.long), (500.0, 0.002)])
 @pytest.mark.parametrize("name", ["ur5", "gen3"])
@@ -445,6 +446,7 @@ def test_a_target_that_is_drawn_out_beyond_reach_keeps_the_limits_and_the_arm_co
     assert outcome.rest <= 0.01
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("law", ["joint_impedance", "joint_pid_effort"])
 def test_a_joint_target_of_a_gen3_arrives_within_a_second_of_its_way_over_its_speed(law):
@@ -469,6 +471,7 @@ def test_a_joint_target_of_a_gen3_arrives_within_a_second_of_its_way_over_its_sp
     np.testing.assert_allclose(loop.state.q, goal, rtol=0, atol=1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("name", "law"),

@@ -37,6 +37,7 @@ def balanced(name, law, gains, moved):
     return loop
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "law"),
     [
@@ -56,6 +57,7 @@ def test_a_target_beyond_reach_is_told_by_laws_of_efforts(name, law):
     assert np.linalg.norm(arm.loop.pose_error()[:3]) > 0.1
 
 
+@pytest.mark.few(2)
 @robots
 @pytest.mark.parametrize(
     ("law", "gains"), [("admittance", {}), ("joint_pid", {}), ("position_domain_pd", {"output": "position"})]
@@ -74,6 +76,7 @@ def test_a_target_beyond_reach_is_told_by_laws_of_positions_and_velocities(name,
     assert max(speeds) <= MOST_ON_THE_WAY * arm.robot.tip_speed[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "law", "link"),
     [
@@ -92,6 +95,7 @@ def test_what_holds_a_tip_short_of_its_target_is_told_with_its_torque(name, law,
     assert torque == pytest.approx(expected[arm.robot.joints.index(joint)], rel=0.1)
 
 
+@pytest.mark.few(1)
 @robots
 def test_at_its_target_and_where_a_law_leaves_the_tip_free_nothing_is_told(name):
     arm = PushedArm(name, "impedance")

@@ -100,6 +100,7 @@ def test_a_law_that_has_to_be_compiled_is_refused_while_another_one_controls(rob
     assert len(computed) == count
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["ur5", "ur5e", "gen3"])
 @pytest.mark.parametrize("law", ["impedance", "force_control", "position_domain_pd"])
 def test_a_rehearsal_comes_to_its_end_with_every_robot(name, law):

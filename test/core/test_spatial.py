@@ -199,6 +199,7 @@ def test_quaternions_are_xyzw_and_round_trip(rng):
         np.testing.assert_allclose(quaternion_to_rotation(-q), R, rtol=0, atol=1e-14)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "convert", [rotation_to_quaternion, rotation_to_rpy, rotation_log], ids=lambda convert: convert.__name__
 )

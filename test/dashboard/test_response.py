@@ -451,6 +451,7 @@ def is_exerted_by_another(arm):
     arm.loop.motion.feedforward_wrench = np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("happens", "words"),
     [

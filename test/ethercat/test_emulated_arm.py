@@ -137,6 +137,7 @@ def test_brakes_hold_it_against_gravity_and_pushes(arm, ur5):
     np.testing.assert_allclose(arm.position, ur5.home, rtol=0, atol=1e-5)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("braked", itertools.product((False, True), repeat=N))
 def test_braked_joints_stay_and_the_others_move_by_what_is_left(ur5, ur5_model, braked):
     """a_f = M_ff^-1 (tau_f - g_f), for every choice of brakes."""

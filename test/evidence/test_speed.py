@@ -28,6 +28,7 @@ def options(*arguments):
     return parser.parse_args(arguments)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("situation", [Situation(), LED, WORKING, Situation(streamed=True, late=0.01)])
 def test_replayed_samples_get_the_commands_of_the_closed_loop(situation):
     robot = load_robot("ur5")

@@ -90,6 +90,7 @@ def uneventful(tmp_path_factory):
         yield seen(ros, NOTHING)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "name", [name if name in CHEAP else pytest.param(name, marks=pytest.mark.long) for name in ON_A_STEPPED_CLOCK]
 )

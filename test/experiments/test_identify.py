@@ -101,6 +101,7 @@ def test_the_figures_for_programs_are_plain_numbers():
     assert json.loads(json.dumps(printed))["delay"] == [float(delay.value), float(delay.half_width)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(("kind", "scale"), [("reversed_torque", -1.0), ("current", 0.1)])
 def test_the_meaning_of_the_efforts_is_found_and_friction_does_not_depend_on_it(kind, scale):

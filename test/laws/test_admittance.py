@@ -407,6 +407,7 @@ def check_speeds(name, law, gains, rng, count, most):
         assert moved <= most, (q, wrench)
 
 
+@pytest.mark.few(2)
 @pytest.mark.sim
 @pytest.mark.parametrize(("law", "gains"), SENSED)
 @pytest.mark.parametrize("name", ["ur5", pytest.param("gen3", marks=pytest.mark.long)])
@@ -569,6 +570,7 @@ def droop(log, robot, wrench, bandwidth):
     return kin.jacobian @ np.linalg.solve(kin.mass, kin.jacobian.T @ wrench) / bandwidth
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(("output", "bandwidth"), [("position", 150.0**2), ("velocity", 150.0 * FEEDBACK)])
 @pytest.mark.parametrize(
@@ -609,6 +611,7 @@ def test_without_stiffness_it_is_led_by_hand_and_stays_where_it_is_left():
     np.testing.assert_allclose(log.twist[during, 1], 0.1, rtol=0.03)
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("robot", "force", "reach", "rate"),

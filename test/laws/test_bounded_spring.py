@@ -184,6 +184,7 @@ def test_a_bound_fades_by_its_inverse(old, new):
 # --- at a wall ---
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("governor", [True, False])
 def test_a_blocked_arm_presses_with_the_bound_and_is_released_slowly(governor):
     assert [row for row in rows_of("ur5e", 0.25, 0.002, governor) if not row.holds] == []

@@ -300,6 +300,7 @@ def test_gains_of_the_frame_s_own_axes_bound_the_stiffness_along_them(rng):
 # --- in the loop ---
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "change",
     [

@@ -261,6 +261,7 @@ def test_the_compensation_of_friction_counts_the_force_as_a_spring_and_leaves_ou
         np.testing.assert_allclose(law.terms["friction"], expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_an_approach_that_is_weaker_than_the_friction_of_the_joints_moves_with_its_compensation(name):

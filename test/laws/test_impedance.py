@@ -76,6 +76,7 @@ def random_kin(model, rng, speed=1.0):
 # --- spring ---
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("angle", [0.0, 0.7, 2.5, np.pi - 0.01])
 def test_spring_is_the_gradient_of_its_energy(rng, n, angle):
@@ -243,6 +244,7 @@ def test_damping_is_designed_anew_after_its_period_and_after_other_gains(rng):
 # --- the sum ---
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("n", SIZES)
 def test_at_rest_at_the_reference_there_is_exactly_the_gravity_torque(rng, n):
     arm = random_arm(n, n, continuous=(0,))
@@ -361,6 +363,7 @@ def energy_along(model, q, pose, gains, seconds, step=0.001):
     return np.array(energies)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("n", [3, 6, 7])
 @pytest.mark.parametrize("angle", [0.5, 1.5, 2.9])
 def test_energy_never_grows_while_the_reference_rests(rng, n, angle):
@@ -539,6 +542,7 @@ def test_torque_is_bounded_near_singularities(ur5_model, rng, posture, off):
         assert abs(torque).max() < 1e5
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "posture",

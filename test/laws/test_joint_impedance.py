@@ -65,6 +65,7 @@ def random_motion(rng, n, near=0.5):
 # --- the formula ---
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("n", SIZES)
 def test_torque_is_the_formula_of_the_docstring(rng, n):
     arm = arm_of(n)
@@ -134,6 +135,7 @@ def test_damping_has_the_ratio_in_each_joint_while_the_others_stand_still(rng):
 # --- energy ---
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("n", range(2, 9))
 @pytest.mark.parametrize("moving", [False, True])
 def test_the_energy_about_the_reference_changes_by_damping_and_outer_torques_alone(rng, n, moving):

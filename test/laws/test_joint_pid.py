@@ -247,6 +247,7 @@ def test_anti_windup_changes_nothing_below_the_limit(model, rng, law_type, varia
         np.testing.assert_array_equal(spared(*step), plain(*step))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS[:3])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_with_anti_windup_a_long_time_at_the_limit_is_forgotten_at_once(model, law_type, variant, gains, sign):
@@ -354,6 +355,7 @@ LAWS = ("joint_pid", "joint_pid_effort")
 MODES = {"joint_pid": CommandMode.VELOCITY, "joint_pid_effort": CommandMode.EFFORT}
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
@@ -369,6 +371,7 @@ def test_with_its_defaults_a_ur5_follows_a_move_and_arrives(ur5, ur5_model, law,
     assert abs(log.v[-1]).max() < 1e-2
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])

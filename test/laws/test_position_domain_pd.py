@@ -133,6 +133,7 @@ def test_blended_by_the_slower_of_the_masters_speeds_now_and_there(rest, full):
     assert command.values == pytest.approx(STIFFNESS * (position - q) + DAMPING * (velocity - v), abs=1e-5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("domain", ["position", "matched", "time"])
 @pytest.mark.parametrize("master_speed", [1.3, 0.0, -0.7])
 def test_a_slaves_damping_is_d_whatever_the_master_does(domain, master_speed):
@@ -321,6 +322,7 @@ def test_where_nothing_lags_matched_is_the_position_domain():
     assert torques[0] == pytest.approx(torques[2], abs=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("first", "second"), [("matched", "time"), ("time", "position"), ("position", "time")])
 def test_a_change_of_domain_does_not_step_the_torque(first, second):
     law, t, q, v, command = followed(np.array([0.0, 0.03, 0.01]), gains_of(domain=first))
@@ -398,6 +400,7 @@ def test_the_order_of_the_joints_does_not_matter(domain):
 # --- on robots ---
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize("robot", [pytest.param("ur5", marks=pytest.mark.long), "gen3", "planar_two_link"])
 def test_the_defaults_are_stable_on_every_robot(robot, rate):
@@ -426,6 +429,7 @@ def test_in_position_output_the_robot_follows_too():
     assert np.abs(log.q[-1] - goal).max() < 1e-4
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("of_joints", [True, False])
 def test_in_the_loop_slaves_wait_for_a_master_that_lags(of_joints):
     """Along a path of the joints, which knows the future, and along one of the tip, which the loop remembers."""

@@ -204,6 +204,7 @@ USUAL_UNDER_LOAD = [("gen3", *case) for case in UNDER_LOAD] + [("ur5e", *UNDER_L
 OTHERS_UNDER_LOAD = [("ur5e", *UNDER_LOAD[k]) for k in (1, 2, 3, 5)]
 
 
+@pytest.mark.few(3)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("name", "law", "gains", "before"),

@@ -51,6 +51,7 @@ def law_at(kin, reference, **gains):
 # --- torque ---
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("rotation_error", ERRORS)
 def test_torque_is_the_formula_with_everything_in_another_order(rng, n, rotation_error):
@@ -329,6 +330,7 @@ def test_a_damping_that_could_drive_the_arm_is_refused_with_its_eigenvalue():
 SOFT = {"stiffness": [500.0] * 3 + [100.0] * 3, "damping": [150.0] * 3 + [20.0] * 3}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rotation_error", ERRORS)
 def test_the_arm_returns_after_a_push(rotation_error):
     push = Push(force=(20.0, 10.0, 0.0), torque=(2.0, 2.0, 2.0), start=0.2, duration=0.3)

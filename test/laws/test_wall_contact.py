@@ -51,6 +51,7 @@ def contact_ratio(mass, damping, wall, period, delay, inertia, w=SERVO_BANDWIDTH
     return float((-swinging.real / np.abs(swinging)).min(initial=1.0))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("mass", "inertia"), product((2.0, 10.0, 16.0), (1.2, 2.7, 6.1)))
 @pytest.mark.parametrize(("rate", "delay"), [(1000, 0.004), (500, 0.004), (125, 0.008), (125, 0.016)])
 def test_the_bound_is_that_of_the_sampled_loop_or_somewhat_more(mass, inertia, rate, delay):
@@ -156,6 +157,7 @@ def test_the_defaults_stay_in_contact_with_a_rigid_wall_where_light_gains_hammer
     assert pressed.warning
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("name", "law"),

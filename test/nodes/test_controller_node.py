@@ -811,6 +811,7 @@ def test_gains_describe_themselves(arm):
     assert json.loads(switch.additional_constraints)["default"] is False
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("copies", "per_period", "words"), [(2, 1, "50% of them"), (1, 3, "at 1500 Hz where 500 Hz")])
 def test_joint_states_that_come_too_often_are_told_as_that_and_not_as_late(arm, copies, per_period, words):
     count = round(1.5 * per_period / PERIOD)

@@ -152,6 +152,7 @@ def test_targets_are_refused_while_another_controller_has_the_joints(setup):
     assert not setup.ros.trigger("/controller/go_home").success
 
 
+@pytest.mark.few(1)
 def test_while_it_rests_its_commands_follow_an_arm_that_others_move(setup):
     setup.give_to(TRAJECTORY)
     setup.arm.move(setup.arm.q[-1] + 0.3, 1.0)

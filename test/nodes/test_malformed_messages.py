@@ -179,6 +179,7 @@ def good_message(kind):
     return message
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("what", READERS)
 def test_a_damaged_message_is_read_or_refused_by_one_of_our_errors(what):
     kind, read = READERS[what]
@@ -197,6 +198,7 @@ def test_a_hundred_thousand_damaged_messages_end_nothing(ros, topics):
         assert "Traceback" not in child.err
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["joy", "twist", "twist_stamped", "pose", "leader"])
 def test_damaged_messages_end_no_teleoperation(ros, kind):
     child = ros.start("teleop", {"input": kind, "button": 9})

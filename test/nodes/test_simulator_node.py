@@ -238,6 +238,7 @@ def test_silence_makes_the_joints_hold(simulator):
     assert np.ptp(held, axis=0).max() < 1e-5
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("values", "words"), [([0.5], "[0.5]"), ([0.5] * 5 + [float("nan")], "nan")])
 def test_a_command_that_cannot_be_is_refused_in_words_and_moves_nothing(simulator, mode, values, words):

@@ -147,6 +147,7 @@ def bombard(folder, rng, law, count):
         assert "Traceback" not in controller.child.err
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["impedance", "joint_impedance"])
 def test_no_content_of_a_message_ends_the_controller_or_makes_its_command_jump(tmp_path, rng, law):
     bombard(tmp_path, rng, law, 400)

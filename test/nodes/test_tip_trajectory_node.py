@@ -131,6 +131,7 @@ def test_the_frame_of_a_stiffness_is_that_of_the_message(stream):
     assert stream.ros.get("controller", "impedance.stiffness") == [250.0] * 6
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -387,6 +387,7 @@ def check_ramp(mode, living, safe):
 # --- told to end ---
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("acted_before", [False, True])
 def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, acted_before):
@@ -763,6 +764,7 @@ def asked(ros, robot, targets, replies):
     return replies.last
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("reaction", ["profile", "go_on", "hold", "stop"])
 def test_a_killed_watchdog_is_told_within_half_a_second_and_its_controller_does_what_was_chosen(watched, reaction):
     ros, controller, robot, targets, replies = watched(without_watchdog=reaction)
@@ -804,6 +806,7 @@ def test_another_reaction_than_the_known_ones_is_refused(tmp_path):
 # --- the robot's own stop ---
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("who", ["controller", "watchdog"])
 @pytest.mark.parametrize("success", [True, False])
 def test_where_joint_states_stop_the_robot_is_asked_to_stop_by_itself(tmp_path, who, success):

@@ -195,6 +195,7 @@ def discover_after(rivals, delay):
     graph.sees = sees
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("late", "delay"),
     [
@@ -231,6 +232,7 @@ def activated_at_once(rivals, delay):
     return {name: future.result() for name, future in futures.items()}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.2])
 def test_of_two_that_are_activated_at_once_at_most_one_is(rivals, delay):
     answers = activated_at_once(rivals, delay)
@@ -255,6 +257,7 @@ def test_one_whose_activation_takes_long_does_not_displace_another_that_leads_me
     assert rivals.commanders == ["/two"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("names", [("one", "two"), ("two", "one"), ("controller", "controller")])
 @pytest.mark.parametrize("late", [0.0, 0.4, 3.0])
 def test_of_two_young_ones_that_both_became_active_exactly_one_yields(rivals, names, late):
@@ -274,6 +277,7 @@ def test_of_two_young_ones_that_both_became_active_exactly_one_yields(rivals, na
         rivals.says("two", "/one commands the robot")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("names", [("one", "two"), ("two", "one"), ("controller", "controller")])
 def test_the_older_one_leads_on_and_the_younger_waits_until_it_has_gone(rivals, names):
     first = rivals.start(names[0])

@@ -99,6 +99,7 @@ def test_each_field_of_the_message_has_its_unit_and_meaning():
         assert field.meaning in line
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fraction", [0.3, 0.6, 0.95])
 def test_a_file_that_was_cut_off_is_read_to_its_end(fraction, tmp_path):
     path = tmp_path / "run.mcap"

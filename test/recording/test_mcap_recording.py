@@ -180,6 +180,7 @@ def sample(t):
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.9, 0.999])
 def test_a_record_that_was_cut_off_is_read_to_there(cut, tmp_path):
     path = tmp_path / "run.mcap"

@@ -221,6 +221,7 @@ def free_postures(arm, count, seed):
             yield q
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", MANY)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_random_joint_moves_keep_the_margin_and_are_hardly_ever_refused_without_need(name, count):
@@ -242,6 +243,7 @@ def test_random_joint_moves_keep_the_margin_and_are_hardly_ever_refused_without_
     assert needless <= 0.01 * count
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", MANY)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_random_moves_of_the_tip_keep_the_margin(name, count):
@@ -260,6 +262,7 @@ def test_random_moves_of_the_tip_keep_the_margin(name, count):
     assert taken > 0.3 * count
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", MANY)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_random_jogs_one_after_the_other_keep_the_margin(name, count):
@@ -275,6 +278,7 @@ def test_random_jogs_one_after_the_other_keep_the_margin(name, count):
         assert arm.least > -TRACKED
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", MANY)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_random_chunks_of_poses_keep_the_margin(name, count):

@@ -118,6 +118,7 @@ class HeldArm:
         self.loop.motion.move_to(goal)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("direction", np.eye(3))
 def test_the_reference_waits_where_the_spring_has_its_bound(direction):
     arm = HeldArm()
@@ -163,6 +164,7 @@ def test_without_governor_or_bound_the_reference_goes_on(gains):
     np.testing.assert_allclose(arm.way(), (0.1, 0.0, 0.0), rtol=0, atol=1e-4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("gains", [{"max_force": 0.0}, {"max_force": 5.0}, {"frame": "tip"}, {"frame": "forearm_link"}])
 def test_bound_and_frame_change_under_load_within_the_torque_rate(gains):
     arm = HeldArm(governor=False)

@@ -75,6 +75,7 @@ def assert_within_limits(references):
     return norms(np.diff(acceleration, axis=0)) / PERIOD
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rate", [10.0, 30.0])
 def test_a_policy_is_followed_on_time_and_smoothly_though_chunks_are_lost_and_late(rng, rate):
     """The reference's figures: lag at most the delay and 15 ms, rms jerk at most 0.35 of its limit."""
@@ -97,6 +98,7 @@ def test_a_policy_is_followed_on_time_and_smoothly_though_chunks_are_lost_and_la
     assert max(turned) < 0.02
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("poses", "delay"), [(16, 0.12), (1, 0.3)])
 def test_along_a_line_it_does_not_stop_and_go(rng, poses, delay):
     """30 Hz, a fifth lost, 50 ms of jitter; single poses need a delay that holds their gaps."""

@@ -384,6 +384,7 @@ def test_a_pursuit_needs_a_pose_to_start_from():
         OnlineTrajectory(Reference(), np.eye(4), 0.0, SPEED, ACCELERATION)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("reach", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 def test_a_pursuit_keeps_its_limits_whatever_target_is_streamed_and_however_late_it_is_asked(seed, reach):
@@ -453,6 +454,7 @@ def test_a_joint_pursuit_arrives_within_its_limits_and_without_overshoot(ur5, mo
         assert np.abs(v[:, 0]).max() == pytest.approx(JOINT_SPEED[0], rel=1e-3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_joint_pursuit_keeps_its_limits_and_stays_between_its_targets_whatever_is_streamed(ur5, model, seed):
     """So a target within the position limits never leads beyond them, however it jumps."""

@@ -133,6 +133,7 @@ def coal_distance(first, second):
     return result.min_distance
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kinds", [*combinations(("sphere", "capsule", "cylinder", "box"), 2), *KINDS])
 def test_the_distance_of_two_bodies_is_that_of_coal_and_never_larger(kinds):
     random = np.random.default_rng(len(kinds[0]) + 10 * len(kinds[1]))
@@ -200,6 +201,7 @@ def surface(shape, random, count=4000):
 # --- all pairs of an arm ---
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_the_gradient_is_that_of_finite_differences(name):
     model, arm = collisions(name, Payload(2.0, np.array((0.0, 0.0, 0.1))), cell=CELL)
@@ -349,6 +351,7 @@ def sampled(arm, way, pieces=200):
     return least
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["ur5e", "gen3", "planar_two_link"])
 def test_no_way_that_comes_too_near_is_taken_for_free_and_hardly_one_that_does_not(name):
     model, arm = collisions(name, cell=CELL)

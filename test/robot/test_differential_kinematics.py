@@ -79,6 +79,7 @@ def test_velocities_are_continuous_through_a_singularity():
         assert np.abs(np.diff(path, axis=0)).max() < largest
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n", [7, 8])
 def test_the_null_space_does_not_move_the_tip(rng, n):
     found = 0

@@ -104,6 +104,7 @@ def chain(links):
     return f"<robot name='r'>{''.join(names)}{''.join(joints)}</robot>"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "text",
     [

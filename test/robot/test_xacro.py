@@ -103,6 +103,7 @@ def parts(robot, hardware):
     return result
 
 
+@pytest.mark.few(2)
 @every_robot
 def test_the_description_is_the_plain_one_and_nothing_but_the_hardware_is_added(robot):
     for hardware in HARDWARE:
@@ -260,6 +261,7 @@ def test_topics_and_command_interface_of_a_robot_that_speaks_joint_states(comman
         assert [interface.get("name") for interface in joint.findall("command_interface")] == [command]
 
 
+@pytest.mark.few(4)
 @every_robot
 @pytest.mark.parametrize(("command", "mode"), MODES)
 def test_drives_that_are_alike_are_in_the_joints_order_in_the_commands_mode(robot, command, mode):
@@ -320,6 +322,7 @@ def test_drives_of_another_topology_are_refused(bus, robot, arguments, message):
         expand(ROBOTS[robot], "ethercat", **{"rate": "250", "slave_config": str(bus), **arguments})
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -266,6 +266,7 @@ def check(kind, count, folder):
     assert 0 < read < count  # neither all nor none
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_changed_file_is_read_or_refused_by_us(kind, tmp_path):
     check(kind, FEW, tmp_path)

@@ -37,6 +37,7 @@ def mean_of_noisy(sent, rng, samples=5):
     return (sent + 0.02 * np.abs(sent).max() * rng.normal(size=(samples, len(sent)))).mean(axis=0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_is_recognised_in_spite_of_friction_and_noise(kind, rng):
     for _ in range(100):

@@ -212,6 +212,7 @@ def robot_of(name):
     return load_robot(name), None
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", robots())
 def test_a_moving_arm_that_nothing_touches_feels_nothing(name):
     log = estimates(*robot_of(name), lasting=1.0)
@@ -220,6 +221,7 @@ def test_a_moving_arm_that_nothing_touches_feels_nothing(name):
     assert np.linalg.norm(log.wrench[:, 3:], axis=1).max() < 0.02
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", robots())
 @pytest.mark.parametrize("mode", [CommandMode.EFFORT, CommandMode.POSITION])
 def test_a_push_on_a_moving_arm_is_estimated_within_5_percent_after_five_time_constants(name, mode):

@@ -184,6 +184,7 @@ def test_weight_is_no_torque_of_the_controller():
     assert not run(lambda t: with_weight(swing, t) | {"effort": with_weight(swing, t)["gravity"]})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("frequency", [1.5, 6.0, 10.0])
 def test_an_arm_that_follows_a_reference_that_swings_does_not_ring(frequency):
     swing = Swing(frequency)

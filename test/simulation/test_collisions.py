@@ -67,6 +67,7 @@ def test_an_elbow_that_is_folded_by_its_servo_stops_at_the_arm_itself():
     assert arm.nearest(q).distance > -SUNK
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["ur5e", "gen3", "ur5e+robotiq_2f85"])
 def test_links_that_touch_by_design_make_no_contact(name):
     robot = load_robot(name)

@@ -365,6 +365,7 @@ def test_elastic_joints_give_way_behind_their_sensors():
     np.testing.assert_allclose(places[1] - places[0] - seen, unseen, rtol=0, atol=0.02 * np.linalg.norm(unseen))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("stiffness", [(), (1e4,)])
 @pytest.mark.parametrize("robot", ["ur5e", "gen3"])
 @pytest.mark.parametrize("torque", [2.0, 6.0])
@@ -453,6 +454,7 @@ def test_no_imperfections_are_the_ideal_arm_to_the_bit(law, robot):
     assert logs_are_equal(simulate(robot, **given), simulate(robot, **given, imperfections=Imperfections()))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("robot", "law"), [("ur5e", "impedance"), ("ur5", "admittance"), ("gen3", "impedance")])
 def test_a_law_holds_an_arm_like_the_preset(robot, law):
     log = simulate(robot, law, duration=1.0, rate=RATE, imperfections=f"like_{robot}")
@@ -460,6 +462,7 @@ def test_a_law_holds_an_arm_like_the_preset(robot, law):
     assert not log.trouble
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", ["impedance", "admittance"])
 @pytest.mark.parametrize("robot", ["ur5e", "gen3"])
 def test_a_law_holds_the_worst_arm(robot, law):
@@ -500,6 +503,7 @@ def largest():
     return swing()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["joint_velocity", "tip_velocity", "force", "power", "momentum", "following_error"])
 def test_the_arm_trips_above_a_limit_and_not_below_and_says_at_which(name, largest):
     per_joint = name in ("joint_velocity", "following_error")

@@ -117,6 +117,7 @@ def test_a_log_of_one_sample_is_a_file_of_two_lines(tmp_path):
     assert len(path.read_text().splitlines()) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("title", ["", "A push of 10 N"])
 def test_a_plot_is_a_png(tmp_path, title):
     pytest.importorskip("matplotlib")

@@ -176,6 +176,7 @@ def test_reset_repeats_the_same_motion():
 # --- the wall ---
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("stiffness", "wall", "inertia"), [(50.0, 500.0, 0.0), (300.0, 1000.0, 0.0), (50.0, 500.0, 1.0)]
 )

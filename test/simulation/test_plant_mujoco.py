@@ -690,6 +690,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("tool", "kind", "size", "tool_first"), PAIRS.values(), ids=PAIRS)
 def test_a_contact_wrench_is_that_of_the_object_on_the_robot_whichever_geom_comes_first(
     ur5, ur5_model, tool, kind, size, tool_first

@@ -302,6 +302,7 @@ def test_the_ball_pressed_into_the_tool_shares_the_way_between_two_springs():
     assert np.ptp(log.contact[log.t > 2.0, 0]) < 0.01  # no ringing
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("scene", "way"), [("wall", [0.12, 0.0, 0.0]), ("table", [0.0, 0.0, -0.15])], ids=["wall", "table"]
 )

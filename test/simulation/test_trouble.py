@@ -143,6 +143,7 @@ def test_a_start_beyond_the_joint_limits_is_refused():
         simulate(UR5, q0=q0, duration=0.01)
 
 
+@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("arguments", "sentence"),

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,7 +90,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if chosen and "mark.alone" not in collection_path.read_text(encoding="utf-8") else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    mark_repetitions(items)
     part = config.getoption("part")
     others = [item for item in items if part is not None and is_system(item.path, config) != (part == "system")]
     if others:
@@ -99,6 +102,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if config.pluginmanager.hasplugin("timeout") and not is_system(item.path, config):
             item.add_marker(pytest.mark.timeout(limit(item)), append=True)
+
+
+def mark_repetitions(items: list[pytest.Item]) -> None:
+    """Of a test with the mark `few(n)`, all cases but n that are evenly spread over its parameters are long."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("few") and not item.get_closest_marker("long"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, same in cases.items():
+        marker = same[0].get_closest_marker("few")
+        assert marker is not None
+        (count,) = marker.args
+        if count >= len(same):  # named one by one on the command line
+            continue
+        same.sort(key=lambda item: item.nodeid)
+        first = zlib.crc32(name.encode()) % len(same)  # not the same robot in each test
+        chosen = {(first + k * len(same) // count) % len(same) for k in range(count)}
+        for k, item in enumerate(same):
+            if k not in chosen:
+                item.add_marker("long")
 
 
 def place(item: pytest.Item) -> int:
