@@ -86,10 +86,13 @@ class Record:
         self.name = name
         self.fields = tuple(fields)
         self.views = _compiled_views(name, self.fields)
+        self._dtypes: dict[int, np.dtype[Any]] = {}
 
     def dtype(self, n: int) -> np.dtype[Any]:
         """The structured type of a row for n joints."""
-        return np.dtype([(field.name, "f8", field.sizes(n)) for field in self.fields])
+        if n not in self._dtypes:
+            self._dtypes[n] = np.dtype([(field.name, "f8", field.sizes(n)) for field in self.fields])
+        return self._dtypes[n]
 
     @property
     def kept(self) -> tuple[Field, ...]:
@@ -102,7 +105,7 @@ class Record:
 
     def width(self, n: int) -> int:
         """Numbers in a row for n joints."""
-        return sum(math.prod(field.sizes(n)) for field in self.fields)
+        return self.dtype(n).itemsize // 8
 
     def kept_width(self, n: int) -> int:
         """Numbers of a row that recorders keep."""

@@ -217,23 +217,14 @@ class CollisionModel:
         kept = np.empty(len(numbers), dtype=np.bool_)
         for these, count in ((~carried, POSTURES), (carried, FEWER)):
             kept[these] = _counts(self._model, self.bodies._replace(pairs=numbers[these]), count)
-        levers = np.array([self._lever(pair) for pair in numbers[kept].tolist()]).reshape(-1, self._model.n)
+        reaches = [self._reach(body) for body in range(len(self.names))]
+        levers = np.array([_lever(pair, reaches) for pair in numbers[kept].tolist()]).reshape(-1, self._model.n)
         self.bodies = self.bodies._replace(pairs=numbers[kept], margin=margins[kept], lever=levers)
 
     def _carries(self, pair: Sequence[int]) -> bool:
         """Whether one of a pair is the payload."""
         first, second, kind = pair
         return PAYLOAD in (self.names[first], self.names[second] if kind == SOLID else "")
-
-    def _lever(self, pair: Sequence[int]) -> Array:
-        """How far each joint (n,) moves the bodies of a pair in relation to each other, at most [m/rad]."""
-        first, second, kind = pair
-        lever = self._reach(first)
-        if kind == SOLID:
-            other = self._reach(second)
-            both = (lever > 0.0) & (other > 0.0)  # such a joint moves both as one body
-            lever = np.where(both, 0.0, lever + other)
-        return lever
 
     def _reach(self, body: int) -> Array:
         """Largest distance (n,) of a body from each joint that moves it; 0 for the other joints [m]."""
@@ -257,6 +248,17 @@ class _HalfSpace:
     name: str
     plane: Array  # (4,)
     margin: float
+
+
+def _lever(pair: Sequence[int], reaches: Sequence[Array]) -> Array:
+    """How far each joint (n,) moves the bodies of a pair in relation to each other, at most [m/rad]."""
+    first, second, kind = pair
+    lever = reaches[first]
+    if kind == SOLID:
+        other = reaches[second]
+        both = (lever > 0.0) & (other > 0.0)  # such a joint moves both as one body
+        lever = np.where(both, 0.0, lever + other)
+    return lever
 
 
 _counted: dict[bytes, NDArray[np.bool_]] = {}  # what :func:`_counts` has found, by all that it follows from
