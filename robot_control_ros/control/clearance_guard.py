@@ -13,8 +13,8 @@ from ..core.record import Field, Record
 from ..core.types import Array
 from ..references.clearance import Clearance
 from ..robot.collision_model import CollisionModel
-from ..robot.distances import SOLID, Bodies, pair_distance
-from ..robot.joint_chain import BASE, JointChain, jacobian_into, place_joints
+from ..robot.distances import Bodies, gradient_into, pair_distance
+from ..robot.joint_chain import JointChain, place_joints
 from ..robot.model import RobotModel
 
 NEAR = 0.1  # m beyond the margin, within which bodies are near
@@ -274,16 +274,7 @@ def find_near(
             near += 1
         number[place] = pair
         gap[place] = spare
-        gradient[place] = 0.0
-        for side in range(2):
-            joint = BASE
-            if side == 0 or bodies.pairs[pair, 2] == SOLID:
-                joint = bodies.joint[bodies.pairs[pair, side]]
-            jacobian_into(chain, poses, joint, points[side], jacobian)
-            for column in range(n):
-                for i in range(3):
-                    change = normal[i] * jacobian[i, column]
-                    gradient[place, column] += change if side == 1 else -change
+        gradient_into(chain, bodies, poses, pair, points, normal, jacobian, gradient[place])
     memory.place[:] = q
     memory.room[0] = room * room if room > 0.0 else NEVER
     memory.speed[0] = speed * speed

@@ -132,35 +132,24 @@ class IntegralAction:
         if not self._on:
             self.torque = self._none
             return command
-        bound = self.settings.current.max_torque
-        self._learn(command, running, state, kin, dt, free)
-        self.torque = np.clip(self.torque, -bound, bound)
+        settings = self.settings.current
+        if self._may_learn(running, state, dt, free):
+            held = command.values if self._gravity_by_robot else command.values - kin.gravity
+            learnt = np.where(np.abs(held) > LITTLE, held, 0.0) / settings.time
+            self.torque = self.torque + dt * (learnt - self.torque / FORGETTING)
+        self.torque = np.clip(self.torque, -settings.max_torque, settings.max_torque)
         return replace(command, values=command.values + self.torque)
 
-    def _learn(
-        self,
-        command: Command,
-        running: RunningLaw,
-        state: RobotState,
-        kin: RobotDynamics,
-        dt: float,
-        free: bool,
-    ) -> None:
-        """Change u by what the law holds at rest."""
+    def _may_learn(self, running: RunningLaw, state: RobotState, dt: float, free: bool) -> bool:
+        """Look whether the arm has rested long enough, by nothing but its law; call it for each sample."""
         self._velocity = self._velocity + dt / (SMOOTHING + dt) * (state.v - self._velocity)
         touched = state.wrench_on_tip is not None and touches(state.wrench_on_tip)
         rests = free and float(np.abs(self._velocity).max()) <= AT_REST
         if not (rests and self._springs(running) and not touched):
             self._rested = 0.0
-            return
+            return False
         self._rested += dt
-        if self._rested < RESTED:
-            return
-        held = command.values
-        if not self._gravity_by_robot:
-            held = held - kin.gravity
-        learnt = np.where(np.abs(held) > LITTLE, held, 0.0) / self.settings.current.time
-        self.torque = self.torque + dt * (learnt - self.torque / FORGETTING)
+        return self._rested >= RESTED
 
     def _springs(self, running: RunningLaw) -> bool:
         """Look whether a law has a spring."""

@@ -149,17 +149,41 @@ def nearest_into(
     jacobian = np.empty((6, n))
     place_joints(chain, q, poses)
     distance = pair_distance(bodies, poses, pair, np.empty((2, 4, 4)), points, normal)
+    gradient_into(chain, bodies, poses, pair, points, normal, jacobian, gradient)
+    return float(distance)
+
+
+@compiled
+def gradient_into(
+    chain: JointChain,
+    bodies: Bodies,
+    poses: Array,
+    pair: int,
+    points: Array,
+    normal: Array,
+    jacobian: Array,
+    gradient: Array,
+) -> None:
+    """How the joints change the distance of a pair; see :func:`nearest_into`.
+
+    Args:
+        chain, bodies: of the arm.
+        poses: (n, 4, 4) of the joints in the base.
+        pair: its number.
+        points, normal: as :func:`pair_distance` has found them.
+        jacobian: (6, n) to work with.
+        gradient: result (n,) [m/rad].
+    """
     gradient[:] = 0.0
     for side in range(2):
         joint = BASE
         if side == 0 or bodies.pairs[pair, 2] == SOLID:
             joint = bodies.joint[bodies.pairs[pair, side]]
         jacobian_into(chain, poses, joint, points[side], jacobian)
-        sign = -1.0 if side == 0 else 1.0
-        for column in range(n):
+        for column in range(len(gradient)):
             for i in range(3):
-                gradient[column] += sign * normal[i] * jacobian[i, column]
-    return float(distance)
+                change = normal[i] * jacobian[i, column]
+                gradient[column] += change if side == 1 else -change
 
 
 @compiled

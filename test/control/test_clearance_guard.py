@@ -25,12 +25,17 @@ def spares(clearance, q):
     return bodies.distances(q) - bodies.bodies.margin
 
 
-@robots
-def test_a_look_finds_the_pairs_that_are_near_and_is_not_needed_elsewhere(name, rng):
+def guarded(name):
+    """A robot, what it keeps clear of, and the guard."""
     robot = load_robot(name)
     model = RobotModel.of(robot)
     clearance = Clearance(robot, model)
-    guard = ClearanceGuard(clearance, model)
+    return robot, clearance, ClearanceGuard(clearance, model)
+
+
+@robots
+def test_a_look_finds_the_pairs_that_are_near_and_is_not_needed_elsewhere(name, rng):
+    robot, clearance, guard = guarded(name)
     q = np.array(robot.home)
     guard.look(q)
     skipped = 0
@@ -52,10 +57,7 @@ def test_a_look_finds_the_pairs_that_are_near_and_is_not_needed_elsewhere(name, 
 
 @robots
 def test_the_gradients_are_those_of_the_distances(name, rng):
-    robot = load_robot(name)
-    model = RobotModel.of(robot)
-    clearance = Clearance(robot, model)
-    guard = ClearanceGuard(clearance, model)
+    robot, clearance, guard = guarded(name)
     postures = FreePostures(robot)
     compared = 0
     while compared < 10:
