@@ -44,7 +44,7 @@ class WaitNode(Node):
 def main() -> None:
     """Run the node; a signal ends it with exit status 1."""
     try:
-        with spinning(WaitNode) as (node, spin):
+        with spinning(WaitNode, interrupted_status=1) as (node, spin):
             while not node.active:
                 spin(PERIOD)
     except KeyboardInterrupt:
