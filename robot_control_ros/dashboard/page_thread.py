@@ -15,18 +15,25 @@ from ..core.errors import ConfigError
 from .link import Reply, RequestResult
 
 PERIOD = 1.0 / 30.0  # s between two drawings
+UNWATCHED_PERIOD = 0.2  # s, where no browser shows the page
 EVENTS = ("on_click", "on_upload", "on_update")  # of viser's handles, which have one of them
 
 
 class PageThread:
     """Calls `draw` 30 times per second, and the actions that wait in between.
 
+    Where nobody watches it draws 5 times per second: a robot's computer has other things to do.
+
     Args:
         draw: one drawing.
         refuse: shows the message of a refusal; also what a panel calls if it refuses something itself.
+        watched: whether a browser shows the page.
     """
 
-    def __init__(self, draw: Callable[[], None], refuse: Callable[[str], None]) -> None:
+    def __init__(
+        self, draw: Callable[[], None], refuse: Callable[[str], None], watched: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._watched = watched
         self._draw = draw
         self.refuse = refuse
         # By id of the handle. An action lives as long as its handle, which is why this must not keep it.
@@ -114,7 +121,7 @@ class PageThread:
 
     def turn(self) -> None:
         """Draw, and run what waits until the next drawing is due."""
-        due = time.monotonic() + PERIOD
+        due = time.monotonic() + (PERIOD if self._watched() else UNWATCHED_PERIOD)
         self.draw()
         while self.run_next(max(due - time.monotonic(), 0.0)):  # also if the drawing took the whole period
             pass

@@ -59,7 +59,7 @@ class WebPage(ABC):
         self.port = self.server.get_port()
         self.address = access.address(host, self.port)
         self.look_address = access.address(host, self.port, Right.LOOK)
-        self.thread = PageThread(self.draw, self.refuse)
+        self.thread = PageThread(self.draw, self.refuse, lambda: bool(self.server.get_clients()))
         self.bar.on_number = TypedNumbers(lambda: guard.controls, self.thread).take
 
     @abstractmethod

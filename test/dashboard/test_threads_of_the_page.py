@@ -7,7 +7,8 @@ import pytest
 from stepped_loop import SteppedLoop
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.dashboard.page_thread import PageThread
+from robot_control_ros.dashboard import page_thread
+from robot_control_ros.dashboard.page_thread import PERIOD, UNWATCHED_PERIOD, PageThread
 from robot_control_ros.dashboard.view.dragging import Drag
 
 
@@ -89,3 +90,19 @@ def test_a_drawing_that_fails_again_and_again_is_told_once(caplog):
     for _ in range(100):
         thread.draw()
     assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+@pytest.mark.parametrize(("watched", "period"), [(True, PERIOD), (False, UNWATCHED_PERIOD)])
+def test_a_page_that_nobody_watches_draws_more_seldom(monkeypatch, watched, period):
+    monkeypatch.setattr(page_thread, "time", SimpleNamespace(monotonic=lambda: 0.0))  # drawing takes none
+    waits = []
+
+    class Waiting(PageThread):
+        """Notes how long it may wait for actions after a drawing."""
+
+        def run_next(self, timeout):
+            waits.append(timeout)
+            return False
+
+    Waiting(lambda: None, lambda message: None, lambda: watched).turn()
+    assert waits == [period]
