@@ -13,7 +13,7 @@ from evidence.faults.table import FAULTS, path_of, record_of
 from evidence.faults.trial import Trial, failures, path_without_fault
 from evidence.programs import Programs
 
-pytestmark = [pytest.mark.ros, pytest.mark.sim]
+pytestmark = [pytest.mark.ros, pytest.mark.sim, pytest.mark.limit(330)]  # programs start one after the other
 BY_NAME = {fault.name: fault for fault in FAULTS}
 LONG_ROWS = (
     "joint states: NaN in each number",
