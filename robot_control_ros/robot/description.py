@@ -16,6 +16,7 @@ from ..core.types import Array
 MAX_DEPTH = 100  # of elements
 MAX_LINKS = 1000  # urdfdom follows a chain by recursion
 WORLD = "world"  # the frame that all robots share: it gets no prefix
+_ELEMENTS = (("ixx", 0, 0), ("iyy", 1, 1), ("izz", 2, 2), ("ixy", 0, 1), ("ixz", 0, 2), ("iyz", 1, 2))
 _NAMES = {"link": "name", "joint": "name", "parent": "link", "child": "link", "mimic": "joint", "gazebo": "reference"}
 
 
@@ -153,10 +154,11 @@ def link_poses(tree: ElementTree.Element) -> dict[str, Array]:
 
 
 class LinkMass(NamedTuple):
-    """Mass [kg] of a link, and its centre of gravity (3,) in the link's frame [m]."""
+    """Mass [kg] of a link, its centre of gravity (3,) [m] and its inertia (3, 3) about that [kg·m²], in its frame."""
 
     mass: float
     center: Array
+    inertia: Array
 
 
 @lru_cache(maxsize=16)
@@ -164,7 +166,7 @@ def link_masses(urdf: str) -> dict[str, LinkMass]:
     """The mass of each link of a description (its text); 0 where it has none.
 
     Raises:
-        ModelError: a mass isn't one finite number, or an origin is no pose.
+        ModelError: a mass or an element of an inertia isn't one finite number, or an origin is no pose.
     """
     return {link.get("name", ""): _link_mass(link) for link in parse_description(urdf).findall("link")}
 
@@ -173,11 +175,23 @@ def _link_mass(link: ElementTree.Element) -> LinkMass:
     inertial = link.find("inertial")
     element = None if inertial is None else inertial.find("mass")
     if inertial is None or element is None:
-        return LinkMass(0.0, np.zeros(3))
-    numbers = numbers_of(element, "value", "0")
+        return LinkMass(0.0, np.zeros(3), np.zeros((3, 3)))
+    pose = origin_pose(inertial)
+    inertia = np.zeros((3, 3))
+    if (tensor := inertial.find("inertia")) is not None:
+        for name, i, j in _ELEMENTS:
+            inertia[i, j] = inertia[j, i] = _number(tensor, name)
+    turned = pose[:3, :3] @ inertia @ pose[:3, :3].T
+    return LinkMass(_number(element, "value"), pose[:3, 3], turned)
+
+
+def _number(element: ElementTree.Element, attribute: str) -> float:
+    """One number of an element; 0 where it isn't there."""
+    numbers = numbers_of(element, attribute, "0")
     if numbers.size != 1:
-        raise ModelError(f"mass: value must be one number, not {numbers.tolist()}", name="mass")
-    return LinkMass(float(numbers[0]), origin_pose(inertial)[:3, 3])
+        tag = element.tag
+        raise ModelError(f"{tag}: {attribute} must be one number, not {numbers.tolist()}", name=tag)
+    return float(numbers[0])
 
 
 @lru_cache(maxsize=64)

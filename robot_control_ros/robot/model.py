@@ -109,6 +109,14 @@ class CarriedMass(NamedTuple):
     center: Array
 
 
+class CarriedBody(NamedTuple):
+    """What a frame carries: mass [kg], centre of gravity (3,) [m], inertia (3, 3) about that [kg·m²], in the frame."""
+
+    mass: float
+    center: Array
+    inertia: Array
+
+
 @dataclass(eq=False, slots=True)
 class RobotDynamics:
     """What is known at one state; the expensive parts are computed when first used.
@@ -235,7 +243,7 @@ class RobotModel:
         self._weightless.gravity = pin.Motion.Zero()
         self._tip_frame = model.frames[self._tip_id]
         self._bare_inertia = pin.Inertia(model.inertias[self._tip_frame.parentJoint])
-        self._masses_beyond: dict[str, CarriedMass] = {}  # by frame, of the description and the payload
+        self._bodies_beyond: dict[str, CarriedBody] = {}  # by frame, of the description and the payload
         self.payload = payload or Payload()
         self._data = model.createData()
         self._aside = model.createData()  # for questions about other states than the current one
@@ -270,10 +278,10 @@ class RobotModel:
         for model in (self._model, self._weightless):
             model.inertias[self._tip_frame.parentJoint] = inertia
         self._payload = payload
-        self._masses_beyond.clear()
+        self._bodies_beyond.clear()
 
-    def mass_beyond(self, frame: str) -> CarriedMass:
-        """What a sensor at a frame carries: links of the description beyond it, and the payload.
+    def body_beyond(self, frame: str) -> CarriedBody:
+        """What a sensor at a frame carries: links of the description beyond it, and the payload, as one body.
 
         The link of the frame itself counts. Where the frame is on no link that leads to the tip, as UR's `ft_frame`,
         these are the links from the branch on. Links that move against the frame are left out.
@@ -281,12 +289,16 @@ class RobotModel:
         Raises:
             ModelError: the frame is unknown.
         """
-        known = self._masses_beyond.get(frame)
+        known = self._bodies_beyond.get(frame)
         if known is None:
             if frame not in self._frame_ids:
                 raise unknown("frame", frame, self._frame_ids, ModelError)
-            known = self._masses_beyond[frame] = self._sum_beyond(frame, self._payload)
+            known = self._bodies_beyond[frame] = self._sum_beyond(frame, self._payload)
         return known
+
+    def moves_with_tip(self, frame: str) -> bool:
+        """Whether a frame is fixed to the tip: no joint is between them."""
+        return bool(self._model.frames[self._frame_ids[frame]].parentJoint == self._tip_frame.parentJoint)
 
     def payload_beyond(self, frame: str, mass: float, center: Array) -> CarriedMass:
         """The payload's part of what a sensor at a frame carries; its centre is in the tip's frame.
@@ -300,26 +312,24 @@ class RobotModel:
         """
         described = self._sum_beyond(frame, Payload())
         sensor = self._model.frames[self._frame_ids[frame]]
-        if sensor.parentJoint != self._tip_frame.parentJoint:
+        if not self.moves_with_tip(frame):
             raise ModelError(f"frame {frame!r} doesn't move with the tip {self.tip!r}", name=frame)
         left = mass - described.mass
         moment = mass * center - described.mass * described.center
         to_tip = self._tip_frame.placement.actInv(sensor.placement)
         return CarriedMass(left, to_tip.act(moment / left) if left > 0.0 else np.zeros(3))
 
-    def _sum_beyond(self, frame: str, payload: Payload) -> CarriedMass:
+    def _sum_beyond(self, frame: str, payload: Payload) -> CarriedBody:
         sensor = self._model.frames[self._frame_ids[frame]]
         masses = link_masses(self.urdf)
         parts = [(link, masses[link]) for link in links_beyond(self.urdf, frame, self.tip) if link in self._frame_ids]
-        parts.append((self.tip, LinkMass(payload.mass, payload.center)))
-        total = 0.0
-        moment = np.zeros(3)
+        parts.append((self.tip, LinkMass(payload.mass, payload.center, payload.tensor)))
+        total = pin.Inertia.Zero()
         for link, part in parts:
             carrier = self._model.frames[self._frame_ids[link]]
             if carrier.parentJoint == sensor.parentJoint:
-                total += part.mass
-                moment += part.mass * (sensor.placement.actInv(carrier.placement)).act(np.array(part.center))
-        return CarriedMass(total, moment / total if total > 0.0 else moment)
+                total += sensor.placement.actInv(carrier.placement).act(pin.Inertia(*part))
+        return CarriedBody(float(total.mass), np.array(total.lever), np.array(total.inertia))
 
     def holding_torque(self, kin: RobotDynamics, payload: Payload) -> Array:
         """Torques (n,) that would hold the robot at rest with another payload [N·m].

@@ -26,6 +26,9 @@ from .sensor_drift import SensorDrift
 SIGNS = {"on_robot": 1.0, "by_robot": -1.0}
 # N, N·m that a sensor may have drifted by before it is told: from 1 N on a bias passes for a contact (contact_on)
 DRIFTED = 1.0, 0.1
+# rad/s, corner of the tip's acceleration: 20 Hz. Noise of 1 mm/s in velocities is one of some 0.1 m/s² then
+ACCELERATION_CORNER = 2.0 * math.pi * 20.0
+AT_REST = np.zeros(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +56,8 @@ class WrenchSettings:
     range_torque: float = gain(0.0, unit="N·m", upper=1e4, doc="Range of the sensor for torques; 0 for none.")
     payload_in_wrench: float = gain(
         True,
-        doc="Whether the sensor's wrench has the weight of what it carries: the payload, and links beyond it. It is "
-        "taken out then. Off where the robot or its driver does so.",
+        doc="Whether the sensor's wrench has the weight and the inertia of what it carries: the payload, and links "
+        "beyond it. They are taken out then. Off where the robot or its driver does so.",
     )
     drift_force: float = gain(
         0.0,
@@ -95,8 +98,12 @@ MEMORY = Record(
     "WrenchMemory",
     (
         Field("sign", (), "", "1 where the sensor gives what is exerted on the robot, -1 where it is the other way."),
-        Field("mass", (), "kg", "Mass beyond the sensor, whose weight is taken out."),
+        Field("mass", (), "kg", "Mass beyond the sensor, whose weight and inertia are taken out."),
         Field("center", (3,), "m", "Its centre of gravity, in the sensor's frame."),
+        Field("inertia", (3, 3), "kg·m²", "Its inertia about that, in the sensor's frame."),
+        Field("moved_at", (), "s", "Time of the last twist; NaN where there was none.", first=math.nan),
+        Field("twist", (6,), "m/s, rad/s", "The low-passed twist.", "base axes, of the tip's origin"),
+        Field("acceleration", (6,), "m/s², rad/s²", "Its derivative.", "base axes, of the tip's origin"),
         Field("saturation", (2,), "N, N·m", "Largest lengths of force and torque."),
         Field("range", (2,), "N, N·m", "Of the sensor, for lengths of force and torque; 0 is none."),
         Field("low_pass", (), "rad/s", "Rate of the low-pass; 0 is none."),
@@ -131,8 +138,9 @@ class WrenchPipeline:
     """What is measured, made the wrench that a law sees. In this order:
 
     1. convention: the sign, so that it is exerted on the robot;
-    2. tare, and the weight of what the sensor carries, in the sensor's frame: both stay right when the arm turns. That
-       is the robot's payload, and what the description has beyond the sensor;
+    2. tare, and the weight and inertia of what the sensor carries, in the sensor's frame: they stay right when the arm
+       turns and moves. That is the robot's payload, and what the description has beyond the sensor. The acceleration
+       is that of the joints' velocities, low-passed at 20 Hz;
     3. frame change with lever arm: base axes, tip origin;
     4. saturation of the lengths of force and torque, before the filter, so that a spike doesn't linger in it;
     5. low-pass, exact for samples held between ticks. It averages, and so keeps within the saturation;
@@ -160,6 +168,7 @@ class WrenchPipeline:
     def __init__(self, settings: Mapping[str, Any] | None = None, joint_torques: bool = True) -> None:
         self._joint_torques = joint_torques
         self._weighed: tuple[object, str] | None = None  # payload and frame that mass and centre are of
+        self._inert = False  # whether the sensor feels the inertia of what it carries
         self.settings = ParameterSet(WrenchSettings, 0, settings or {}, self._validate)  # no setting is per joint
         self.settings.check({})
         self.reason = "no wrench has arrived"
@@ -185,6 +194,7 @@ class WrenchPipeline:
         self._stamp = math.nan
         self._is_sensed = False  # whether the last sample had a wrench
         self._filter["time"] = math.nan
+        self._filter["moved_at"] = math.nan
         self._observer.reset()
 
     def on_tip(self, state: RobotState, kin: RobotDynamics) -> Array | None:
@@ -324,14 +334,19 @@ class WrenchPipeline:
         sensor = kin.model.frame_pose(sample.frame)
         force = as_row(sample.force)
         torque = as_row(sample.torque)
-        sense_wrench(self._row, force, torque, sensor, kin.pose, kin.model.gravity, float(state.time))
+        twist = kin.twist if self._inert else AT_REST
+        sense_wrench(self._row, force, torque, sensor, kin.pose, twist, kin.model.gravity, float(state.time))
         return True
 
     def _weigh(self, model: RobotModel, frame: str) -> None:
         """Remember what a sensor at a frame carries."""
-        mass, center = model.mass_beyond(frame)
-        self._filter["mass"] = mass if self._adopted.payload_in_wrench else 0.0
+        mass, center, inertia = model.body_beyond(frame)
+        taken_out = self._adopted.payload_in_wrench
+        self._filter["mass"] = mass if taken_out else 0.0
         self._filter["center"] = center
+        self._filter["inertia"] = inertia
+        self._inert = bool(taken_out) and mass > 0.0 and model.moves_with_tip(frame)
+        self._filter["moved_at"] = math.nan
 
     def _is_usable(self, sample: Wrench, model: RobotModel) -> bool:
         """Whether a sample can be used; if not, the reason says why."""
@@ -401,33 +416,98 @@ def is_in_range(row: Array, force: Array, torque: Array) -> bool:
 
 @compiled
 def sense_wrench(
-    row: Array, force: Array, torque: Array, sensor: Array, tip: Array, gravity: Array, time: float
+    row: Array, force: Array, torque: Array, sensor: Array, tip: Array, twist: Array, gravity: Array, time: float
 ) -> None:
     """All steps of :class:`WrenchPipeline` for a sensor's sample; what comes of it is in the memory.
 
+    A body of mass m, with its centre c and its inertia I about that, takes m (g - a) of the force, and
+    c x m (g - a) - I alpha - omega x I omega of the torque about the sensor's origin. a is the acceleration of c.
+
     Args:
-        row: memory of the filter, with the convention, the mass beyond the sensor and the tare.
+        row: memory of the filter, with the convention, the body beyond the sensor and the tare.
         force, torque: (3,) of the sensor, in its frame [N, N·m].
         sensor, tip: poses (4, 4) in the base.
+        twist: (6,) of the tip, base axes [m/s, rad/s]; zeros where the sensor doesn't feel the body's inertia.
         gravity: (3,) [m/s²] in base axes.
         time: of the sample [s].
     """
     memory = _memory_at(row, 0)
-    weight = np.zeros(3)
-    moment = np.zeros(3)
-    for i in range(3):
-        for j in range(3):
-            weight[i] += memory.mass[0] * sensor[j, i] * gravity[j]
-    add_cross(memory.center, weight, moment)
-    for i in range(3):
-        memory.residual[i] = memory.sign[0] * force[i] - weight[i]
-        memory.residual[3 + i] = memory.sign[0] * torque[i] - moment[i]
     from_tip = sensor.copy()
     for i in range(3):
         from_tip[i, 3] -= tip[i, 3]
+    load = np.zeros(6)
+    if memory.mass[0] > 0.0:
+        accelerate(row, twist, time)
+        add_load(row, from_tip, twist[3:], gravity, load)
+    for i in range(3):
+        memory.residual[i] = memory.sign[0] * force[i] - load[i]
+        memory.residual[3 + i] = memory.sign[0] * torque[i] - load[3 + i]
     wrench = np.empty(6)
     wrench_at_into(memory.residual - memory.tare, from_tip, wrench)
     filter_wrench(row, wrench, time)
+
+
+@compiled
+def accelerate(row: Array, twist: Array, time: float) -> None:
+    """Find the tip's acceleration from its twist (6,) at a time [s]; the result is in the memory."""
+    memory = _memory_at(row, 0)
+    dt = time - memory.moved_at[0]
+    if dt == 0.0:
+        return
+    if dt > 0.0:
+        share = -math.expm1(-ACCELERATION_CORNER * dt)
+        for i in range(6):
+            change = share * (twist[i] - memory.twist[i])
+            memory.twist[i] += change
+            memory.acceleration[i] = change / dt
+    else:  # it begins, or the clock was set back
+        memory.twist[:] = twist
+        memory.acceleration[:] = 0.0
+    memory.moved_at[0] = time
+
+
+@compiled
+def add_load(row: Array, sensor: Array, omega: Array, gravity: Array, load: Array) -> None:
+    """Add what a sensor measures of the body that it carries; see :func:`sense_wrench`.
+
+    Args:
+        row: memory with the body and the tip's acceleration.
+        sensor: (4, 4) its pose, base axes, from the tip's origin.
+        omega: (3,) angular velocity, base axes [rad/s].
+        gravity: (3,) base axes [m/s²].
+        load: (6,) in the sensor's frame [N, N·m], to which it is added.
+    """
+    memory = _memory_at(row, 0)
+    alpha = memory.acceleration[3:]
+    lever = sensor[:3, 3].copy()
+    for i in range(3):
+        for j in range(3):
+            lever[i] += sensor[i, j] * memory.center[j]
+    around = np.zeros(3)
+    add_cross(omega, lever, around)
+    turning = np.zeros(3)
+    add_cross(alpha, lever, turning)
+    add_cross(omega, around, turning)
+    weight = np.zeros(3)
+    omega_here = np.zeros(3)
+    alpha_here = np.zeros(3)
+    for i in range(3):
+        for j in range(3):
+            pull = gravity[j] - memory.acceleration[j] - turning[j]
+            weight[i] += memory.mass[0] * sensor[j, i] * pull
+            omega_here[i] += sensor[j, i] * omega[j]
+            alpha_here[i] += sensor[j, i] * alpha[j]
+    momentum = np.zeros(3)
+    moment = np.zeros(3)
+    add_cross(memory.center, weight, moment)
+    for i in range(3):
+        for j in range(3):
+            momentum[i] += memory.inertia[i, j] * omega_here[j]
+            moment[i] -= memory.inertia[i, j] * alpha_here[j]
+    add_cross(momentum, omega_here, moment)
+    for i in range(3):
+        load[i] += weight[i]
+        load[3 + i] += moment[i]
 
 
 @compiled

@@ -129,7 +129,7 @@ def test_the_model_has_the_weight_of_the_gripper_and_the_tip_is_between_the_fing
     point = bare.jacobian[:3] - skew(lever) @ bare.jacobian[3:]
     np.testing.assert_allclose(heavy.gravity - bare.gravity, point.T @ [0.0, 0.0, mass * GRAVITY], atol=1e-9)
     np.testing.assert_allclose(heavy.pose[:3, 3], bare.pose[:3, 3] + bare.pose[:3, :3] @ [0, 0, 0.135], atol=1e-12)
-    carried = RobotModel.of(EQUIPPED).mass_beyond(EQUIPPED.wrench_frame)
+    carried = RobotModel.of(EQUIPPED).body_beyond(EQUIPPED.wrench_frame)
     assert carried.mass == pytest.approx(mass)
     in_base = RobotModel.of(BARE)
     in_base.update(q, np.zeros(6))

@@ -143,18 +143,30 @@ def test_the_torque_that_holds_another_payload_is_known_before_it_is_taken(model
 # --- beyond a sensor ---
 
 
+def steiner(offset):
+    """Inertia (3, 3) per mass that a point has about another one."""
+    return offset @ offset * np.eye(3) - np.outer(offset, offset)
+
+
 def test_a_sensor_carries_the_payload_and_links_of_the_description_beyond_it():
     robot = load_robot("ur5e+robotiq_2f85")
     model = RobotModel.of(robot)
-    gripper = model.mass_beyond("ft_frame")
+    gripper = model.body_beyond("ft_frame")
     assert gripper.mass == pytest.approx(0.6632 + 2 * 0.0861 + 2 * 0.0427)
     model.payload = LOAD
-    both = model.mass_beyond("ft_frame")
+    both = model.body_beyond("ft_frame")
     assert both.mass == pytest.approx(gripper.mass + MASS)
     model.update(np.array(robot.home), np.zeros(6))
     to_sensor = np.linalg.inv(model.frame_pose("ft_frame")) @ model.frame_pose(robot.tip)
     moment = MASS * (to_sensor @ [*CENTER, 1.0])[:3] + gripper.mass * gripper.center
     np.testing.assert_allclose(both.center, moment / both.mass, atol=1e-12)
+    turn = to_sensor[:3, :3]
+    parts = (
+        (gripper.mass, gripper.center, gripper.inertia),
+        (MASS, (to_sensor @ [*CENTER, 1.0])[:3], turn @ LOAD.tensor @ turn.T),
+    )
+    about_both = sum(tensor + mass * steiner(center - both.center) for mass, center, tensor in parts)
+    np.testing.assert_allclose(both.inertia, about_both, atol=1e-12)
     found = model.payload_beyond("ft_frame", both.mass, both.center)
     assert found.mass == pytest.approx(MASS)
     np.testing.assert_allclose(found.center, CENTER, atol=1e-9)
@@ -163,13 +175,13 @@ def test_a_sensor_carries_the_payload_and_links_of_the_description_beyond_it():
 def test_links_before_the_sensor_are_not_beyond_it():
     bare = RobotModel.of(load_robot("ur5e"))
     for frame in ("ft_frame", "tool0", "flange"):
-        assert bare.mass_beyond(frame).mass == 0.0
+        assert bare.body_beyond(frame).mass == 0.0
 
 
 def test_an_unknown_frame_of_a_sensor_and_one_that_does_not_move_with_the_tip_are_refused():
     model = RobotModel.of(load_robot("ur5e"))
     with pytest.raises(ModelError):
-        model.mass_beyond("nowhere")
+        model.body_beyond("nowhere")
     with refuses("base_link", None, None, ModelError):
         model.payload_beyond("base_link", 1.0, np.zeros(3))
 

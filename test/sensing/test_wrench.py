@@ -12,10 +12,18 @@ from scipy.spatial.transform import Rotation
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.payload import Payload
-from robot_control_ros.sensing.wrench import WrenchPipeline, check_wrench
+from robot_control_ros.sensing.wrench import (
+    ACCELERATION_CORNER,
+    MEMORY,
+    WrenchPipeline,
+    accelerate,
+    add_load,
+    check_wrench,
+)
 
 DT = 0.002
 BIAS = np.array([4.0, -2.0, 9.0, 0.3, -0.1, 0.7])
@@ -264,6 +272,77 @@ def test_a_changed_payload_jumps_by_no_more_than_its_weight(ur5_model, q):
     before = feed(PUSH)
     ur5_model.payload = Payload(0.1)
     np.testing.assert_allclose(feed(PUSH)[:3] - before[:3], [0.0, 0.0, 0.981], atol=1e-9)
+
+
+# --- a body that moves ---
+
+TENSOR = np.array([[0.02, 0.003, -0.002], [0.003, 0.015, 0.001], [-0.002, 0.001, 0.01]])
+
+
+def test_a_moving_body_takes_what_newton_and_euler_say(rng):
+    """At a known acceleration; the rates of momentum and angular momentum by differences of positions in the base."""
+    row, memory = MEMORY.single(0)
+    memory["mass"], memory["center"], memory["inertia"] = MASS, CENTER, TENSOR
+    for _ in range(10):
+        gravity, twist, acceleration = rng.normal(size=3), rng.normal(size=6), rng.normal(size=6)
+        memory["acceleration"] = acceleration
+        turn = Rotation.random(random_state=rng)
+        sensor = make_pose(0.2 * rng.normal(size=3), turn.as_matrix())
+
+        def moved(time, turn=turn, sensor=sensor, twist=twist, acceleration=acceleration):
+            """Centre of the body and its angular momentum about it, after a short time."""
+            spin = Rotation.from_rotvec(time * (twist[3:] + 0.5 * time * acceleration[3:]))
+            axes = (spin * turn).as_matrix()
+            tip = time * (twist[:3] + 0.5 * time * acceleration[:3])
+            omega = twist[3:] + time * acceleration[3:]
+            return tip + spin.apply(sensor[:3, 3]) + axes @ CENTER, axes @ TENSOR @ axes.T @ omega
+
+        step = 1e-4
+        (before, momentum_before), (now, _), (after, momentum_after) = (moved(each) for each in (-step, 0.0, step))
+        force = MASS * (gravity - (after - 2.0 * now + before) / step**2)
+        moment = np.cross(now - sensor[:3, 3], force) - (momentum_after - momentum_before) / (2.0 * step)
+        load = np.zeros(6)
+        add_load(row, sensor, twist[3:], gravity, load)
+        expected = np.concatenate((turn.inv().apply(force), turn.inv().apply(moment)))
+        np.testing.assert_allclose(load, expected, atol=1e-5)
+
+
+def test_the_acceleration_is_that_of_the_twist_late_by_the_low_pass():
+    row, memory = MEMORY.single(0)
+    rate = np.array([1.0, -2.0, 0.5, 0.3, -0.1, 0.7])
+    for k in range(200):
+        accelerate(row, 3.0 + rate * k * DT, k * DT)
+        accelerate(row, 3.0 + rate * k * DT, k * DT)  # looked at twice
+        late = 1.0 - math.exp(-ACCELERATION_CORNER * k * DT)
+        np.testing.assert_allclose(memory["acceleration"], late * rate, atol=1e-9)
+    accelerate(row, 9.0 * rate, 0.0)  # the clock was set back
+    assert not memory["acceleration"].any()
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+def test_an_arm_that_moves_with_its_payload_feels_no_wrench_in_simulation(name):
+    pytest.importorskip("mujoco")
+    from robot_control_ros.simulation.mujoco_plant import MujocoPlant
+
+    robot = replace(load_robot(name), payload=Payload(2.0, (0.02, 0.0, 0.1), 0.01))
+    loop = ControlLoop(robot, "joint_impedance")
+    plant = MujocoPlant(robot)
+    plant.write(loop.tick(plant.read()))
+    there = np.array(robot.home)
+    there[[1, 3]] += 0.3
+    loop.motion.follow_joints(np.array([0.5, 1.0]), np.array([there, robot.home]), None)
+    alone = WrenchPipeline({"payload_in_wrench": False})
+    felt, inertial = [], []
+    for _ in range(int(1.2 / robot.period)):
+        sample = plant.read()
+        plant.write(loop.tick(sample))
+        kin = loop.model.update(sample.q, sample.v)
+        weight = 2.0 * kin.model.gravity
+        felt.append(np.linalg.norm(loop.state.wrench_on_tip[:3]))
+        inertial.append(np.linalg.norm(alone.on_tip(sample, kin)[:3] - weight))
+    assert np.linalg.norm(inertial) > 3.0 * math.sqrt(len(inertial))
+    assert np.linalg.norm(felt) < 0.2 * np.linalg.norm(inertial)
 
 
 # --- saturation and dead-band ---

@@ -113,6 +113,20 @@ def _line_and_box(random: np.random.Generator) -> tuple[Any, ...]:
     return line, box, random.uniform(0.1, 0.5, 3), np.empty((2, 3)), np.empty(3)
 
 
+def _carrying(random: np.random.Generator) -> Any:
+    """Memory of the wrench of a sensor that carries a body, and moves."""
+    from robot_control_ros.sensing.wrench import MEMORY
+
+    row, named = MEMORY.single(0)
+    named["mass"] = random.uniform(0.5, 2.0)
+    named["center"] = random.normal(size=3)
+    named["inertia"] = random.normal(size=(3, 3))
+    named["moved_at"] = 0.5
+    named["twist"] = random.normal(size=6)
+    named["acceleration"] = random.normal(size=6)
+    return row
+
+
 # Functions that no loop calls, or not in all of their ways: arguments for them.
 OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "core.rotations.add_cross": lambda random: tuple(random.normal(size=(3, 3))),
@@ -123,6 +137,13 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "laws.admittance._enter_frame": _entering,
     "laws.position_domain_pd._share": lambda random: (*random.uniform(0.0, 0.1, 3), float(random.integers(3))),
     "laws.impedance._have_turned": lambda random: tuple(random.normal(size=(2, 6))),
+    "sensing.wrench.accelerate": lambda random: (_carrying(random), random.normal(size=6), random.random()),
+    "sensing.wrench.add_load": lambda random: (
+        _carrying(random),
+        random.normal(size=(4, 4)),
+        *random.normal(size=(2, 3)),
+        np.zeros(6),
+    ),
     "sensing.ringing._is_regular": lambda random: (np.cumsum(random.uniform(0.01, 0.03, 6)), 0),
     "sensing.ringing._growth_fed": _marked,
     "robot.distances.nearest_into": _nearest,

@@ -54,7 +54,7 @@ class GainMonitor:
         """Mass [kg] beyond the sensor that its wrench shows."""
         settings = self._loop.wrench.settings.target
         shown = settings.source == "sensor" and settings.payload_in_wrench
-        return self._loop.model.mass_beyond(self._loop.robot.wrench_frame).mass if shown else 0.0
+        return self._loop.model.body_beyond(self._loop.robot.wrench_frame).mass if shown else 0.0
 
     def values(self) -> dict[str, str]:
         """For /diagnostics: the bounds by gain."""
