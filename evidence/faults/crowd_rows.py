@@ -92,11 +92,11 @@ def _both_lead(*logs: str) -> str:
 
 
 def second_watchdog(trial: Trial) -> None:
-    """Start another watchdog, kill the controller, and start that again."""
-    trial.start("watchdog", {"use_sim_time": True}, "watchdog")
+    """Start another watchdog, kill the controller, and start that again without it: beside both it would wait."""
+    second = trial.start("watchdog", {"use_sim_time": True}, "watchdog")
     trial.step(2.0)
     trial.mark()
-    trial.kill("controller")
+    trial.kill("controller", at_rest=lambda: trial.finish(second))
 
 
 def stranger(topic: str, kind: type, make: Callable[[Trial, int], Any]) -> Callable[[Trial], None]:

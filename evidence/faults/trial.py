@@ -161,13 +161,13 @@ class Trial:
         """Let the arm's time go on [s]."""
         self.bench.step(seconds)
 
-    def kill(self, name: str) -> None:
-        """Kill a program, and start it again when the arm has come to rest."""
-        self._end(name, signal.SIGKILL)
+    def kill(self, name: str, at_rest: Callable[[], object] = lambda: None) -> None:
+        """Kill a program, and start it again when the arm has come to rest; before that `at_rest` is called."""
+        self._end(name, signal.SIGKILL, at_rest)
 
     def end(self, name: str) -> None:
         """Tell a program to end, and start it again when the arm has come to rest."""
-        self._end(name, signal.SIGINT)
+        self._end(name, signal.SIGINT, lambda: None)
 
     def pause(self, name: str, seconds: float) -> None:
         """Stop a program for some of the arm's time [s]."""
@@ -242,10 +242,11 @@ class Trial:
         if wrong:
             self._wrong.append(wrong)
 
-    def _end(self, name: str, number: int) -> None:
+    def _end(self, name: str, number: int, at_rest: Callable[[], object]) -> None:
         self.bench.children[name].process.send_signal(number)
         self.step(1.5)
         self.bench.waits(self.bench.rests, 3.0)
+        at_rest()
         self.restart(name)
 
     def _other(self) -> Any:
