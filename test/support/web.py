@@ -151,10 +151,12 @@ class SteppedExecutor:
 
 
 class SteppedPageThread(PageThread):
-    """A page's thread, without the thread: it goes on while the test steps."""
+    """A page's thread, without the thread: it goes on while the test steps, and draws whether it is watched or not."""
 
-    def __init__(self, clock: Any, draw: Callable[[], None], refuse: Callable[[str], None]) -> None:
-        super().__init__(draw, refuse)
+    def __init__(
+        self, clock: Any, draw: Callable[[], None], refuse: Callable[[str], None], watched: Callable[[], bool]
+    ) -> None:
+        super().__init__(draw, refuse, watched)
         self._clock = clock
         self._runs = False
 
