@@ -28,7 +28,7 @@ SIGNS = {"on_robot": 1.0, "by_robot": -1.0}
 DRIFTED = 1.0, 0.1
 # rad/s, corner of the tip's acceleration: 20 Hz. Noise of 1 mm/s in velocities is one of some 0.1 m/s² then
 ACCELERATION_CORNER = 2.0 * math.pi * 20.0
-AT_REST = np.zeros(6)
+NO_TWIST = np.zeros(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +334,7 @@ class WrenchPipeline:
         sensor = kin.model.frame_pose(sample.frame)
         force = as_row(sample.force)
         torque = as_row(sample.torque)
-        twist = kin.twist if self._inert else AT_REST
+        twist = kin.twist if self._inert else NO_TWIST
         sense_wrench(self._row, force, torque, sensor, kin.pose, twist, kin.model.gravity, float(state.time))
         return True
 
