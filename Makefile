@@ -96,5 +96,5 @@ $(ETHERCAT): $(RUN)
 # At once with what runs needs, where both are missing: pip is slow to look again.
 $(DEV): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and what tests and lint need into $(VENV): one to three minutes the first time."
-	@$(INSTALL) '.[ros,sim,dashboard,ethercat,learning,test,dev]'
+	@$(INSTALL) '.[ros,sim,dashboard,ethercat,learning,tuning,test,dev]'
 	@touch $(RUN) $(ETHERCAT) $@

@@ -24,6 +24,7 @@ PARTS = {
     "arms": (".many_arms", "arm_rows", "print_arms", False),
     "dds": (".over_dds", "dds_rows", "print_dds", True),
     "bus": (".bus", "bus_row", "print_bus", False),
+    "tuning": (".tuned_arms", "tuning_rows", "print_tuning", False),
 }
 # What a load costs, printed by itself: where it is, its function, the options that it takes, whether it needs ROS.
 LOADS: dict[str, tuple[str, str, tuple[str, ...], bool]] = {

@@ -31,8 +31,10 @@ from .options import (
     POSITIVE,
     ROBOT,
     SCENE,
+    SCHEDULER,
     VALUES,
     WORKCELL,
+    WORKERS,
     CommandParser,
     add_command,
     gain_value,
@@ -41,6 +43,7 @@ from .options import (
     run_of,
 )
 from .pages import add_page_options, add_pages
+from .tune import add_tune
 
 TURN = 5.0  # s, of a circle
 CHECKED_POSES = 40  # along a circle
@@ -91,6 +94,7 @@ def command_parser() -> CommandParser:
         *LEADING,
         _add_replay,
         add_identify,
+        add_tune,
         add_pages,
         _add_list,
         _add_init_robot,
@@ -272,6 +276,11 @@ def _add_stability(commands: Any) -> None:
     add("--measured", default="", metavar="FILE", help=text)
     text = "instead: each law with its default gains, at rest, pushed and at a wall, on the ideal and the imperfect arm"
     add("--defaults", action="store_true", help=text)
+    add(
+        "--workers",
+        **{**WORKERS, "default": os.cpu_count() or 1, "help": "processes that measure (default: all cores)"},
+    )
+    add("--scheduler", **SCHEDULER)
     _add_evidence_files(add, "stability")
 
 
@@ -284,19 +293,22 @@ def _stability(options: argparse.Namespace) -> int:
         return press_table(options.robot)
     if options.defaults:
         return default_gains_table(options.robot)
-    return stability(options.robot, options.output, options.page)
+    where = {"workers": options.workers, "scheduler": options.scheduler}
+    return stability(options.robot, options.output, options.page, **where)
 
 
 def _add_contact(commands: Any) -> None:
     text = "contact: pressed, released and pushed arms beside their bounds; status 1 where one fails; takes minutes"
     add = add_command(commands, "contact", text, _contact)
     add("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
+    add("--workers", **WORKERS)
+    add("--scheduler", **SCHEDULER)
 
 
 def _contact(options: argparse.Namespace) -> int:
     from ..experiments.contact import contact_table
 
-    return contact_table(options.robot)
+    return contact_table(options.robot, workers=options.workers, scheduler=options.scheduler)
 
 
 def _add_bench(commands: Any) -> None:

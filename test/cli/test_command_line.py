@@ -17,11 +17,13 @@ FREE = {
     "--browsers": "only with --page",
     "--controller": "asked for by name",
     "--namespace": "the same",
+    "--study": "any text",
 }  # what nothing can be wrong with before it runs
 OUTSIDE = "ethercat emulate"  # its socket belongs to the emulator
 NEEDED = {
     "init-robot": [str(ROOT / "urdf/planar_two_link/planar_two_link.urdf")],
     "identify": ["--simulated", "like_ur5e", "--yes"],
+    "tune": ["ur5"],
     "set": ["stiffness=1"],
     "law": ["impedance"],
     "move": ["0", "0", "0"],
@@ -44,6 +46,12 @@ NAMES += (
     "--joints",
     "--workcell",
     "--gripper",
+    "--objective",
+    "--vary",
+    "--arm",
+    "--sampler",
+    "--scheduler",
+    "--storage",
 )
 FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults", "--against", "--record")
 UNUSABLE = "nonsense.invalid"

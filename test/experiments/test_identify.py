@@ -76,7 +76,10 @@ def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
     assert bool(found.coulomb.holds(np.array(arm.friction.coulomb))[5])
     assert float(found.payload_mass.half_width) > 100.0
     assert figures_of(found)["payload_mass"][1] == float(found.payload_mass.half_width)
-    load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, found))).check(ROBOT)
+    read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, found)))
+    read.check(ROBOT)
+    assert read.half_width.payload_mass == 0.0
+    assert read.half_width.coulomb[5] > 0.0
 
 
 @pytest.mark.sim
@@ -121,6 +124,10 @@ def test_the_file_is_read_by_simulation_and_stability(tmp_path, capsys):
     read.check(ROBOT)
     assert read.friction.coulomb[2] == pytest.approx(found.coulomb.value[2], rel=1e-3)
     assert read.friction.coulomb[0] == 0.0
+    assert read.half_width.coulomb[2] == pytest.approx(found.coulomb.half_width[2], rel=1e-3)
+    assert read.half_width.viscous[2] == pytest.approx(found.viscous.half_width[2], rel=1e-3)
+    assert read.half_width.coulomb[0] == 0.0
+    assert read.half_width.delay >= float(found.line.delay.half_width) * 0.999
     assert read.noise.effort == pytest.approx(arm.noise.effort, rel=0.1)
     assert gain_table(["ur5e"], "sim", str(path)) in (0, 1)
     assert "joint_impedance" in capsys.readouterr().out

@@ -1,7 +1,6 @@
 """The largest stable stiffness: the search and the line against closed forms, the trials against themselves."""
 
 import csv
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -233,23 +232,21 @@ def test_the_lag_is_delay_and_half_a_period():
     assert replace(CELLS[0], rate=500.0, delay=0.004).lag == pytest.approx(0.005)
 
 
-class Inline:
-    """In place of the processes: the cells above."""
-
-    def map(self, function, *jobs):
-        assert function.__name__ == "measure"
-        wanted = list(zip(*jobs, strict=True))
-        return [cell for cell in CELLS if (cell.robot, cell.rate, cell.delay) in wanted]
+def known_cell(name, rate, delay):
+    """In place of the measurement: the cells above."""
+    return next(cell for cell in CELLS if (cell.robot, cell.rate, cell.delay) == (name, rate, delay))
 
 
 @pytest.mark.long
 def test_the_command_prints_and_writes_every_cell(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
-    processes = "robot_control_ros.experiments.stability.worker_processes"
-    monkeypatch.setattr(processes, lambda count: nullcontext([Inline()]))
+    module = "robot_control_ros.experiments.stability"
+    monkeypatch.setattr(f"{module}.measure", known_cell)
+    monkeypatch.setattr(f"{module}.RATES", (500.0, 1000.0))
+    monkeypatch.setattr(f"{module}.DELAYS", (0.0, 0.016))
     page = tmp_path / "docs" / "stability.md"
     page.parent.mkdir()
-    assert stability(["ur5", "gen3"], tmp_path / "out", page) == 0
+    assert stability(["ur5", "gen3"], tmp_path / "out", page, workers=0) == 0
     printed = capsys.readouterr().out.splitlines()
     with (tmp_path / "out" / "stability.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -16,13 +16,14 @@ from ...robot.yaml_files import yaml_text
 from ...simulation.imperfect.imperfections import load_imperfections
 from ...simulation.log import figure_class, picture_path, save_picture
 from ...simulation.mujoco_plant import SERVO_BANDWIDTH
-from .estimate import Identification
+from .estimate import UNKNOWN, Identification
 from .estimates import Estimate
 from .recording import ArmRecording
 
 SERVO_LAG = 2.0 / SERVO_BANDWIDTH  # s, of a critically damped servo behind a ramp
 NO_TORQUE = "friction and payload: not found, as no torques are measured"
 ENDINGS = (".yaml", ".yml")
+WIDEST = 0.01 * UNKNOWN  # N·m, N·m·s/rad and kg: what has a wider interval was not seen in the motion
 # significant and decimal ones, of the file's numbers
 DIGITS = 4
 PLACES = 9
@@ -32,7 +33,8 @@ def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> P
     """Write the arm as imperfections, with the table as comments.
 
     Of a delay under positions, the simulated servo's lag is left out: the simulation adds it. A joint that did not move
-    gets no friction. Payload and offsets of efforts are left out where they are within their own uncertainty.
+    gets no friction. Payload and offsets of efforts are left out where they are within their own uncertainty. Delay,
+    friction and payload have the half widths of their 99 % intervals beside them, also a payload that is left out.
 
     Raises:
         ConfigError, HardwareFault: see :func:`~...core.output_files.replaced_file`; or a YAML file of another kind,
@@ -91,6 +93,7 @@ def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
         "friction": {name: _positive(each) for name, each in _friction(found).items() if np.isfinite(each.value).any()},
         "model": model,
         "effort_offset": _numbers(offset) if offset.any() else [],
+        "half_width": _half_widths(found),
     }
     return {key: value for key, value in data.items() if value}
 
@@ -164,6 +167,20 @@ def _plain(values: Array) -> Any:
     plain = np.asarray(values).astype(object)  # a sum of arrays without axes is no array
     plain[~np.isfinite(values)] = None
     return plain.tolist()
+
+
+def _half_widths(found: Identification) -> dict[str, Any]:
+    """The entries of `half_width`: what has none, or was not seen in the motion, is left out, or 0 for a joint."""
+    jitter = float(np.nan_to_num(found.line.jitter.half_width)) / 2.0
+    widths: dict[str, Any] = {"delay": _number(float(found.line.delay.half_width) + jitter)}
+    for name, each in _friction(found).items():
+        seen = np.isfinite(each.value) & (each.half_width <= WIDEST)
+        if seen.any():
+            widths[name] = _numbers(np.where(seen, each.half_width, 0.0))
+    payload = found.payload_mass
+    if np.isfinite(payload.value) and payload.half_width <= WIDEST:
+        widths["payload_mass"] = _number(float(payload.half_width))
+    return widths
 
 
 def _friction(found: Identification) -> dict[str, Estimate]:

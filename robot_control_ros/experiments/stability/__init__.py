@@ -6,12 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
+from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.output_files import write_rows, write_text
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
-from ...simulation.worker_processes import worker_processes
+from ...tuning.grid import Point, sweep
 from .cells import DELAYS, QUANTITIES, RATES, Cell, least_contact_damping, measure
 from .default_gains import default_gains_table
 from .gain_table import gain_table
@@ -25,11 +26,18 @@ LEAST = "damping"  # N·s/m that the robot's admittance needs at least
 __all__ = ["ROBOTS", "default_gains_table", "gain_table", "press_table", "stability"]
 
 
-def stability(names: Sequence[str], output: Path, page: Path | None = None) -> int:
+def stability(
+    names: Sequence[str],
+    output: Path,
+    page: Path | None = None,
+    *,
+    workers: int = os.cpu_count() or 1,
+    scheduler: str = "",
+) -> int:
     """Measure robots, by default ROBOTS; print the cells as they come, and write CSV file and figure to a folder.
 
     Where `page` is given, that Markdown page is written as well, with its figure in a folder of its name beside it.
-    Returns the exit status.
+    `workers` and `scheduler` say where it is computed, see :func:`~...tuning.engine.engine`. Returns the exit status.
 
     Raises:
         ConfigError: a robot that can't move its tip along all six axes; matplotlib or MuJoCo is not installed.
@@ -39,18 +47,13 @@ def stability(names: Sequence[str], output: Path, page: Path | None = None) -> i
     for name in names:
         if not all(load_robot(name).axes):
             raise ConfigError(f"robot {name}: stability is measured where the tip moves along all six axes", name=name)
-    jobs = [(name, rate, delay) for name in names for rate in RATES for delay in DELAYS]
-    cells: list[Cell] = []
     print(
         f"{'robot':<8}{'Hz':>6}{'ms':>4}" + "".join(f"{quantity.name:>13}" for quantity in QUANTITIES) + f"{LEAST:>13}",
         flush=True,
     )
-    with worker_processes(os.cpu_count() or 1) as (pool,):
-        for cell in pool.map(measure, *zip(*jobs, strict=True)):
-            cells.append(cell)
-            values = "".join(f"{quantity.text(cell):>13}" for quantity in QUANTITIES)
-            values += f"{least_contact_damping(cell):>13.0f}"
-            print(f"{cell.robot:<8}{cell.rate:>6g}{cell.delay * 1e3:>4g}{values}", flush=True)
+    where: dict[str, Any] = {"scheduler": scheduler} if scheduler else {"workers": workers}
+    grid = {"name": names, "rate": RATES, "delay": DELAYS}
+    cells = sweep(measure, grid, progress=_print_cell, **where).results
     table = output / "stability.csv"
     table.parent.mkdir(parents=True, exist_ok=True)
     write_rows(table, [[field.name for field in fields(Cell)], *map(astuple, cells)])  # in SI units
@@ -61,3 +64,13 @@ def stability(names: Sequence[str], output: Path, page: Path | None = None) -> i
         write_text(page, page_text(cells, figure.relative_to(page.parent)), ".md")
         print(page)
     return 0
+
+
+def _print_cell(done: int, count: int, point: Point) -> None:
+    """Print a cell; one that failed is told at the end."""
+    cell = point.result
+    if cell is None:
+        return
+    values = "".join(f"{quantity.text(cell):>13}" for quantity in QUANTITIES)
+    values += f"{least_contact_damping(cell):>13.0f}"
+    print(f"{cell.robot:<8}{cell.rate:>6g}{cell.delay * 1e3:>4g}{values}", flush=True)

@@ -147,6 +147,19 @@ class TripLimits:
 
 
 @dataclass(frozen=True)
+class HalfWidths:
+    """How far true values may be from those of the file, to either side; the simulated arm doesn't use them.
+
+    0 says that nothing is known. `robot_control identify` writes half of each 99 % interval.
+    """
+
+    delay: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="Of the delay of the commands that was identified.")
+    coulomb: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m", doc="Of `friction.coulomb`.")
+    viscous: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m·s/rad", doc="Of `friction.viscous`.")
+    payload_mass: float = entry(0.0, lower=0.0, unit="kg", doc="Of `model.payload_mass`.")
+
+
+@dataclass(frozen=True)
 class Imperfections:
     """What a real arm has and an ideal one lacks; the default is the ideal arm.
 
@@ -187,6 +200,9 @@ class Imperfections:
         _NONE, size=SOME, unit="N·m", doc="Added to the torque that each motor gives; the measured one has it, too."
     )
     trips: TripLimits = entry(TripLimits(), doc="Where the arm stops by itself.")
+    half_width: HalfWidths = entry(
+        HalfWidths(), doc="How far true values may be from these; 0 is not known. The simulated arm doesn't use it."
+    )
 
     @property
     def has_gears(self) -> bool:
