@@ -175,16 +175,16 @@ def _draw_trials(panel: Any, tuned: Tuned) -> None:
     if not tuned.rows[0].failed:
         panel.plot(*tuned.rows[0].values[:2], "s", color=OWN_COLOUR, markersize=9, label="own gains")
     marked = np.array([row.values for row in (*tuned.front, tuned.rows[0]) if not row.failed])
-    panel.set_xlim(*_near(values[:, 0], marked[:, 0]))
-    panel.set_ylim(*_near(values[:, 1], marked[:, 1]))
+    panel.set_xlim(*_around(marked[:, 0]))
+    panel.set_ylim(*_around(marked[:, 1]))
     panel.set_xlabel(str(tuned.goals[0]))
     panel.set_ylabel(str(tuned.goals[1]))
     panel.legend(frameon=False)
 
 
-def _near(values: Array, marked: Array) -> tuple[float, float]:
-    """Where most of the values, and all that are marked, are: a trial that a fault ended counts far more."""
-    lower = float(values.min())
-    upper = max(float(np.quantile(values, 0.9)), float(marked.max()))
-    margin = 0.05 * (upper - lower) or 1.0
-    return lower - margin, upper + margin
+def _around(marked: Array) -> tuple[float, float]:
+    """Ends of an axis that shows the front and the own gains well; trials that a fault ended count far more."""
+    lower = float(marked.min())
+    upper = float(marked.max())
+    room = 0.15 * (upper - lower) or 1.0
+    return lower - room, upper + room

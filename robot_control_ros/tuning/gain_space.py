@@ -34,6 +34,7 @@ RELATIVE = (0.25, 4.0)  # of the robot's own gains, where nothing is asked for
 FRICTION_BOUND = "friction_bound"  # gain, of laws that compensate dry friction at rest
 FRICTION = (0.0, 0.02)  # range of that gain, as the friction of arms of which nothing was measured
 PERCENT = 0.01
+DIGITS = 6
 NUMBER, FACTOR, SHARE = KINDS = ("", "x", "%")  # what stands behind the ends of a range
 WIDE = 10.0  # ratio of the ends from which on a range has a logarithmic scale
 SYNTAX = (
@@ -87,6 +88,8 @@ class GainSpace:
     def gains(self, values: Mapping[str, float]) -> dict[str, Any]:
         """Gains by name, as plain numbers and lists, as :func:`~..simulation.in_process.simulate` takes them.
 
+        They have six digits, as people read them: what is measured is what is written.
+
         Args:
             values: one for each dimension, by its name.
 
@@ -107,7 +110,7 @@ class GainSpace:
                 if each.gain == name:
                     value = float(values[each.name])
                     changed = value * np.array(self.effort) if each.share else _changed(spec, changed, each, value)
-            gains[name] = plain(spec, check_gain(spec, _given(spec, changed), len(self.effort)))
+            gains[name] = plain(spec, check_gain(spec, _given(spec, _rounded(changed)), len(self.effort)))
         return gains
 
     def defaults(self) -> dict[str, float] | None:
@@ -217,6 +220,11 @@ def _changed(spec: GainSpec, own: Array, dimension: Dimension, value: float) -> 
     diagonal[places] = value
     np.fill_diagonal(matrix, diagonal)
     return np.asarray(matrix.ravel())
+
+
+def _rounded(values: Array) -> Array:
+    """The same with DIGITS digits."""
+    return np.array([float(f"{value:.{DIGITS}g}") for value in values])
 
 
 def _given(spec: GainSpec, values: Array) -> Any:

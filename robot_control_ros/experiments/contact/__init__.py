@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ...robot.configuration import load_robot
 from ...tuning.grid import Point, sweep
 from ..stability.default_gains import IMPERFECT
 from . import collision_trials, force_trials, frame_trials, leading_trials, ringing_trials, spring_trials
@@ -34,10 +35,14 @@ def contact_table(robots: Sequence[str] = (), *, workers: int = 0, scheduler: st
     Returns the exit status: 1 if a row of the ideal arm fails.
     """
     names = list(robots or ROBOTS)
+    for name in names:
+        load_robot(name)
     where: dict[str, Any] = {"workers": workers, "scheduler": scheduler}
     ideal = sweep(section_rows, {"robot": names, "section": list(SECTIONS)}, progress=_print_ideal, **where)
-    grid: dict[str, list[Any]] = {"robot": names, "section": list(IMPERFECT_SECTIONS), "imperfect": [True]}
-    _ = sweep(section_rows, grid, progress=_print_imperfect, **where).results
+    known = [name for name in names if name in IMPERFECT]
+    grid: dict[str, list[Any]] = {"robot": known, "section": list(IMPERFECT_SECTIONS), "imperfect": [True]}
+    if known:
+        sweep(section_rows, grid, progress=_print_imperfect, **where)
     return int(any(not row.holds for rows in ideal.results for row in rows))
 
 
@@ -47,15 +52,20 @@ def section_rows(robot: str, section: str, imperfect: bool = False) -> list[Row]
 
 
 def _print_ideal(done: int, count: int, point: Point) -> None:
-    print(f"{point.arguments['robot']}: {point.arguments['section']}")
-    for row in point.result or ():
-        _print(row, "ok  " if row.holds else "FAIL")
+    _print_section(point.arguments["robot"], point, "ok  ", "FAIL")
 
 
 def _print_imperfect(done: int, count: int, point: Point) -> None:
-    print(f"{IMPERFECT[point.arguments['robot']]}: {point.arguments['section']}")
-    for row in point.result or ():
-        _print(row, "    " if row.holds else "more")
+    _print_section(IMPERFECT[point.arguments["robot"]], point, "    ", "more")
+
+
+def _print_section(arm: str, point: Point, holds: str, breaks: str) -> None:
+    """Print the rows of a section; an error in it ends all."""
+    if point.error is not None:
+        raise point.error
+    print(f"{arm}: {point.arguments['section']}")
+    for row in point.result:
+        _print(row, holds if row.holds else breaks)
 
 
 def _print(row: Row, verdict: str) -> None:

@@ -67,10 +67,10 @@ def stability(
 
 
 def _print_cell(done: int, count: int, point: Point) -> None:
-    """Print a cell; one that failed is told at the end."""
+    """Print a cell; an error in it ends all."""
+    if point.error is not None:
+        raise point.error
     cell = point.result
-    if cell is None:
-        return
     values = "".join(f"{quantity.text(cell):>13}" for quantity in QUANTITIES)
     values += f"{least_contact_damping(cell):>13.0f}"
     print(f"{cell.robot:<8}{cell.rate:>6g}{cell.delay * 1e3:>4g}{values}", flush=True)
