@@ -26,6 +26,7 @@ PICTURE = "tuning.png"
 OWN_COLOUR = "#8a8a8a"
 CHOSEN_COLOUR = "#1f5fa8"
 OTHERS_COLOUR = "#c9d8ea"
+DRAWN_ARMS = 4  # that no search has seen
 PANELS = ((STEP, "Step of the target"), (PRESS, "Wall"), (CONTOUR, "Contour"))
 
 
@@ -138,14 +139,15 @@ def draw(study: GainStudy, tuned: Tuned, path: Path) -> Path:
     figure = figure_class()(figsize=(11.0, 8.0), layout="constrained")
     axes = figure.subplots(2, 2)
     _draw_trials(axes[0, 0], tuned)
-    arm = study.trial(held_out=1).arms[0]
+    arms = study.trial(held_out=DRAWN_ARMS).arms
     robot = simulated_robot(study.robot)
+    gains = {"own gains": study.own_gains(), "chosen gains": study.space.gains(tuned.best.parameters)}
     for panel, (run, title) in zip((axes[0, 1], axes[1, 0], axes[1, 1]), PANELS, strict=True):
-        panel.set_title(title)
-        gains = {"own gains": study.own_gains(), "chosen gains": study.space.gains(tuned.best.parameters)}
+        panel.set_title(f"{title}, {DRAWN_ARMS} other arms")
         for (name, values), colour in zip(gains.items(), (OWN_COLOUR, CHOSEN_COLOUR), strict=True):
-            curve = run_curve(robot, study.law, values, arm, run)
-            panel.plot(curve.x, curve.y, color=colour, linewidth=1.4, label=name)
+            for number, arm in enumerate(arms):
+                curve = run_curve(robot, study.law, values, arm, run)
+                panel.plot(curve.x, curve.y, color=colour, linewidth=1.0, label=name if number == 0 else None)
         if curve.target is not None:
             panel.plot(*curve.target, color="0.2", linewidth=0.8, linestyle="--", label="target")
         panel.set_xlabel(curve.x_label)

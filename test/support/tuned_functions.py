@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from robot_control_ros.tuning import Goal, TrialOutcome, Range
+from robot_control_ros.tuning import Goal, Range, TrialOutcome
 
 SPACE = {"x": Range(-5.0, 5.0), "y": Range(0.01, 10.0, log=True)}
 GOALS = (Goal("near"), Goal("far", "maximize", "m"))

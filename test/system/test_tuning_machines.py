@@ -9,12 +9,12 @@ import pytest
 from lab import SUPPORT, dask_lab, kill_hard, postgresql, wait_for
 from processes import children, memory
 from refusals import refuses
-from tuned_functions import FIRST, GOALS, SPACE, bowls_of, two_bowls
 
 pytest.importorskip("optuna")
 pytest.importorskip("distributed")
 
 import optuna
+from tuned_functions import FIRST, GOALS, SPACE, bowls_of, two_bowls
 
 from robot_control_ros.tuning import sweep, tune
 from robot_control_ros.tuning.gain_study import GainStudy

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tuned_functions import FIRST, GOALS, SPACE, deadly, product_of, suicidal, two_bowls
 
 pytest.importorskip("optuna")
+
+from tuned_functions import FIRST, GOALS, SPACE, deadly, product_of, suicidal, two_bowls
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.tuning import sweep, tune

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from refusals import refuses
 
+pytest.importorskip("mujoco")
+
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.imperfect.imperfections import Imperfections, TripLimits, load_imperfections

@@ -4,6 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from refusals import refuses
+
+pytest.importorskip("optuna")
+
 from tuned_functions import product_of
 
 from robot_control_ros.tuning import sweep

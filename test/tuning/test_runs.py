@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from refusals import refuses
 
+pytest.importorskip("mujoco")
+
 from robot_control_ros.laws.gain_bounds.stiffness_bound import stiffness_bound
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.model import RobotModel

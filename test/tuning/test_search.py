@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 from refusals import refuses
-from tuned_functions import FIRST, GOALS, SPACE, out_of_order, refusing, two_bowls
 
 pytest.importorskip("optuna")
+
+from tuned_functions import FIRST, GOALS, SPACE, out_of_order, refusing, two_bowls
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.tuning import Goal, Range, TrialOutcome, tune

@@ -1,11 +1,11 @@
 """Attempts at trials: nobody's is lost, none counts twice."""
 
 import pytest
-from tuned_functions import GOALS, SPACE
+from optuna.distributions import FloatDistribution
 
 pytest.importorskip("optuna")
 
-from optuna.distributions import FloatDistribution
+from tuned_functions import GOALS, SPACE
 
 from robot_control_ros.tuning.shared_study import SharedStudy
 from robot_control_ros.tuning.storage import open_storage

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from full_disk import files_end_at
 from refusals import refuses
-from tuned_functions import GOALS, SPACE, two_bowls
 
 pytest.importorskip("optuna")
+
+from tuned_functions import GOALS, SPACE, two_bowls
 
 from robot_control_ros.tuning import tune
 from robot_control_ros.tuning.storage import WholeLines, open_storage, patiently, without_password
