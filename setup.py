@@ -87,7 +87,7 @@ setup(
         "dashboard": ["viser>=1.1,<2", "msgspec", "trimesh", "pycollada", "matplotlib"],
         "ethercat": ["pysoem>=1.1.10,<2"],
         # Optuna proposes trials; Dask computes them on other machines; PostgreSQL's driver lets machines share them.
-        "tuning": ["optuna>=4.5,<6", "distributed>=2024.8", "psycopg[binary]>=3.1,<4", "tqdm"],
+        "tuning": ["optuna>=5,<6", "distributed>=2024.8", "sqlalchemy>=2", "psycopg[binary]>=3.1,<4", "tqdm"],
         "learning": ["gymnasium>=1.1,<2", "mcap>=1.6,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,6 +20,8 @@ from .package_version import check_same_version, package_version
 SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")  # of addresses of Dask
 CONNECTING = 10.0  # s, that a scheduler may take to answer
 LOOK = 0.5  # s between two looks at the scheduler
+DEATHS = 2  # of processes, after which the call that they computed has failed
+SLOTS = 16  # calls that an executor has at a time, where nobody says how many
 FEWEST_SLOTS = 1  # while no worker has joined yet
 
 
@@ -35,29 +39,71 @@ class InProcess(Executor):
         return future
 
 
+@dataclass
+class _Task:
+    """A call that is under way, or waits.
+
+    Attributes:
+        tag: of who submitted it.
+        function, arguments: the call.
+        deaths: how often its process ended while nothing else was computed.
+    """
+
+    tag: Any
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    deaths: int = 0
+
+
 class Engine:
-    """An executor, and how many tasks it should have at a time.
+    """Computes the calls of one user by an executor, a certain number at a time.
 
     Args:
         executor: computes; it stays open.
-        slots: tasks at a time.
+        slots: calls at a time.
     """
 
     def __init__(self, executor: Executor, slots: int) -> None:
         self._executor = executor
         self._slots = slots
+        self._tasks: dict[Future[Any], _Task] = {}
 
     def slots(self) -> int:
-        """Tasks at a time, now: more where workers have joined."""
+        """Calls at a time, now: more where workers have joined."""
         return self._slots
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Begin a task.
+    def under_way(self) -> int:
+        """Calls that were submitted and haven't ended."""
+        return len(self._tasks)
+
+    def room(self, ahead: int = 1) -> int:
+        """How many calls should be submitted now; `ahead` is how many there should be for each slot."""
+        return ahead * self.slots() - self.under_way()
+
+    def submit(self, tag: Any, function: Callable[..., Any], *arguments: Any) -> None:
+        """Begin a call; its end comes from :meth:`ended`, with its tag.
 
         Raises:
-            BrokenExecutor: a process of the executor has ended by itself.
+            HardwareFault: the executor has broken.
         """
-        return self._executor.submit(function, *arguments)
+        self._begin(_Task(tag, function, arguments))
+
+    def ended(self, timeout: float) -> list[tuple[Any, Future[Any]]]:
+        """Tag and future of the calls that have ended; waits for one, for `timeout` [s] at most.
+
+        Raises:
+            HardwareFault: the scheduler has gone, or the executor has broken.
+        """
+        if not self._tasks:
+            time.sleep(timeout)
+            self.check()
+            return []
+        done, _ = wait(self._tasks, timeout, FIRST_COMPLETED)
+        if not done:
+            self.check()
+        if any(_is_broken(future) for future in done):
+            return self._after_break()
+        return [(self._tasks.pop(future).tag, future) for future in done]
 
     def check_function(self, function: Callable[..., Any]) -> None:
         """Refuse a function that a worker can't load, before it is needed. The first worker is waited for.
@@ -66,7 +112,7 @@ class Engine:
             ConfigError: the function can't be imported there; or the worker has another version of the package.
         """
         try:
-            future = self.submit(timed, callable, package_version(), function)
+            future = self._executor.submit(timed, callable, package_version(), function)
             while not wait([future], LOOK).done:
                 self.check()
             future.result()
@@ -76,10 +122,6 @@ class Engine:
             reason = BROKEN if isinstance(error, BrokenExecutor) else _first_cause(error)
             raise refused("function", function, f"a worker can't load it: {reason}") from error
 
-    def restart(self) -> bool:
-        """After a BrokenExecutor: whether tasks can be submitted again."""
-        return False
-
     def check(self) -> None:
         """Refuse to wait for results that can't come any more.
 
@@ -88,24 +130,82 @@ class Engine:
         """
 
     def stop(self) -> None:
-        """Let go of the tasks that are under way."""
+        """Let go of the calls that are under way."""
+
+    def _begin(self, task: _Task) -> None:
+        try:
+            future = self._executor.submit(task.function, *task.arguments)
+        except BrokenExecutor as error:
+            raise self._broken() from error
+        self._tasks[future] = task
+
+    def _after_break(self) -> list[tuple[Any, Future[Any]]]:
+        """What has ended, after a process of the executor has."""
+        raise self._broken()
+
+    def _broken(self) -> HardwareFault:
+        return HardwareFault(
+            "the executor has broken: a process of it was killed, or had no memory left", name="executor"
+        )
 
 
 class _Processes(Engine):
-    """Fresh processes of this machine with one thread each. Where one of them is killed, all are started anew."""
+    """Fresh processes of this machine with one thread each.
+
+    Where one of them is killed, all are started anew. Whose call it was isn't known then: the calls that have no result
+    are computed again one by one. A call whose process ends twice while nothing else is computed has failed.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._block: AbstractContextManager[list[Any]] | None = None
+        self._suspects: deque[_Task] = deque()
         super().__init__(self._started(), count)
 
-    def restart(self) -> bool:
-        self._end()
-        self._executor = self._started()
-        return True
+    def under_way(self) -> int:
+        return len(self._tasks) + len(self._suspects)
+
+    def room(self, ahead: int = 1) -> int:
+        return 0 if self._suspects else super().room(ahead)
+
+    def ended(self, timeout: float) -> list[tuple[Any, Future[Any]]]:
+        if self._suspects and not self._tasks:
+            self._begin(self._suspects.popleft())
+        return super().ended(timeout)
 
     def stop(self) -> None:
         self._end()
+
+    def _begin(self, task: _Task) -> None:
+        try:
+            super()._begin(task)
+        except HardwareFault:  # broken, and not noticed yet
+            self._suspects.append(task)
+            if not self._tasks:
+                self._restart()
+
+    def _after_break(self) -> list[tuple[Any, Future[Any]]]:
+        tasks = self._tasks
+        self._tasks = {}
+        self._restart()
+        ended = []
+        left = []
+        for future, task in tasks.items():
+            if future.done() and not _is_broken(future):
+                ended.append((task.tag, future))
+            else:
+                left.append((future, task))
+        for future, task in left:
+            task.deaths += len(left) == 1
+            if task.deaths < DEATHS:
+                self._suspects.append(task)
+            else:
+                ended.append((task.tag, future))
+        return ended
+
+    def _restart(self) -> None:
+        self._end()
+        self._executor = self._started()
 
     def _started(self) -> Executor:
         self._block = worker_processes(self._count)
@@ -113,7 +213,7 @@ class _Processes(Engine):
         return executor
 
     def _end(self) -> None:
-        """End the processes, without the tasks that they are at."""
+        """End the processes, without the calls that they are at."""
         if self._block is not None:
             block = self._block
             self._block = None
@@ -196,7 +296,7 @@ def _port(place: SplitResult) -> int | None:
 
 @contextmanager
 def engine(
-    workers: int = 0, scheduler: str = "", executor: Executor | None = None, slots: int | None = None
+    workers: int = 0, scheduler: str = "", executor: Executor | None = None, slots: int = SLOTS
 ) -> Iterator[Engine]:
     """What computes, for the time of a block; by default this process.
 
@@ -204,15 +304,16 @@ def engine(
         workers: fresh processes of this machine; 0 for none. A script then needs ``if __name__ == "__main__":``.
         scheduler: address of a Dask scheduler; empty for none.
         executor: any executor, which stays open: of Ray, mpi4py, submitit or Dask.
-        slots: tasks that `executor` has at a time; None leaves that to who submits.
+        slots: calls that `executor` has at a time.
 
     Raises:
         ConfigError: more than one of them is given; no scheduler answers; its workers have another version of the
             package; Dask isn't installed.
     """
-    chosen = [name for name, it in (("workers", workers), ("scheduler", scheduler), ("executor", executor)) if it]
+    given = {"workers": workers, "scheduler": scheduler, "executor": executor}
+    chosen = [name for name, value in given.items() if value]
     if len(chosen) > 1:
-        raise refused(chosen[1], (workers, scheduler, executor)[1], f"must not be given beside {chosen[0]}", chosen)
+        raise refused(chosen[1], given[chosen[1]], f"must not be given beside {chosen[0]}", chosen)
     if workers < 0:
         raise refused("workers", workers, "must be 0, for this process alone, or more", 0)
     made = _made(workers, scheduler, executor, slots)
@@ -224,9 +325,9 @@ def engine(
         made.stop()
 
 
-def _made(workers: int, scheduler: str, executor: Executor | None, slots: int | None) -> Engine:
+def _made(workers: int, scheduler: str, executor: Executor | None, slots: int) -> Engine:
     if executor is not None:
-        return Engine(executor, slots or 0)
+        return Engine(executor, slots)
     if scheduler:
         return _DaskWorkers(scheduler)
     if workers:
@@ -246,9 +347,9 @@ def _first_cause(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def is_broken(error: BaseException) -> bool:
-    """Whether a task's error is that its process ended, and not the task's own."""
-    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+def _is_broken(future: Future[Any]) -> bool:
+    """Whether a future that is done has no result because a process has ended."""
+    return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
 
 
 def timed(function: Callable[..., Any], version: str, *arguments: Any) -> tuple[Any, float, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -11,11 +11,10 @@ from typing import Any
 
 from ..core.errors import ConfigError, refused
 from ..core.output_files import write_rows
-from .engine import Engine, engine, is_broken, timed
+from .engine import SLOTS, Engine, engine, timed
 from .package_version import package_version
 
 AHEAD = 2  # tasks submitted for each slot, so that no worker waits
-DEATHS = 3  # of the processes that computed a point, after which it counts as failed
 POLL = 0.5  # s between two looks at the scheduler
 
 
@@ -83,7 +82,7 @@ def sweep(
     workers: int = 0,
     scheduler: str = "",
     executor: Executor | None = None,
-    slots: int | None = None,
+    slots: int = SLOTS,
     progress: Callable[[int, int, Point], None] | None = None,
 ) -> Sweep:
     """Call a function at each point of a grid.
@@ -123,40 +122,20 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 def _computed(function: Callable[..., Any], points: Sequence[dict[str, Any]], computing: Engine) -> Iterator[Point]:
     """The points in their order, as they come."""
-    under_way: dict[Future[Any], int] = {}
     ended: dict[int, Point] = {}
-    deaths = [0] * len(points)
     following = 0
     given = 0
     while given < len(points):
-        room = AHEAD * computing.slots() or len(points)
-        while following < len(points) and len(under_way) < room:
-            under_way[_submit(computing, function, points[following])] = following
+        while following < len(points) and computing.room(AHEAD) > 0:
+            computing.submit(following, timed, _Named(function), package_version(), points[following])
             following += 1
-        done, _ = wait(under_way, POLL, FIRST_COMPLETED)
-        if not done:
-            computing.check()
-        for future in done:
-            index = under_way.pop(future)
+        for index, future in computing.ended(POLL):
             error = _error_of(future, computing)
-            if error is not None and is_broken(error) and deaths[index] + 1 < DEATHS:
-                deaths[index] += 1
-                under_way[_submit(computing, function, points[index])] = index
-                continue
             result = None if error is not None else future.result()[0]
             ended[index] = Point(points[index], result, error)
         while given in ended:
             yield ended.pop(given)
             given += 1
-
-
-def _submit(computing: Engine, function: Callable[..., Any], arguments: dict[str, Any]) -> Future[Any]:
-    while True:
-        try:
-            return computing.submit(timed, _Named(function), package_version(), arguments)
-        except BrokenExecutor:
-            if not computing.restart():
-                raise
 
 
 @dataclass(frozen=True)
@@ -173,9 +152,9 @@ def _error_of(future: Future[Any], computing: Engine) -> Exception | None:
     """The error of a point; None where there is none. That of a worker of another version ends all."""
     try:
         error = future.exception()
-    except CancelledError:
+    except CancelledError as cancelled:
         computing.check()
-        raise
+        return cancelled
     if isinstance(error, ConfigError) and error.name == "version":
         raise error
     if error is not None and not isinstance(error, Exception):

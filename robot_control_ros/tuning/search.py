@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any
 
 from ..core.errors import ConfigError, refused
-from .engine import Engine, engine, is_broken, timed, worker_name
+from .engine import SLOTS, Engine, engine, timed, worker_name
 from .package_version import package_version
 from .proposals import TPE, Proposer, Range
 from .results import DIRECTIONS, Goal, TrialOutcome, Tuned
@@ -21,7 +21,6 @@ from .storage import open_storage, without_password
 NAME = "tuning"  # of a study
 LAG = 16  # see the module proposals
 POLL = 0.5  # s between two looks at the storage, while nothing ends
-DEATHS = 3  # of the processes that computed a trial, after which it counts as failed
 
 Objective = Callable[[dict[str, float]], Any]
 
@@ -50,7 +49,6 @@ class _Task:
     claim: Claim
     parameters: dict[str, float]
     remembered: dict[str, Any]
-    deaths: int = 0
 
 
 def tune(
@@ -63,7 +61,7 @@ def tune(
     workers: int = 0,
     scheduler: str = "",
     executor: Executor | None = None,
-    slots: int | None = None,
+    slots: int = SLOTS,
     storage: str | None = None,
     name: str = NAME,
     about: Mapping[str, Any] | None = None,
@@ -148,7 +146,6 @@ class _Driver:
         self._engine = computing
         self._lag = lag
         self._progress = progress
-        self._tasks: dict[Future[Any], _Task] = {}
         self._began = time.monotonic()
         self._ended_before = -1
         self._ended_at_first = 0
@@ -169,8 +166,7 @@ class _Driver:
 
     def _start(self, ledger: Ledger) -> None:
         """Begin trials while there are free slots, and trials that can be proposed."""
-        slots = min(self._engine.slots() or self._lag, self._lag)
-        while len(self._tasks) < slots:
+        while self._engine.room() > 0 and self._engine.under_way() < self._lag:
             index = ledger.lost(self._trials)
             if index is None and not self._can_begin(ledger):
                 return
@@ -183,7 +179,7 @@ class _Driver:
             task = self._task(claim, ledger)
             if task is None:
                 return
-            self._submit(task)
+            self._engine.submit(task, timed, self._objective, package_version(), task.parameters)
 
     def _can_begin(self, ledger: Ledger) -> bool:
         if ledger.count >= self._trials:
@@ -206,27 +202,10 @@ class _Driver:
         parameters, remembered = self._proposer.propose(claim.index, ledger.prefix(needed))
         return _Task(claim, parameters, remembered)
 
-    def _submit(self, task: _Task) -> None:
-        while True:
-            try:
-                future = self._engine.submit(timed, self._objective, package_version(), task.parameters)
-                break
-            except BrokenExecutor:
-                if not self._engine.restart():
-                    raise
-        self._tasks[future] = task
-
     def _collect(self) -> None:
         """Wait until something ends, for POLL at most, and write its result."""
-        if not self._tasks:
-            time.sleep(POLL)
-            self._engine.check()
-            return
-        done, _ = wait(self._tasks, POLL, FIRST_COMPLETED)
-        if not done:
-            self._engine.check()
-        for future in done:
-            self._end(self._tasks.pop(future), future)
+        for task, future in self._engine.ended(POLL):
+            self._end(task, future)
 
     def _end(self, task: _Task, future: Future[Any]) -> None:
         try:
@@ -239,8 +218,6 @@ class _Driver:
         except Exception as error:
             if isinstance(error, ConfigError) and error.name == "version":
                 raise
-            if is_broken(error) and self._again(task):
-                return
             outcome = TrialOutcome((), f"{type(error).__name__}: {short_text(error)}")
             seconds = 0.0
             worker = worker_name()
@@ -255,14 +232,6 @@ class _Driver:
             seconds=seconds,
             worker=worker,
         )
-
-    def _again(self, task: _Task) -> bool:
-        """Submit a trial whose process has ended once more; False where that happened too often."""
-        task.deaths += 1
-        if task.deaths >= DEATHS:
-            return False
-        self._submit(task)
-        return True
 
     def _outcome(self, result: Any) -> TrialOutcome:
         outcome = result if isinstance(result, TrialOutcome) else TrialOutcome(_values(result, self._goals))

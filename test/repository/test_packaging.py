@@ -39,6 +39,10 @@ ROSDEP_KEYS = {
 }
 # Optional modules rosdep has no key for -> the extra of setup.py that installs them.
 EXTRAS_WITHOUT_KEY = {
+    "distributed": "tuning",
+    "optuna": "tuning",
+    "sqlalchemy": "tuning",
+    "tqdm": "tuning",
     "pysoem": "ethercat",
     "gymnasium": "learning",
     "ipykernel": "test",

@@ -61,6 +61,14 @@ def suicidal(parameters):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def deadly_on_the_left(parameters):
+    """On the left side its process is killed, always; elsewhere trials take a while."""
+    if parameters["x"] < 0.0:
+        suicidal(parameters)
+    time.sleep(0.05)
+    return two_bowls(parameters)
+
+
 def product_of(a, b):
     """Of two numbers; 0 is refused."""
     if b == 0:

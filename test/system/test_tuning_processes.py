@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("optuna")
 
-from tuned_functions import FIRST, GOALS, SPACE, deadly, product_of, suicidal, two_bowls
+from tuned_functions import FIRST, GOALS, SPACE, deadly, deadly_on_the_left, product_of, suicidal, two_bowls
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.tuning import sweep, tune
@@ -66,6 +66,15 @@ def test_a_sweep_in_processes_is_the_same_and_in_several_of_them():
     assert os.getpid() not in processes
 
 
+def test_trials_beside_one_that_kills_its_process_keep_their_values():
+    found = tuned(deadly_on_the_left, 12, workers=3, sampler="random")
+    expected = tuned(trials=12, sampler="random")
+    assert 0 < sum(row.failed for row in found.rows) < 12
+    for row, other in zip(found.rows, expected.rows, strict=True):
+        assert row.failed == (row.parameters["x"] < 0.0)
+        assert row.failed or row.values == other.values
+
+
 @pytest.mark.sim
 def test_an_arm_s_gains_have_the_same_values_in_processes():
     pytest.importorskip("mujoco")
@@ -88,9 +97,14 @@ def test_after_a_kill_the_next_run_goes_on(tmp_path):
 
 def test_a_worker_with_another_version_is_refused_before_a_trial_counts():
     with engine(workers=1) as processes:
-        future = processes.submit(timed, product_of, "0.0.1+another", 1, 2)
-        with pytest.raises(ConfigError) as caught:
-            future.result()
+        processes.submit("tag", timed, product_of, "0.0.1+another", 1, 2)
+        ended = []
+        while not ended:
+            ended = processes.ended(1.0)
+    ((tag, future),) = ended
+    assert tag == "tag"
+    with pytest.raises(ConfigError) as caught:
+        future.result()
     assert (caught.value.name, caught.value.bound) == ("version", "0.0.1+another")
 
 
