@@ -38,12 +38,15 @@ def contact_table(robots: Sequence[str] = (), *, workers: int = 0, scheduler: st
     for name in names:
         load_robot(name)
     where: dict[str, Any] = {"workers": workers, "scheduler": scheduler}
-    ideal = sweep(section_rows, {"robot": names, "section": list(SECTIONS)}, progress=_print_ideal, **where)
+    rows: list[Row] = []
+    if SECTIONS:
+        ideal = sweep(section_rows, {"robot": names, "section": list(SECTIONS)}, progress=_print_ideal, **where)
+        rows = [row for found in ideal.results for row in found]
     known = [name for name in names if name in IMPERFECT]
-    grid: dict[str, list[Any]] = {"robot": known, "section": list(IMPERFECT_SECTIONS), "imperfect": [True]}
-    if known:
+    if known and IMPERFECT_SECTIONS:
+        grid: dict[str, list[Any]] = {"robot": known, "section": list(IMPERFECT_SECTIONS), "imperfect": [True]}
         sweep(section_rows, grid, progress=_print_imperfect, **where)
-    return int(any(not row.holds for rows in ideal.results for row in rows))
+    return int(any(not row.holds for row in rows))
 
 
 def section_rows(robot: str, section: str, imperfect: bool = False) -> list[Row]:
