@@ -15,8 +15,7 @@ from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.tuning.gain_study import GainStudy
 
 STUDY = GainStudy("ur5", "impedance", "track,contact")
-TRIALS = 16  # in a turn of the workers
-FEW_TRIALS = 4  # in a turn of the overheads
+TRIALS = 8  # in a turn
 TURNS = 3  # the median counts
 WORKERS = (1, 2)
 
@@ -53,7 +52,7 @@ def _dask_workers() -> dict[str, float]:
         times = np.empty((TURNS + 1, len(WORKERS)))
         for turn in times:
             for column, address in enumerate(addresses):
-                turn[column] = _wall_time(TRIALS, scheduler=address)[0]
+                turn[column] = _wall_time(scheduler=address)[0]
     finally:
         for each in clusters:
             each.close()
@@ -76,15 +75,15 @@ def _overhead(settings: Callable[[int], Mapping[str, Any]]) -> dict[str, float]:
     walls = np.empty(TURNS + 1)
     shares = np.empty(TURNS + 1)
     for turn in range(TURNS + 1):
-        walls[turn], computing = _wall_time(FEW_TRIALS, **settings(turn))
+        walls[turn], computing = _wall_time(**settings(turn))
         shares[turn] = 1.0 - computing / walls[turn]
-    return {"seconds": float(np.median(walls[1:])) / FEW_TRIALS, "share": float(np.median(shares[1:]))}
+    return {"seconds": float(np.median(walls[1:])) / TRIALS, "share": float(np.median(shares[1:]))}
 
 
-def _wall_time(trials: int, **settings: Any) -> tuple[float, float]:
+def _wall_time(**settings: Any) -> tuple[float, float]:
     """Seconds of all trials, without the start of the engine; and those of computing them."""
     ends: list[float] = []
-    tuned = STUDY.run(trials, progress=lambda progress: ends.append(time.perf_counter()), **settings)
+    tuned = STUDY.run(TRIALS, progress=lambda progress: ends.append(time.perf_counter()), **settings)
     if any(row.failed for row in tuned.rows):
         raise HardwareFault("a trial failed", name="trials")
     return ends[-1] - ends[0], sum(row.seconds for row in tuned.rows)
