@@ -344,6 +344,11 @@ def _first_cause(error: BaseException) -> str:
     """The words of the error that was first."""
     while error.__cause__ is not None:
         error = error.__cause__
+    return in_one_line(error)
+
+
+def in_one_line(error: BaseException) -> str:
+    """Kind and words of an error, in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 

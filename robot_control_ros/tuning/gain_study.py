@@ -13,7 +13,7 @@ from ..simulation.imperfect.imperfections import Imperfections, load_imperfectio
 from .arm_trial import ArmTrial
 from .arms import sample_arms
 from .gain_space import GainSpace, gain_space
-from .objectives import Objective, objectives_of
+from .objectives import USUAL, Objective, objectives_of
 from .proposals import Range
 from .results import Goal, Tuned
 from .runs import simulated_robot
@@ -39,7 +39,7 @@ class GainStudy:
 
     robot: str = "ur5"
     law: str = "impedance"
-    objective: str = "track,contact"
+    objective: str = USUAL
     vary: tuple[str, ...] = ()
     arms: int = 4
     arm: str = ""
@@ -105,8 +105,8 @@ class GainStudy:
         values = {key: getattr(self, key) for key in ABOUT}
         return {**values, "vary": list(self.vary)}
 
-    def own_gains(self) -> dict[str, Any]:
-        """The robot's own values of the gains that are varied.
+    def own_parameters(self) -> dict[str, float]:
+        """The parameters that stand for the robot's own gains.
 
         Raises:
             ConfigError: the ranges don't have them.
@@ -114,7 +114,15 @@ class GainStudy:
         own = self.space.defaults()
         if own is None:
             raise ConfigError("the robot's own gains lie outside of the ranges that were searched", name="vary")
-        return self.space.gains(own)
+        return own
+
+    def own_gains(self) -> dict[str, Any]:
+        """The robot's own values of the gains that are varied.
+
+        Raises:
+            ConfigError: see :meth:`own_parameters`.
+        """
+        return self.space.gains(self.own_parameters())
 
 
 @dataclass(frozen=True)
@@ -147,9 +155,7 @@ def compare(
     Raises:
         ConfigError: the ranges don't have the robot's own gains.
     """
-    own = study.space.defaults()
-    if own is None:
-        raise ConfigError("the robot's own gains lie outside of the ranges that were searched", name="vary")
+    own = study.own_parameters()
     trial = study.trial(held_out=arms)
     singles = [replace(trial, arms=(arm,)) for arm in trial.arms]
     own_values = [outcome.values for outcome in map_(_measure, singles, [own] * arms)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.errors import ConfigError, refused
 from ..core.output_files import write_rows
-from .engine import SLOTS, Engine, engine, timed
+from .engine import SLOTS, Engine, engine, in_one_line, timed
 from .package_version import package_version
 
 AHEAD = 2  # tasks submitted for each slot, so that no worker waits
@@ -35,7 +35,7 @@ class Point:
     @property
     def reason(self) -> str:
         """Why there is no result; empty where there is one."""
-        return "" if self.error is None else f"{type(self.error).__name__}: {' '.join(str(self.error).split())}"
+        return "" if self.error is None else in_one_line(self.error)
 
 
 @dataclass(frozen=True)

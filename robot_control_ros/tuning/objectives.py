@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from ..core.errors import refused, unknown
 from ..laws.gain_bounds.wall_contact import WALL
+from .results import MAXIMIZE, MINIMIZE
 
-MINIMIZE, MAXIMIZE = DIRECTIONS = ("minimize", "maximize")
 STEP, CONTOUR, PRESS, REST, BOUND = RUNS = ("step", "contour", "wall", "rest", "bound")
 WALLS = (100.0, 1e6)  # N/m, softest and stiffest wall
 USUAL = "track,contact"

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any
 
-from ..core.errors import ConfigError, refused
-from .engine import SLOTS, Engine, engine, timed, worker_name
+from ..core.errors import LONGEST, ConfigError, refused
+from .engine import SLOTS, Engine, engine, in_one_line, timed, worker_name
 from .package_version import package_version
 from .proposals import TPE, Proposer, Range
 from .results import DIRECTIONS, Goal, TrialOutcome, Tuned
@@ -218,7 +218,7 @@ class _Driver:
         except Exception as error:
             if isinstance(error, ConfigError) and error.name == "version":
                 raise
-            outcome = TrialOutcome((), f"{type(error).__name__}: {short_text(error)}")
+            outcome = TrialOutcome((), in_one_line(error)[:LONGEST])
             seconds = 0.0
             worker = worker_name()
         self._study.end(
@@ -254,11 +254,6 @@ class _Driver:
         since = ended - self._ended_at_first
         remaining = (self._trials - ended) * seconds / since if since else math.nan
         self._progress(SearchProgress(self._trials, ledger.tuned(self._goals), seconds, remaining))
-
-
-def short_text(error: Exception) -> str:
-    """The words of an error, in one line."""
-    return " ".join(str(error).split())[:500]
 
 
 def _values(result: Any, goals: Sequence[Goal]) -> tuple[float, ...]:

@@ -321,11 +321,7 @@ def stored_study(url: str, name: str) -> dict[str, Any]:
     Raises:
         ConfigError: the storage has no such study, or doesn't answer.
     """
-    storage = stored(url)
-    known = {study.study_name: study for study in storage.get_all_studies()}
-    if name not in known:
-        raise unknown("study", name, known, hint=f", in {without_password(url)}")
-    return dict(known[name].user_attrs.get(ABOUT, {}))
+    return dict(_known_study(url, name).user_attrs.get(ABOUT, {}))
 
 
 def stored_ledger(url: str, name: str) -> Ledger:
@@ -334,8 +330,16 @@ def stored_ledger(url: str, name: str) -> Ledger:
     Raises:
         ConfigError: see :func:`stored_study`.
     """
-    stored_study(url, name)
-    return Ledger(optuna.load_study(study_name=name, storage=stored(url)).get_trials(deepcopy=False))
+    return Ledger(_known_study(url, name).get_trials(deepcopy=False))
+
+
+def _known_study(url: str, name: str) -> optuna.Study:
+    """The study; ConfigError where the storage has none of this name."""
+    storage = stored(url)
+    known = [study.study_name for study in storage.get_all_studies()]
+    if name not in known:
+        raise unknown("study", name, known, hint=f", in {without_password(url)}")
+    return optuna.load_study(study_name=name, storage=storage)
 
 
 @contextlib.contextmanager

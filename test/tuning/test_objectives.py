@@ -7,7 +7,8 @@ from refusals import refuses
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.laws.gain_bounds.wall_contact import WALL
-from robot_control_ros.tuning.objectives import DIRECTIONS, RUNS, objectives, objectives_of
+from robot_control_ros.tuning.objectives import RUNS, objectives, objectives_of
+from robot_control_ros.tuning.results import DIRECTIONS
 
 
 def test_each_objective_is_complete():
