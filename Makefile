@@ -34,7 +34,7 @@ demo: $(RUN) ## a simulated arm under compliant control, and its page in the bro
 	$(BIN)/robot_control demo $(ARGS)
 
 demo-ethercat: $(ETHERCAT) ## six emulated drives on an EtherCAT bus along a contour
-	$(BIN)/robot_control ethercat demo $(ARGS)
+	$(BIN)/python -m evidence contour $(ARGS)
 
 demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 	$(BIN)/robot_control planar $(ARGS)

@@ -44,7 +44,6 @@ setup(
     package_data={
         NAME: [
             "py.typed",
-            "experiments/stability/page.md",
             *(f"dashboard/bar/*.{kind}" for kind in ("html", "css", "js")),
         ],
         EMULATOR: ["py.typed", "README.md"],

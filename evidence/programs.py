@@ -18,11 +18,12 @@ from typing import Any
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from robot_control_ros.bringup import NodeSpec, environment
+from robot_control_ros.bringup import NodeSpec
 from robot_control_ros.bringup.program_session import die_with_parent
 from robot_control_ros.core.errors import HardwareFault
-from robot_control_ros.nodes.common.running import make_executor
-from robot_control_ros.nodes.common.transport import leave_shared_memory
+from robot_control_ros.ros.process_environment import environment
+from robot_control_ros.ros.running import make_executor
+from robot_control_ros.ros.transport import leave_shared_memory
 
 AGAIN = " again"  # behind the name of a program for each start after the first
 ENDED_WITHIN = 10.0  # s, of a process that was told to end; each has 2 s of its own

@@ -99,7 +99,7 @@ if TYPE_CHECKING:
         SensedState,
         Wrench,
     )
-    from .ethercat.driver.ethercat_plant import EthercatPlant
+    from .fieldbus.ethercat.ethercat_plant import EthercatPlant
     from .laws import ControlLaw, law_class, law_names, register
     from .references import Hold, Trajectory
     from .robot.configuration import RobotConfig, load_robot, robot_names
@@ -121,7 +121,7 @@ else:
         "core.errors": "ConfigError HardwareFault ModelError NotReached RobotControlError StaleStateError",
         "core.gains": "JOINT MATRIX TASK VECTOR choice gain make_gains",
         "core.types": "Array Command CommandMode JointSpaceReference Reference RobotState SensedState Wrench",
-        "ethercat.driver.ethercat_plant": "EthercatPlant",
+        "fieldbus.ethercat.ethercat_plant": "EthercatPlant",
         "laws": "ControlLaw law_class law_names register",
         "references": "Hold Trajectory",
         "robot.configuration": "RobotConfig load_robot robot_names",

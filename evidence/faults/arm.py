@@ -15,10 +15,10 @@ from sensor_msgs.msg import JointState
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command
-from robot_control_ros.nodes.common.messages import fill_joint_state, fill_wrench, to_stamp
-from robot_control_ros.nodes.common.qos import COMMAND_QOS
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import fill_joint_state, fill_wrench, to_stamp
+from robot_control_ros.ros.qos import COMMAND_QOS
 from robot_control_ros.simulation.imperfect.imperfections import Imperfections, ModelErrors
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 

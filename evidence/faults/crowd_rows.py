@@ -16,8 +16,8 @@ from std_msgs.msg import Empty
 
 from robot_control_ros.client.recording.state_channel import STATE_TOPIC
 from robot_control_ros.core.errors import RobotControlError
-from robot_control_ros.nodes.common.messages import to_stamp
 from robot_control_ros.recording.mcap_reader import read_record
+from robot_control_ros.ros.messages import to_stamp
 
 from .process_rows import TAKEN_OVER
 from .trial import KILLED_WITHIN, Fault, Trial

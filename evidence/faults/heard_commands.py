@@ -10,9 +10,9 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.nodes.common.messages import read_message
-from robot_control_ros.nodes.common.polled import PolledSubscriptions
 from robot_control_ros.nodes.watchdog.node import LABEL
+from robot_control_ros.ros.messages import read_message
+from robot_control_ros.ros.polled import PolledSubscriptions
 
 from .judge import Heard
 

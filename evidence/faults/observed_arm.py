@@ -10,9 +10,9 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from robot_control_ros.core.errors import RobotControlError
-from robot_control_ros.nodes.common.messages import JointStateReader
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import JointStateReader
 
 from .heard_commands import LOOK, QUEUE, HeardCommands
 from .judge import Heard, Moment, moment_of

@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
+from robot_control_ros.cli.options import NOT_NEGATIVE, output_file
 from robot_control_ros.core.errors import RobotControlError, unknown
 from robot_control_ros.core.output_files import write_text
-from robot_control_ros.core.output_paths import writable_file
 from robot_control_ros.core.types import Array
 
 from ..programs import Programs
@@ -44,10 +44,12 @@ LONGEST = 160  # characters of a text
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
     parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name, as a shell matches names")
-    parser.add_argument("--load", type=float, default=0.0, metavar="KG", help="mass on the tip that nobody knows of")
+    parser.add_argument(
+        "--load", type=NOT_NEGATIVE, default=0.0, metavar="KG", help="mass on the tip that nobody knows of"
+    )
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
-    parser.add_argument("--page", default="", metavar="FILE", help="write the table into this page")
-    parser.add_argument("--json", default="", metavar="FILE", help="write the records there, too")
+    parser.add_argument("--page", type=output_file(".md"), metavar="FILE", help="write the table into this page")
+    parser.add_argument("--json", type=output_file(".json"), metavar="FILE", help="write the records there, too")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,8 +66,6 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         print("\n".join(fault.name for fault in faults))
         return 0
-    if options.json:
-        writable_file(options.json, ".json")
     records = []
     print("\n".join(head()), flush=True)
     for record in records_of(faults, options.load):

@@ -16,6 +16,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from robot_control_ros.bringup import SETUPS, NodeSpec
+from robot_control_ros.cli.options import POSITIVE, picture
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.core.output_files import replaced_file
 from robot_control_ros.robot.configuration import load_robot
@@ -39,8 +40,10 @@ HEAD = ("process", "memory at 10 min [MB]", "at the end [MB]", "grown [MB]", "ha
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
-    parser.add_argument("--minutes", type=float, default=30.0, help="length (default: 30)")
-    parser.add_argument("--plot", default="soak.png", metavar="FILE.png", help="the plot (default: soak.png)")
+    parser.add_argument("--minutes", type=POSITIVE, default=30.0, help="length (default: 30)")
+    parser.add_argument(
+        "--plot", type=picture, default="soak.png", metavar="FILE.png", help="the plot (default: soak.png)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         statuses = programs.end()
     print("\n".join(table(soak.usages)))
     print(f"\nmissed joint states: {missed_share(soak.counts):.3%} of {soak.counts[-1].cycles}", flush=True)
-    plot(soak.usages, soak.counts, Path(options.plot))
+    plot(soak.usages, soak.counts, options.plot)
     found = soak_failures(soak.usages, soak.counts)
     # The simulator is killed again and again; all others end as they should.
     found += [f"{name} ended with status {each}" for name, each in statuses.items() if each and "simulator" not in name]

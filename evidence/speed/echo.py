@@ -8,8 +8,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.nodes.common.qos import COMMAND_QOS, STATE_QOS
-from robot_control_ros.nodes.common.running import run, take_priority
+from robot_control_ros.ros.qos import COMMAND_QOS, STATE_QOS
+from robot_control_ros.ros.running import run, take_priority
 
 
 class EchoNode(Node):

@@ -14,9 +14,10 @@ import msgspec
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 
-from robot_control_ros.bringup import SETUPS, environment
+from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.process_environment import environment
 
 from .page_load import REPORTED, ROBOT, connected, open_page, wait_until
 
@@ -63,9 +64,9 @@ def mutated_load(seconds: float) -> int:
         seconds: of each turn; four without and four with messages take turns.
     """
     os.environ.update(environment())
-    from robot_control_ros.nodes.common.entities import Entities
-    from robot_control_ros.nodes.common.running import spinning
     from robot_control_ros.nodes.demo.operator import Operator
+    from robot_control_ros.ros.entities import Entities
+    from robot_control_ros.ros.running import spinning
 
     taken: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
     sent = multiprocessing.Value("l", 0, lock=False)

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from robot_control_ros.bringup import SETUPS, NodeSpec, environment
+from robot_control_ros.bringup import SETUPS, NodeSpec
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.process_environment import environment
 
 from .process_figures import memory
 
@@ -29,7 +30,7 @@ def dds_rows(seconds: float) -> dict[str, Any]:
     """
     os.environ.update(environment())
     from robot_control_ros.bringup.processes import Processes
-    from robot_control_ros.nodes.common.running import spinning
+    from robot_control_ros.ros.running import spinning
 
     from .stopwatch import Stopwatch, stopwatch_node
 

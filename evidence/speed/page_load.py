@@ -16,11 +16,12 @@ from multiprocessing.sharedctypes import Synchronized
 from typing import Any
 from urllib.request import urlopen
 
-from robot_control_ros.bringup import SETUPS, environment, page
+from robot_control_ros.bringup import SETUPS, page
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.dashboard.access import Access
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.process_environment import environment
 
 ROBOT = "ur5"
 TURNS = 3  # of each kind
@@ -60,8 +61,8 @@ def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
         browsers: how many of them.
     """
     os.environ.update(environment())
-    from robot_control_ros.nodes.common.running import spinning
     from robot_control_ros.nodes.demo.operator import Operator
+    from robot_control_ros.ros.running import spinning
 
     counts = {"closed": Count(), "open": Count()}
     specs = SETUPS["sim"].make(robot=ROBOT).nodes()

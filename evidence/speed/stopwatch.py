@@ -14,10 +14,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.errors import HardwareFault
-from robot_control_ros.nodes.common.entities import Entities
-from robot_control_ros.nodes.common.messages import to_stamp
-from robot_control_ros.nodes.common.qos import COMMAND_QOS
 from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.ros.entities import Entities
+from robot_control_ros.ros.messages import to_stamp
+from robot_control_ros.ros.qos import COMMAND_QOS
 
 BLOCK = 2.5  # s: the two nodes take turns, so that what disturbs the machine disturbs both
 WARM_UP = 0.5  # s at the start of a block that don't count

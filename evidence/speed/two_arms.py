@@ -14,10 +14,11 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.bringup import SETUPS, environment
+from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.core.errors import HardwareFault
-from robot_control_ros.nodes.common.transport import leave_shared_memory
+from robot_control_ros.ros.process_environment import environment
+from robot_control_ros.ros.transport import leave_shared_memory
 
 from .process_figures import processor_time
 

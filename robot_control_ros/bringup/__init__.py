@@ -7,7 +7,6 @@ from .drivers import GEN3, UR
 from .ethercat_system import ETHERCAT
 from .gazebo import GAZEBO
 from .package_nodes import SIMULATION, page
-from .requirements import environment
 from .ros2_control import BEHIND, ICUBE, MOCK
 from .system import NodeSpec
 from .workcell_system import WORKCELL
@@ -24,4 +23,4 @@ SETUPS = {
     "sim_ros2_control": BEHIND,
 }
 
-__all__ = ["SETUPS", "NodeSpec", "environment", "page"]
+__all__ = ["SETUPS", "NodeSpec", "page"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..ethercat.driver.topology import load_topology
-from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
+from ..fieldbus.ethercat.topology import load_topology
+from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
 from ..robot.configuration import load_robot
 from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, control, file_rate
 from .parameter_files import number, portable

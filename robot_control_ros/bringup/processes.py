@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterable
 
 from ..core.errors import HardwareFault
-from . import NodeSpec, environment
+from ..ros.process_environment import environment
+from . import NodeSpec
 from .program_session import die_with_parent
 
 GRACE = 3.0  # s for a node to end by itself

@@ -1,12 +1,9 @@
-"""What a system needs on this machine: packages and programs, looked up before it starts; the environment."""
+"""What a system needs on this machine: packages and programs, looked up before it starts."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import sys
-from collections.abc import Mapping
-from pathlib import Path
 
 from ..core.errors import ConfigError
 from ..robot.files import ament_prefixes, has_package
@@ -37,18 +34,3 @@ def check_requirements(system: System) -> None:
         )
     for check in system.checks:
         check()
-
-
-def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for ROS processes of this interpreter: `base` (this process's) with what is missing.
-
-    The wheels of ROS 2 find their parts through AMENT_PREFIX_PATH, which nobody sets for them. Where neither a domain
-    nor a discovery range is chosen, the system keeps to this machine and to a domain of its own.
-    """
-    result = dict(os.environ if base is None else base)
-    if (Path(sys.prefix) / "share" / "ament_index").is_dir():
-        others = [p for p in result.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p and p != sys.prefix]
-        result["AMENT_PREFIX_PATH"] = os.pathsep.join([sys.prefix, *others])
-    result.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    result.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-    return result

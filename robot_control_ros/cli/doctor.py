@@ -8,14 +8,14 @@ import sys
 import textwrap
 from pathlib import PurePosixPath
 
-from ..bringup import environment
 from ..core.errors import ConfigError
 from ..core.types import CommandMode
 from ..laws.running_law import RunningLaw
-from ..nodes.common.findings import Finding, Level, errors
 from ..robot.configuration import load_robot
 from ..robot.profile import HardwareProfile
 from ..robot.workcell import MARK
+from ..ros.findings import Finding, Level, errors
+from ..ros.process_environment import environment
 
 DISCOVERY = 4.0  # s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
 WIDTH = 100  # columns; commands, which are to be copied, may be longer

@@ -1,4 +1,4 @@
-"""The command line for drives: ``robot_control ethercat scan|info|read|write|icube|jitter|emulate|demo|faults``."""
+"""The command line for drives: ``robot_control ethercat scan|info|read|write|icube|jitter|emulate``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,7 @@ from .ethercat_slaves import add_slave_commands
 from .options import OUTPUT_FOLDER, POSITIVE, ROBOT, TOPOLOGY, add_command, output_file, picture, whole
 
 if TYPE_CHECKING:
-    from ..ethercat.tools.jitter import Jitter
-
-_PROGRAMS = (
-    ("emulate", "..ethercat.emulation.program", "an arm in MuJoCo on an emulated bus"),
-    ("demo", "..experiments.ethercat_demo", "position-domain PD along a contour on an emulated bus"),
-    ("faults", "..experiments.ethercat_faults.table", "every fault on an emulated bus; takes minutes"),
-)
+    from ..fieldbus.tools.jitter import Jitter
 
 
 def add_ethercat(commands: Any) -> None:
@@ -32,18 +26,18 @@ def add_ethercat(commands: Any) -> None:
     add_slave_commands(ethercat)
     _add_icube(ethercat)
     _add_jitter(ethercat)
-    for name, module, text in _PROGRAMS:
-        _add_program(ethercat, name, module, text)
+    _add_emulate(ethercat)
 
 
-def _add_program(commands: Any, name: str, module: str, text: str) -> None:
-    """A command of a module that has its options, add_arguments(parser), and runs them, run_arguments(options)."""
+def _add_emulate(commands: Any) -> None:
+    """Add the command whose options need the emulator, which is imported when they are asked for."""
 
     def program() -> Any:
-        return import_module(module, __package__)
+        return import_module("..fieldbus.emulation.program", __package__)
 
-    parser = commands.add_parser(name, help=text, fill=lambda parser: program().add_arguments(parser))
-    parser.set_defaults(run=lambda options: program().run_arguments(options))
+    text = "an arm in MuJoCo on an emulated bus"
+    parser = commands.add_parser("emulate", help=text, fill=lambda parser: program().add_arguments(parser))
+    parser.set_defaults(run=lambda options: program().run(options))
 
 
 def _add_icube(commands: Any) -> None:
@@ -79,8 +73,8 @@ def _add_jitter(commands: Any) -> None:
 
 
 def _icube(options: argparse.Namespace) -> int:
-    from ..ethercat.driver.topology import load_topology
-    from ..ethercat.tools.icube import write_icube
+    from ..fieldbus.ethercat.topology import load_topology
+    from ..fieldbus.tools.icube import write_icube
     from ..robot.configuration import load_robot
 
     robot = load_robot(options.robot, "icube")
@@ -93,7 +87,7 @@ def _icube(options: argparse.Namespace) -> int:
 
 
 def _jitter(options: argparse.Namespace) -> int:
-    from ..ethercat.driver.network import check_interface
+    from ..fieldbus.ethercat.network import check_interface
 
     if bool(options.interface) == options.emulate:
         raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both", name="--interface")
@@ -105,11 +99,11 @@ def _jitter(options: argparse.Namespace) -> int:
 
     from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair
 
-    from ..ethercat.emulation.program import emulated_bus
-    from ..ethercat.process.client import BusSettings
-    from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
-    from ..ethercat.process.realtime import ANY, spare_processor
-    from ..ethercat.tools.jitter import PROFILE, measure
+    from ..fieldbus.emulation.program import emulated_bus
+    from ..fieldbus.process.client import BusSettings
+    from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
+    from ..fieldbus.process.realtime import ANY, spare_processor
+    from ..fieldbus.tools.jitter import PROFILE, measure
 
     settings = BusSettings(
         interface=options.interface,
@@ -131,8 +125,8 @@ def _jitter(options: argparse.Namespace) -> int:
 
 def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
     """Print the figures; the exit status says whether the bus ran to the end."""
-    from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
-    from ..ethercat.tools.jitter import PERCENTILES
+    from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
+    from ..fieldbus.tools.jitter import PERCENTILES
 
     law = f"{options.law} in the bus's process" if options.law else "no law, drives disabled"
     where = "an emulated bus on this machine" if options.emulate else options.interface

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import ConfigError, HardwareFault
 
 if TYPE_CHECKING:
-    from ..ethercat.driver.bus import Master
-    from ..ethercat.driver.topology import FoundSlave
-    from ..ethercat.tools.inspection import Read
+    from ..fieldbus.ethercat.bus import Master
+    from ..fieldbus.ethercat.topology import FoundSlave
+    from ..fieldbus.tools.inspection import Read
 
 _MAX_INDEX = 0xFFFF
 _MAX_SUB_INDEX = 0xFF
@@ -54,7 +54,7 @@ def _number(text: str) -> int:
 @contextmanager
 def _bus(interface: str) -> Iterator[tuple[Master, list[FoundSlave]]]:
     """A bus of one's own: its slaves are in PRE-OP, and in INIT afterwards."""
-    from ..ethercat.driver.bus import Master
+    from ..fieldbus.ethercat.bus import Master
 
     master = Master(interface)
     master.open()
@@ -88,8 +88,8 @@ def _reader(master: Master, position: int) -> Read:
 
 
 def _scan(options: argparse.Namespace) -> int:
-    from ..ethercat.driver.topology import load_topology
-    from ..ethercat.tools.inspection import fitting_drive
+    from ..fieldbus.ethercat.topology import load_topology
+    from ..fieldbus.tools.inspection import fitting_drive
 
     topology = load_topology(options.topology) if options.topology else None
     with _bus(options.interface) as (master, found):
@@ -137,7 +137,7 @@ def _template(interface: str, found: Sequence[FoundSlave], readers: Sequence[Rea
 
 
 def _template_entry(position: int, slave: FoundSlave, read: Read) -> list[str]:
-    from ..ethercat.tools.inspection import ENCODER_RESOLUTION, GEAR_RATIO, fitting_drive, rated_torque, ratio
+    from ..fieldbus.tools.inspection import ENCODER_RESOLUTION, GEAR_RATIO, fitting_drive, rated_torque, ratio
 
     drive = fitting_drive(slave, read)
     identity = [f"    vendor: 0x{slave.vendor:08X}", f"    product: 0x{slave.product:08X}"]
@@ -161,7 +161,7 @@ def _template_entry(position: int, slave: FoundSlave, read: Read) -> list[str]:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from ..ethercat.tools.inspection import describe, fitting_drive
+    from ..fieldbus.tools.inspection import describe, fitting_drive
 
     with _bus(options.interface) as (master, found):
         positions = range(len(found)) if options.position is None else (_position(options.position, found),)
@@ -201,7 +201,7 @@ def _object(text: str) -> tuple[int, int]:
 
 
 def _read(options: argparse.Namespace) -> int:
-    from ..ethercat.driver.pdo import TYPES
+    from ..fieldbus.ethercat.pdo import TYPES
     from ..robot.schema import choice
 
     index, sub_index = _object(options.object)
@@ -214,8 +214,8 @@ def _read(options: argparse.Namespace) -> int:
 
 def _describe_value(data: bytes, kind: str) -> str:
     """A value in decimal and hexadecimal; of an unknown type, both readings where they differ."""
-    from ..ethercat.driver.pdo import TYPES
-    from ..ethercat.tools.inspection import text
+    from ..fieldbus.ethercat.pdo import TYPES
+    from ..fieldbus.tools.inspection import text
 
     if kind == _STRING or (not kind and len(data) not in (1, 2, 4, 8)):
         return f"{text(data)!r} ({data.hex(' ')})"
@@ -230,8 +230,8 @@ def _describe_value(data: bytes, kind: str) -> str:
 
 
 def _write(options: argparse.Namespace) -> int:
-    from ..ethercat.driver.drives import SdoWrite
-    from ..ethercat.driver.pdo import TYPES, bounds
+    from ..fieldbus.ethercat.drives import SdoWrite
+    from ..fieldbus.ethercat.pdo import TYPES, bounds
     from ..robot.schema import choice, whole
 
     index, sub_index = _object(options.object)

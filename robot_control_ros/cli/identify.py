@@ -34,7 +34,7 @@ def add_identify(commands: Any) -> None:
 
 
 def _identify(options: argparse.Namespace) -> int:
-    from ..experiments.identify.motion_plan import MotionBounds
+    from ..identification.motion_plan import MotionBounds
 
     bounds = MotionBounds(options.amplitude, options.speed, tuple(options.joints))
     return (_simulated if options.simulated else _running)(options, bounds)
@@ -43,9 +43,9 @@ def _identify(options: argparse.Namespace) -> int:
 def _simulated(options: argparse.Namespace, bounds: Any) -> int:
     import numpy as np
 
-    from ..experiments.identify.motion_law import motion_mode
-    from ..experiments.identify.motion_plan import plan_motion
-    from ..experiments.identify.simulated import identify_plan
+    from ..identification.motion_law import motion_mode
+    from ..identification.motion_plan import plan_motion
+    from ..identification.simulated import identify_plan
     from ..robot.configuration import load_robot
     from ..robot.model import RobotModel
     from ..simulation.imperfect.imperfections import load_imperfections
@@ -63,16 +63,16 @@ def _simulated(options: argparse.Namespace, bounds: Any) -> int:
 def _running(options: argparse.Namespace, bounds: Any) -> int:
     import os
 
-    from ..bringup import environment
     from ..core.errors import missing_extra
+    from ..ros.process_environment import environment
 
     os.environ.update(environment())
     try:
-        from ..nodes.common.running import spinning
         from ..nodes.identify.identification_operator import IdentificationOperator
+        from ..ros.running import spinning
     except ImportError as error:
         raise missing_extra("a running arm", "rclpy", "ros") from error
-    from ..experiments.identify.running_arm import RunningIdentification
+    from ..identification.running_arm import RunningIdentification
 
     name = options.controller
     try:
@@ -109,7 +109,7 @@ def _agreed(options: argparse.Namespace, plan: dict[str, Any]) -> bool:
 
 
 def _report(options: argparse.Namespace, robot: Any, found: Any, recording: Any) -> int:
-    from ..experiments.identify.identified_file import figures, plot, table, write_file
+    from ..identification.identified_file import figures, plot, table, write_file
 
     step: dict[str, Any] = {"state": "done", "text": table(robot, found), "figures": figures(found)}
     try:
@@ -125,6 +125,6 @@ def _report(options: argparse.Namespace, robot: Any, found: Any, recording: Any)
 
 @option_type
 def _imperfections_file(text: str) -> Path:
-    from ..experiments.identify.identified_file import imperfections_path
+    from ..identification.identified_file import imperfections_path
 
     return imperfections_path(text)

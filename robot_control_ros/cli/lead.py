@@ -20,7 +20,7 @@ def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[.
 
     def run(options: argparse.Namespace) -> int:
         from ..client.robot import Robot
-        from ..nodes.common.ending import exit_after
+        from ..ros.ending import exit_after
 
         chosen = {"namespace": options.namespace, "controller": options.controller, "domain": options.domain}
         with Robot(**chosen, timeout=options.within, lost_after=options.lost_after) as robot:

@@ -1,22 +1,20 @@
-"""The command line: ``robot_control demo|simulate|reproduce|…``, all of them by ``--help``."""
+"""The command line: ``robot_control demo|simulate|move|…``, all of them by ``--help``."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import select
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..core.errors import ConfigError, ModelError, RobotControlError, missing_extra, refused
+from ..core.errors import ConfigError, missing_extra, refused
+from .command_runner import run_command
 from .completion import complete
 from .ethercat import add_ethercat
 from .identify import add_identify
@@ -31,10 +29,8 @@ from .options import (
     POSITIVE,
     ROBOT,
     SCENE,
-    SCHEDULER,
     VALUES,
     WORKCELL,
-    WORKERS,
     CommandParser,
     add_command,
     gain_value,
@@ -47,38 +43,30 @@ from .tune import add_tune
 
 TURN = 5.0  # s, of a circle
 CHECKED_POSES = 40  # along a circle
-CHECKOUT = Path(__file__).resolve().parents[2]  # where evidence/ stands beside the package, unless it is installed
+# Commands of version 0.1 that are programs of `python -m evidence` now. Version 0.3 forgets them.
+MOVED = {
+    ("reproduce",): "reproduce",
+    ("bench",): "speed",
+    ("stability",): "stability",
+    ("contact",): "contact",
+    ("ethercat", "demo"): "contour",
+    ("ethercat", "faults"): "ethercat-faults",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status, which is 2 for what is refused. An error is printed in one line."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    for moved, name in MOVED.items():
+        if tuple(words[: len(moved)]) == moved:
+            line = " ".join(["python -m evidence", name, *words[len(moved) :]])
+            print(f"robot_control: {' '.join(moved)} is now, in a checkout of the repository: {line}", file=sys.stderr)
+            return 2
     parser = command_parser()
     complete(parser)
-    options = parser.parse_args(arguments)
     if "" not in sys.path:
         sys.path.append("")  # laws of the user's own, in the folder where the command is given
-    try:
-        status = int(options.run(options))
-        sys.stdout.flush()
-        return status
-    except (RobotControlError, OSError) as error:
-        if isinstance(error, BrokenPipeError) and _reader_has_gone():
-            return 1
-        print(f"robot_control: {error}", file=sys.stderr)
-        return 2 if isinstance(error, (ConfigError, ModelError)) else 1
-    except KeyboardInterrupt:
-        return 130
-
-
-def _reader_has_gone() -> bool:
-    """Whether nobody reads what is printed, as where `head` has read enough; the rest of it is thrown away then."""
-    output = sys.stdout.fileno()
-    state = select.poll()
-    state.register(output, 0)
-    gone = any(event & select.POLLERR for _, event in state.poll(0))
-    if gone:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), output)
-    return gone
+    return run_command(parser, "robot_control", arguments)
 
 
 def command_parser() -> CommandParser:
@@ -86,11 +74,9 @@ def command_parser() -> CommandParser:
     parser = CommandParser(prog="robot_control", description="Compliant control of robot arms.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    evidence = (_add_reproduce, _add_bench, _add_stability, _add_contact)
     for add in (
         _add_demo,
         _add_simulate,
-        *evidence,
         *LEADING,
         _add_replay,
         add_identify,
@@ -134,8 +120,8 @@ def _add_demo(commands: Any) -> None:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from ..experiments.demo import demo
     from ..robot.configuration import equipped
+    from .demo import demo
 
     _need_ros("demo")
     if options.workcell and options.gripper:
@@ -235,105 +221,6 @@ def _circle(options: argparse.Namespace, start: Any) -> Any:
         rule = f"the arm must reach all of the circle: {error}"
         raise refused("--circle", options.circle, rule, error.bound, unit="m") from error
     return circle
-
-
-# --- what produces evidence ---
-
-
-def _add_evidence_files(add: Callable[..., Any], output: str) -> None:
-    add("--output", default=output, type=OUTPUT_FOLDER, metavar="FOLDER", help="for figures and CSV files")
-    add(
-        "--page", type=output_file(".md"), metavar="FILE", help="write a Markdown page, too, with its figures beside it"
-    )
-
-
-def _add_reproduce(commands: Any) -> None:
-    text = "the laws' sources, run again: measured beside reference"
-    commands.add_parser("reproduce", help=text, fill=_fill_reproduce).set_defaults(run=_reproduce)
-
-
-def _fill_reproduce(parser: argparse.ArgumentParser) -> None:
-    from ..experiments.reproduce import CASES
-
-    parser.add_argument("name", choices=("all", *CASES), help="which one")
-    _add_evidence_files(parser.add_argument, "reproduction")
-
-
-def _reproduce(options: argparse.Namespace) -> int:
-    from ..experiments.reproduce import CASES, reproduce
-
-    return reproduce(CASES if options.name == "all" else (options.name,), options.output, options.page)
-
-
-def _add_stability(commands: Any) -> None:
-    text = "the largest stable stiffness by rate and delay; takes minutes"
-    add = add_command(commands, "stability", text, _stability)
-    add("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
-    add("--wall", action="store_true", help="instead: press every law into a wall, and print how the contact holds")
-    text = "instead: compute how stiff and how light each law may be at home, by rate and delay of a profile (sim)"
-    add("--gains", nargs="?", const="sim", default="", metavar="PROFILE", help=text)
-    text = "the same, with delay, friction and rotor inertia of a file of imperfections (a name or a path)"
-    add("--measured", default="", metavar="FILE", help=text)
-    text = "instead: each law with its default gains, at rest, pushed and at a wall, on the ideal and the imperfect arm"
-    add("--defaults", action="store_true", help=text)
-    add(
-        "--workers",
-        **{**WORKERS, "default": os.cpu_count() or 1, "help": "processes that measure (default: all cores)"},
-    )
-    add("--scheduler", **SCHEDULER)
-    _add_evidence_files(add, "stability")
-
-
-def _stability(options: argparse.Namespace) -> int:
-    from ..experiments.stability import default_gains_table, gain_table, press_table, stability
-
-    if options.gains or options.measured:
-        return gain_table(options.robot, options.gains or "sim", options.measured)
-    if options.wall:
-        return press_table(options.robot)
-    if options.defaults:
-        return default_gains_table(options.robot)
-    where = {"workers": options.workers, "scheduler": options.scheduler}
-    return stability(options.robot, options.output, options.page, **where)
-
-
-def _add_contact(commands: Any) -> None:
-    text = "contact: pressed, released and pushed arms beside their bounds; status 1 where one fails; takes minutes"
-    add = add_command(commands, "contact", text, _contact)
-    add("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
-    add("--workers", **WORKERS)
-    add("--scheduler", **SCHEDULER)
-
-
-def _contact(options: argparse.Namespace) -> int:
-    from ..experiments.contact import contact_table
-
-    return contact_table(options.robot, workers=options.workers, scheduler=options.scheduler)
-
-
-def _add_bench(commands: Any) -> None:
-    text = "how fast it all is, as ratios within one run; only in a checkout"
-    commands.add_parser("bench", help=text, fill=_fill_bench).set_defaults(run=_bench)
-
-
-def _fill_bench(parser: argparse.ArgumentParser) -> None:
-    if _in_checkout():
-        import_module("evidence.speed.report").add_arguments(parser)
-
-
-def _bench(options: argparse.Namespace) -> int:
-    if not _in_checkout():
-        raise ConfigError("bench is part of the repository and is not installed: run it in a checkout", name="bench")
-    report: Any = import_module("evidence.speed.report")
-    return int(report.run(options))
-
-
-def _in_checkout() -> bool:
-    """Whether the programs of the repository are there, which may be imported then."""
-    found = (CHECKOUT / "evidence" / "speed").is_dir()
-    if found and str(CHECKOUT) not in sys.path:
-        sys.path.insert(0, str(CHECKOUT))
-    return found
 
 
 # --- lists, a robot of one's own, doctor, docs ---

@@ -20,7 +20,11 @@ IMPERFECTIONS = {"default": "", "metavar": "NAME", "help": "of the simulated arm
 WORKCELL = {"default": "", "metavar": "NAME", "help": "several arms in place of --robot: name, or path of a YAML file"}
 TOPOLOGY = {"default": "", "help": "name, or path of a YAML file (default: the robot's)"}
 
-SCHEDULER = {"default": "", "metavar": "ADDRESS", "help": "instead: Dask's workers, as in tcp://10.0.0.5:8786"}
+SCHEDULER: dict[str, Any] = {
+    "default": "",
+    "metavar": "ADDRESS",
+    "help": "instead: Dask's workers, as in tcp://10.0.0.5:8786",
+}
 
 VALUES = "one number, numbers with commas, true, false or a word"
 
@@ -152,5 +156,9 @@ NOT_NEGATIVE = number(0.0)
 POSITIVE = number(above=0.0)
 FINITE = number()
 PORT = whole(1, 65535)
-WORKERS = {"type": whole(0, 1000), "default": 0, "help": "processes of this machine (default: this one alone)"}
+WORKERS: dict[str, Any] = {
+    "type": whole(0, 1000),
+    "default": 0,
+    "help": "processes of this machine (default: this one alone)",
+}
 OUTPUT_FOLDER = option_type(writable_folder)

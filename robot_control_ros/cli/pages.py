@@ -31,7 +31,7 @@ def _joint(options: argparse.Namespace) -> int:
     from ..dashboard.extra import viser_needed
 
     with viser_needed("the joint page"):
-        from ..dashboard.joint.joint_page import JointPage
+        from ..teaching.joint.joint_page import JointPage
 
     return JointPage(options.host, options.port, options.callback, not options.no_token).serve(options.open)
 
@@ -40,6 +40,6 @@ def _planar(options: argparse.Namespace) -> int:
     from ..dashboard.extra import viser_needed
 
     with viser_needed("the planar page"):
-        from ..dashboard.planar.planar_page import PlanarPage
+        from ..teaching.planar.planar_page import PlanarPage
 
     return PlanarPage(options.host, options.port, not options.no_token).serve(options.open)

@@ -13,8 +13,8 @@ from ..core.cycle import CYCLE
 from ..core.gains import MATRIX, SCALAR, TASK, TENSOR, VECTOR, GainSpec, gain_specs
 from ..core.output_files import write_text
 from ..core.record import Field
-from ..ethercat.driver.drives import DriveConfig
-from ..ethercat.driver.topology import Topology
+from ..fieldbus.ethercat.drives import DriveConfig
+from ..fieldbus.ethercat.topology import Topology
 from ..laws import law_class, law_names
 from ..robot.configuration import RobotConfig
 from ..robot.gripper import GripperConfig

@@ -11,10 +11,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, String
 
 from ..core.errors import HardwareFault, StaleStateError
-from ..nodes.common.contact_values import read_contact
-from ..nodes.common.controller_client import ControllerClient
-from ..nodes.common.entities import Entities
-from ..nodes.common.messages import read_state
+from ..ros.contact_values import read_contact
+from ..ros.controller_client import ControllerClient
+from ..ros.entities import Entities
+from ..ros.messages import read_state
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 

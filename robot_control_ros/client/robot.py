@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..bringup import environment
 from ..control.motion_commands import JOG_LASTS
 from ..control.payload_input import figures_of, robot_note
 from ..core.errors import NotReached, RobotControlError, missing_extra, refused, unknown
@@ -21,6 +20,7 @@ from ..laws import law_class
 from ..recording.file_recording import LARGEST, FileRecording
 from ..robot.configuration import equipped
 from ..robot.payload import Payload
+from ..ros.process_environment import environment
 from ..simulation.log import Log
 from .backend import RobotBackend, Value
 from .goals import finite, joint_goal, tip_goal, tip_target

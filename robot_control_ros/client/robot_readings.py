@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..control.requests import SETTINGS
 from ..core.errors import ConfigError
 from ..core.types import Array
-from ..dashboard.link import SETTINGS
 from ..robot.configuration import RobotConfig
 from ..robot.files import config_names
 from ..robot.model import JointLimits, RobotModel

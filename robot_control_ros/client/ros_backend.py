@@ -19,17 +19,17 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from ..control.requests import Parameter, RequestResult
 from ..core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError, refused
 from ..core.output_paths import writable_file
 from ..core.types import Array
-from ..dashboard.link import Parameter, RequestResult
-from ..nodes.common.controller_client import ControllerClient
-from ..nodes.common.gripper_commands import RosGripper
-from ..nodes.common.messages import fill_pose, fill_twist, numbers
 from ..recording.cycle_file import copy_last, whole_file
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
 from ..robot.workcell import arm_namespace
+from ..ros.controller_client import ControllerClient
+from ..ros.gripper_commands import RosGripper
+from ..ros.messages import fill_pose, fill_twist, numbers
 from .backend import Value, told_payload
 from .controller_watch import ControllerWatch
 from .recording.topic_recording import record_topics

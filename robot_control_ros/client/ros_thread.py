@@ -16,11 +16,11 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from ..core.errors import HardwareFault
-from ..nodes.common.ending import DEAF, exits_within, leave
-from ..nodes.common.entities import Entities
-from ..nodes.common.hearing import ADVICE, PERIOD, Hearing
-from ..nodes.common.running import refusals_told
-from ..nodes.common.transport import leave_shared_memory
+from ..ros.ending import DEAF, exits_within, leave
+from ..ros.entities import Entities
+from ..ros.hearing import ADVICE, PERIOD, Hearing
+from ..ros.running import refusals_told
+from ..ros.transport import leave_shared_memory
 
 _T = TypeVar("_T")
 DEAF_TEXT = f"this program hears nothing of the robot, not even itself: {ADVICE}. Start the program again"

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..core.gains import AXES, gain_specs
 from ..core.types import Array
-from ..laws.gain_bounds.contact_bound import contact_bound
-from ..laws.gain_bounds.stiffness_bound import StiffnessBound, running_delay, stiffness_bound
-from ..laws.gain_bounds.wall_contact import WALL
 from ..laws.running_law import RunningLaw
 from ..robot.model import RobotDynamics
+from ..stability.contact_bound import contact_bound
+from ..stability.stiffness_bound import StiffnessBound, running_delay, stiffness_bound
+from ..stability.wall_contact import WALL
 from .impact import tip_inertia
 
 
@@ -43,7 +43,7 @@ def gain_report(
         running: the law on its robot.
         kin: at the posture; its mass is read.
         load: mass beyond the sensor [kg].
-        friction: (n,) viscous [N·m·s/rad], see :func:`~..laws.gain_bounds.stiffness_bound.stiffness_bound`.
+        friction: (n,) viscous [N·m·s/rad], see :func:`~..stability.stiffness_bound.stiffness_bound`.
         wall: stiffness of what a virtual body may press on [N/m].
     """
     stiffness = stiffness_bound(running, kin, friction=friction)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.types import Array
-from ..laws.gain_bounds.contact_bound import SERVO
-from ..laws.gain_bounds.wall_contact import USUAL_DELAY
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
 from ..sensing.contact_settings import COLLISION_SHARE, ContactSettings
+from ..stability.contact_bound import SERVO
+from ..stability.wall_contact import USUAL_DELAY
 
 PRESSED = 0.25  # of the limit: what the law presses with until the reaction to the contact ends it
 HEAVIEST = 1000.0  # kg: in a direction in which the tip feels heavier it can hardly move; see SingularDamping

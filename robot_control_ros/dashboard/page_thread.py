@@ -11,8 +11,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ..control.requests import Reply, RequestResult
 from ..core.errors import ConfigError
-from .link import Reply, RequestResult
 
 PERIOD = 1.0 / 30.0  # s between two drawings
 UNWATCHED_PERIOD = 0.2  # s, where no browser shows the page

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from ..control.requests import RequestResult
 from .browser_script import copy_buttons
-from .link import RequestResult, RobotLink
+from .link import RobotLink
 from .markup import GREY, RED, block, note, span
 from .page_thread import PageThread
 

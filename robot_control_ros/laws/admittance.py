@@ -19,8 +19,8 @@ from ..core.small_matrices import times
 from ..core.types import Array, Command, CommandMode, JointPathFunction, RobotState, as_row
 from ..robot.differential_kinematics import NEEDS_MASS, TRACKING, joint_step, weigh_axes
 from ..robot.model import RobotDynamics
+from ..stability.wall_contact import WALL, least_damping, usual_lag
 from .compiled_law import CompiledLaw
-from .gain_bounds.wall_contact import WALL, least_damping, usual_lag
 from .law import register
 from .spring.bounded_spring import FRAME_WIDTH, frame_at
 from .spring.compliance_frame import WITH_LINK, WITH_REFERENCE, WITH_TIP, ComplianceFrame, frame_gain
@@ -62,7 +62,7 @@ class Admittance(CompiledLaw):
         With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself,
         also while its gains change. In contact with a wall of stiffness k, the delay τ from force to motion takes k τ
         of the damping. It stays in contact with B ≥ k τ + 0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well,
-        M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See gain_bounds/wall_contact.py.
+        M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See stability/wall_contact.py.
     Frames and units:
         Axes of `frame`, at the tip or at the link that `frame` names and that moves with it; linear then angular.
         M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad]: diagonals, or symmetric matrices. Axes of a link that

@@ -37,7 +37,7 @@ class ControlLaw(Protocol):
       :func:`.softening.softened`.
     - a static method ``joint_gains(gains, mass, jacobian)``: at small errors, with the reference at rest and gravity
       compensated, its torques are -K δq - D q̇; it returns K and D (n, n). `jacobian` is along the axes of the
-      gains. Gains have a `stiffness` then, and :mod:`.gain_bounds.stiffness_bound` finds how stiff the law may be.
+      gains. Gains have a `stiffness` then, and :mod:`~..stability.stiffness_bound` finds how stiff the law may be.
     - a property ``spring_load``: how near its spring is to its bound, in the last command: force without the bound over
       the bound; 0 without a bound. From 0.6 on its reference is slowed down, where its gain `governor` says so.
     - a property ``warning``: what of its gains wasn't in force in the last command, and why; empty where all of it was.

@@ -1,1 +1,1 @@
-"""Robots simulated in this process: MuJoCo plant, scenes, simulate(), the two-link arm, one joint."""
+"""Robots simulated in this process: MuJoCo plant, scenes, simulate(), many arms at once."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from ..core.errors import refused, unknown
-from ..laws.gain_bounds.wall_contact import WALL
+from ..stability.wall_contact import WALL
 from .results import MAXIMIZE, MINIMIZE
 
 STEP, CONTOUR, PRESS, REST, BOUND = RUNS = ("step", "contour", "wall", "rest", "bound")

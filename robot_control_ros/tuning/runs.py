@@ -15,8 +15,6 @@ from ..control.loop import ControlLoop
 from ..control.reactions.ringing_reaction import STOP
 from ..core.errors import ConfigError, HardwareFault, refused, unknown
 from ..core.types import Array, CommandMode, Reference
-from ..laws.gain_bounds.stiffness_bound import stiffness_bound
-from ..laws.gain_bounds.wall_contact import WALL
 from ..laws.running_law import RunningLaw
 from ..references.contours import CircleContour, ContourMove
 from ..references.time_scaling import Trapezoid
@@ -28,6 +26,8 @@ from ..simulation.imperfect.imperfect_plant import ImperfectPlant
 from ..simulation.imperfect.imperfections import Imperfections, per_joint
 from ..simulation.in_process import lockstep
 from ..simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
+from ..stability.stiffness_bound import stiffness_bound
+from ..stability.wall_contact import WALL
 from .objectives import BOUND, CONTOUR, PRESS, REST, STEP, Objective
 
 IDEAL = Imperfections()

@@ -19,7 +19,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
 pytest.importorskip("mujoco")
-from robot_control_ros.experiments.contact.trial_arm import RATE, TrialArm, cycles, trial_robot
+from evidence.contact.trial_arm import RATE, TrialArm, cycles, trial_robot
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 pytestmark = pytest.mark.sim

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from robot_control_ros.bringup import SETUPS, NodeSpec, environment
+from robot_control_ros.bringup import SETUPS, NodeSpec
 from robot_control_ros.bringup.drivers import DEFAULT_LAWS
 from robot_control_ros.bringup.system import PACKAGE, LaunchFile, Xacro
 from robot_control_ros.core.errors import ConfigError
@@ -19,6 +19,7 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.nodes import __main__ as node_program
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
+from robot_control_ros.ros.process_environment import environment
 
 STANDING = (0.0,) * 6  # x, y, z, roll, pitch, yaw of an arm that no work cell places
 WRENCH = "force_torque_sensor_broadcaster/wrench"

@@ -7,18 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_lines import UNUSABLE, cases, exit_status, parsers
 
-from robot_control_ros.cli.main import command_parser, main
+from evidence.__main__ import PROGRAMS
+from robot_control_ros.cli.main import MOVED, command_parser, main
 
 ROOT = Path(__file__).resolve().parents[2]
-FREE = {
-    "--prefix": "any text",
-    "--browser": "a program",
-    "--browsers": "only with --page",
-    "--controller": "asked for by name",
-    "--namespace": "the same",
-    "--study": "any text",
-}  # what nothing can be wrong with before it runs
 OUTSIDE = "ethercat emulate"  # its socket belongs to the emulator
 NEEDED = {
     "init-robot": [str(ROOT / "urdf/planar_two_link/planar_two_link.urdf")],
@@ -34,52 +28,8 @@ NEEDED = {
     "ethercat write": ["--interface", "lo", "--position", "0", "--type", "u16", "0x6041", "1"],
     "ethercat icube": ["--output", "made"],
 }
-NAMES = ("--robot", "--law", "--scene", "--topology", "--profile", "--entries", "--interface", "--host", "--callback")
-NAMES += (
-    "--gains",
-    "--set",
-    "--base",
-    "--tip",
-    "--measured",
-    "--imperfections",
-    "--simulated",
-    "--joints",
-    "--workcell",
-    "--gripper",
-    "--objective",
-    "--vary",
-    "--arm",
-    "--sampler",
-    "--scheduler",
-    "--storage",
-)
-FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults", "--against", "--record")
-UNUSABLE = "nonsense.invalid"
-
-
-def parsers(parser, words=()):
-    """Every command that runs something, by its words."""
-    below = parser.subcommands()
-    if not below:
-        return {" ".join(words): parser}
-    return {line: each for name in below for line, each in parsers(below[name], (*words, name)).items()}
-
 
 COMMANDS = parsers(command_parser())
-
-
-def wrong_values(action):
-    """Values that an option can't take; none for a switch."""
-    if action.nargs == 0 or not action.option_strings or action.option_strings[0] in FREE:
-        return []
-    name = action.option_strings[0]
-    if name in FILES:
-        return [[f"{__file__}/a.xyz"]]
-    if action.type is None and not action.choices and name not in NAMES and name != "--type":
-        raise AssertionError(f"{name}: say here what is wrong for it")
-    values = [UNUSABLE] if action.type is None else [UNUSABLE, "nan", "-1e9"]
-    return [[value] * (action.nargs if isinstance(action.nargs, int) else 1) for value in values]
-
 
 TEXTS = [*(ROOT / "robot_control_ros").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
 COMMAND = re.compile(r"(?:`|^|Next: |ARGS=)robot_control ((?:[a-z-]+ ?)[^`\n|{…#\"]*)", re.MULTILINE)
@@ -129,12 +79,13 @@ def test_each_extra_in_a_hint_is_one_of_setup_py():
     assert {name for names in named for name in names.split(",")} <= extras
 
 
-def test_reproduce_without_matplotlib_is_refused_before_it_runs(monkeypatch, capsys, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert main(["reproduce", "admittance", "--output", str(tmp_path / "out")]) == 2
+@pytest.mark.parametrize("moved", MOVED)
+def test_a_command_that_moved_names_its_new_place(moved, capsys):
+    assert main([*moved, "--robot", "ur5"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.count("\n") == 1
+    assert shown.err.endswith(f"python -m evidence {MOVED[moved]} --robot ur5\n")
+    assert MOVED[moved] in PROGRAMS
 
 
 @pytest.mark.sim
@@ -154,26 +105,17 @@ def test_a_gripper_for_a_whole_work_cell_is_refused(capsys):
     assert shown.err.count("\n") == 1
 
 
-def cases(line):
-    """Each option of a command, with the values that it can't take."""
-    for action in COMMANDS[line].actions():
-        if action.option_strings and not (line == OUTSIDE and action.option_strings[0] == "--faults"):
-            yield from ([action.option_strings[0], *values] for values in wrong_values(action))
+def cases_of(line):
+    """Options of a command with values that they can't take."""
+    return [case for case in cases(COMMANDS[line]) if (line, case[0]) != (OUTSIDE, "--faults")]
 
 
-def run(arguments):
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return end.code
-
-
-@pytest.mark.parametrize("line", [line for line in COMMANDS if list(cases(line))])
+@pytest.mark.parametrize("line", [line for line in COMMANDS if cases_of(line)])
 def test_every_option_refuses_a_wrong_value_in_one_line(line, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    for option in cases(line):
-        status = run([*line.split(), *NEEDED.get(line, []), *option])
+    for option in cases_of(line):
+        status = exit_status(main, [*line.split(), *NEEDED.get(line, []), *option])
         shown = capsys.readouterr()
         assert status == 2, option
         assert shown.err.startswith("robot_control"), option

@@ -3,7 +3,7 @@
 import pytest
 
 from robot_control_ros.cli.main import main
-from robot_control_ros.experiments.identify import simulated
+from robot_control_ros.identification import simulated
 
 pytestmark = pytest.mark.sim
 pytest.importorskip("mujoco")

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from evidence.contact import collision_trials
+from evidence.contact.collision_trials import pressed_down, swept
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.reactions.contact_reaction import BACK, PATH, PUSH, PUSHED, ContactReaction
 from robot_control_ros.control.safety import STOPPING, Safety
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode, RobotState
-from robot_control_ros.experiments.contact import collision_trials
-from robot_control_ros.experiments.contact.collision_trials import pressed_down, swept
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.sensing.contact_settings import REACTIONS

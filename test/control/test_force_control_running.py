@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mujoco")
+from evidence.contact.force_trials import GAINS, GAP, PressedSurface, SurfaceArm
+from evidence.contact.trial_arm import cycles, trial_robot
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
-from robot_control_ros.experiments.contact.force_trials import GAINS, GAP, PressedSurface, SurfaceArm
-from robot_control_ros.experiments.contact.trial_arm import cycles, trial_robot
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel

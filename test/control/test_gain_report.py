@@ -6,19 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from evidence.stability import gain_table
 from robot_control_ros.control.gain_report import gain_report
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.requests import Parameter
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import RobotState
 from robot_control_ros.dashboard.gains.gains_panel import describe_bounds
-from robot_control_ros.dashboard.link import Parameter
-from robot_control_ros.experiments.stability import gain_table
 from robot_control_ros.laws import law_names
-from robot_control_ros.laws.gain_bounds.contact_bound import contact_bound
-from robot_control_ros.laws.gain_bounds.stiffness_bound import stiffness_bound
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.stability.contact_bound import contact_bound
+from robot_control_ros.stability.stiffness_bound import stiffness_bound
 
 UR5E = load_robot("ur5e")
 HOME = RobotModel.of(UR5E).at(np.array(UR5E.home))

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from ringing_samples import ELBOW, RINGING, SPEED, ringing_sample
 
+from evidence.contact import ringing_trials
+from evidence.contact.ringing_trials import CELLS, CONTACTS, PRESS, PULL, PUSHED, START
 from robot_control_ros import Push, simulate
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.reactions.ringing_reaction import STEP, ringing_settings
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import gain_specs
 from robot_control_ros.core.types import CommandMode, RobotState, Wrench
-from robot_control_ros.experiments.contact import ringing_trials
-from robot_control_ros.experiments.contact.ringing_trials import CELLS, CONTACTS, PRESS, PULL, PUSHED, START
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.softening import describe_softening, softened

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from shaken_arms import BEGIN, Trial, both, comes_down, noisy_stream, rotating, shaking, swings, wall
 
-from robot_control_ros.experiments.contact import ringing_trials
-from robot_control_ros.experiments.contact.ringing_trials import PULL, push_at
+from evidence.contact import ringing_trials
+from evidence.contact.ringing_trials import PULL, push_at
 from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.sim

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from robot_control_ros.bringup import SETUPS, package_nodes
+from robot_control_ros.cli.demo import force_text
 from robot_control_ros.control.controller import missing_wrench
 from robot_control_ros.control.wrench_supply import check_wrench_supply, laws_without_wrench
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.dashboard.link import Health
 from robot_control_ros.dashboard.plots.charts import WRENCH, Charts
 from robot_control_ros.dashboard.state_panel import details
-from robot_control_ros.experiments.demo import force_text
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot

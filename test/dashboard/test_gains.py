@@ -5,12 +5,12 @@ import pytest
 import yaml
 
 from robot_control_ros.bringup.package_nodes import running_law
+from robot_control_ros.control.requests import Parameter
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import AXES, plain_value
 from robot_control_ros.dashboard.gains import gains_file
 from robot_control_ros.dashboard.gains.presets import SCALES, preset
 from robot_control_ros.dashboard.gains.sliders import changed, controls, nice, shown
-from robot_control_ros.dashboard.link import Parameter
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names

@@ -11,8 +11,9 @@ import viser
 import yaml
 from dashboard_support import HOME, ROBOT, Browser, folder, press_stop, text, until
 
+from robot_control_ros.control.requests import Parameter
 from robot_control_ros.core.spatial import make_pose, rotation_exp
-from robot_control_ros.dashboard.link import DrawnObject, Health, Parameter, RobotTelemetry
+from robot_control_ros.dashboard.link import DrawnObject, Health, RobotTelemetry
 from robot_control_ros.dashboard.page import Page
 from robot_control_ros.dashboard.page_thread import PERIOD, PageThread
 from robot_control_ros.dashboard.view.placing import pose_of

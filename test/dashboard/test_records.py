@@ -2,7 +2,7 @@
 
 from dashboard_support import folder, text, until
 
-from robot_control_ros.dashboard.link import RequestResult
+from robot_control_ros.control.requests import RequestResult
 
 SAVE = "Save the last minute"
 PATH = "/home/me/records/saved_<arm>.mcap"

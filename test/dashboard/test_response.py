@@ -11,10 +11,11 @@ from dashboard_support import HOME, ROBOT, Browser, FakeLink, text, until
 from scipy.integrate import solve_ivp
 
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.requests import Parameter
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.core.types import RobotState
-from robot_control_ros.dashboard.link import Health, Parameter
+from robot_control_ros.dashboard.link import Health
 from robot_control_ros.dashboard.page import Page
 from robot_control_ros.dashboard.response import evaluation as evaluations
 from robot_control_ros.dashboard.response import experiment as experiments

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from dashboard_support import ROBOT, text, until, viser
 
+from robot_control_ros.control.requests import CycleAnswer
 from robot_control_ros.core.cycle import CYCLE
 from robot_control_ros.core.record import Field
-from robot_control_ros.dashboard.link import CycleAnswer
 from robot_control_ros.dashboard.scope.cycle_fields import ALL_JOINTS, FIELDS, LINEAR, components
 from robot_control_ros.dashboard.scope.scope import TIME, Scope, ScopeSettings
 from robot_control_ros.dashboard.scope.trigger import AT_FAULT, Trigger, crossings, newest_number

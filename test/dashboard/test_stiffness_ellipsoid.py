@@ -7,9 +7,10 @@ import pytest
 
 pytest.importorskip("viser", reason="the page needs viser")
 
+from robot_control_ros.control.requests import Parameter
 from robot_control_ros.core.gains import AXES
 from robot_control_ros.core.spatial import make_pose, rotation_exp
-from robot_control_ros.dashboard.link import Parameter, RobotTelemetry
+from robot_control_ros.dashboard.link import RobotTelemetry
 from robot_control_ros.dashboard.view.stiffness_ellipsoid import StiffnessEllipsoid, principal_stiffness
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel

@@ -7,8 +7,8 @@ from dashboard_support import Browser, connect, text, until
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.dashboard.link import Health
-from robot_control_ros.dashboard.planar.planar_page import PlanarPage
 from robot_control_ros.dashboard.typed_numbers import TypedNumber, checked_number
+from robot_control_ros.teaching.planar.planar_page import PlanarPage
 
 LABEL = "Stiffness [N/m]"
 

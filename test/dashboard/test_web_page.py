@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("viser")
 
-from robot_control_ros.dashboard.joint.joint_page import JointPage
 from robot_control_ros.dashboard.web_page import WebPage
+from robot_control_ros.teaching.joint.joint_page import JointPage
 
 
 class Page(WebPage):

@@ -6,12 +6,12 @@ from arms import gradient, random_arm
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
+from evidence.contact.spring_trials import rows, rows_of
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.gain_rows import Fade
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error, pose_error_and_map, rotation_exp
 from robot_control_ros.core.types import Reference, RobotState
-from robot_control_ros.experiments.contact.spring_trials import rows, rows_of
 from robot_control_ros.laws.impedance import Impedance
 from robot_control_ros.laws.spring.bounded_spring import BoundedSpring
 from robot_control_ros.laws.task_space_pd import TaskSpacePD

@@ -7,13 +7,13 @@ import pytest
 from arms import gradient
 from refusals import refuses
 
+from evidence.contact.frame_trials import CHANGES, changed, displaced, loop_work, postures, rows
+from evidence.contact.trial_arm import trial_robot
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import check_gain, gain_specs, make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
 from robot_control_ros.core.types import Reference, RobotState
-from robot_control_ros.experiments.contact.frame_trials import CHANGES, changed, displaced, loop_work, postures, rows
-from robot_control_ros.experiments.contact.trial_arm import trial_robot
 from robot_control_ros.laws.impedance import MAX_INERTIA, Impedance
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.spring.bounded_spring import BoundedSpring
@@ -286,7 +286,7 @@ def test_an_unknown_link_is_refused_with_the_links():
 
 def test_gains_of_the_frame_s_own_axes_bound_the_stiffness_along_them(rng):
     """A stiffness along the axes of a tip that is turned bears what it does in base axes, seen from the tip."""
-    from robot_control_ros.laws.gain_bounds.stiffness_bound import stiffness_bound
+    from robot_control_ros.stability.stiffness_bound import stiffness_bound
 
     kin = RobotModel.of(UR5E).at(np.array(UR5E.home))
     matrix = np.diag([800.0, 300.0, 100.0, 40.0, 20.0, 10.0])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from arms import random_arm
 
+from evidence.contact.force_trials import positions, rows, rows_of, shaken, torques, withdrawn
+from evidence.contact.trial_arm import TrialArm, cycles, trial_robot
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.core.types import Reference, SensedState
-from robot_control_ros.experiments.contact.force_trials import positions, rows, rows_of, shaken, torques, withdrawn
-from robot_control_ros.experiments.contact.trial_arm import TrialArm, cycles, trial_robot
 from robot_control_ros.laws.force.force_control import ForceControl
 from robot_control_ros.laws.force.pressing import LEVERS, Pressing, PressingGains
 from robot_control_ros.laws.impedance import Impedance

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from refusals import refuses
 
+from evidence.contact.trial_arm import RATE, TrialArm, cycles, trial_robot
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.experiments.contact.trial_arm import RATE, TrialArm, cycles, trial_robot
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot

@@ -18,10 +18,10 @@ from std_msgs.msg import Float64MultiArray
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.laws.impedance import Impedance
-from robot_control_ros.nodes.common.messages import fill_pose, fill_wrench, read_blocks, to_stamp
 from robot_control_ros.nodes.controller.law_cache import LawCache
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import fill_pose, fill_wrench, read_blocks, to_stamp
 
 pytestmark = pytest.mark.ros
 

@@ -11,9 +11,9 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.nodes.common.findings import Level
-from robot_control_ros.nodes.common.system_check import check_controllers
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.findings import Level
+from robot_control_ros.ros.system_check import check_controllers
 
 WARN = 30  # rclpy's severity
 
@@ -145,8 +145,8 @@ def states(monkeypatch):
             for name, state in found.items()
         ]
 
-    monkeypatch.setattr("robot_control_ros.nodes.common.system_check.manager_services", lambda: True)
-    monkeypatch.setattr("robot_control_ros.nodes.common.system_check.list_controllers", controllers)
+    monkeypatch.setattr("robot_control_ros.ros.system_check.manager_services", lambda: True)
+    monkeypatch.setattr("robot_control_ros.ros.system_check.list_controllers", controllers)
     return found
 
 

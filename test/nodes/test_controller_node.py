@@ -28,13 +28,13 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.laws import law_names
-from robot_control_ros.nodes.common.ending import FAULT
-from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, read_pose, seconds, to_stamp, vector
-from robot_control_ros.nodes.common.running import told_goal
 from robot_control_ros.nodes.controller.runtime import LAST_COMMANDS, ControllerRuntime
 from robot_control_ros.nodes.controller.targets.target_topics import WRENCH_LASTS
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.ending import FAULT
+from robot_control_ros.ros.messages import fill_pose, read_blocks, read_pose, seconds, to_stamp, vector
+from robot_control_ros.ros.running import told_goal
 
 pytestmark = pytest.mark.ros
 

@@ -16,10 +16,10 @@ from robot_control_ros.control.recorder import CycleRecorder
 from robot_control_ros.core.cycle import CYCLE
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import RobotState
-from robot_control_ros.nodes.common.cycle_values import MOST, answer_request, read_answer, refusal
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.cycle_values import MOST, answer_request, read_answer, refusal
 
 UR5 = load_robot("ur5")
 N = UR5.n

@@ -25,15 +25,15 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
 from robot_control_ros.bringup import SETUPS
+from robot_control_ros.control.requests import SETTINGS
 from robot_control_ros.core.gains import TASK, GainSpec
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.gains import gains_file
-from robot_control_ros.dashboard.link import SETTINGS
-from robot_control_ros.nodes.common.messages import read_pose
-from robot_control_ros.nodes.common.ros_params import gain_descriptor
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.recording.cycle_file import whole_file
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.messages import read_pose
+from robot_control_ros.ros.ros_params import gain_descriptor
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 

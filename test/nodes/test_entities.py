@@ -8,7 +8,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from std_msgs.msg import String
 
-from robot_control_ros.nodes.common.entities import Entities
+from robot_control_ros.ros.entities import Entities
 
 pytestmark = pytest.mark.ros
 

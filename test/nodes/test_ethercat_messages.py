@@ -17,9 +17,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.types import CommandMode, RobotState
-from robot_control_ros.ethercat.driver.supervisor import Action
-from robot_control_ros.ethercat.process.pacing import TIMING_BYTES, Timing
-from robot_control_ros.ethercat.process.protocol import BusStatus
+from robot_control_ros.fieldbus.ethercat.supervisor import Action
+from robot_control_ros.fieldbus.process.pacing import TIMING_BYTES, Timing
+from robot_control_ros.fieldbus.process.protocol import BusStatus
 from robot_control_ros.nodes.ethercat import node as ethercat_node
 from robot_control_ros.robot.configuration import load_robot
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from robot_control_ros.core.types import RobotState
-from robot_control_ros.nodes.common.findings import Level, describe, error, errors, ok, warning
 from robot_control_ros.nodes.doctor.examination import (
     MAX_AGE,
     Samples,
@@ -22,6 +21,7 @@ from robot_control_ros.nodes.doctor.examination import (
 from robot_control_ros.references.clearance import Clearance
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.findings import Level, describe, error, errors, ok, warning
 
 OK, WARNING, ERROR = Level.OK, Level.WARNING, Level.ERROR
 UR5 = load_robot("ur5")

@@ -21,15 +21,6 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.sample_order import MAX_GAP
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import RobotState
-from robot_control_ros.nodes.common.messages import (
-    from_stamp,
-    numbers,
-    read_blocks,
-    read_joint_trajectory,
-    seconds,
-    to_duration,
-    to_stamp,
-)
 from robot_control_ros.nodes.controller.targets.trajectory_goal import (
     GOAL_TOLERANCE_VIOLATED,
     INVALID_GOAL,
@@ -43,6 +34,15 @@ from robot_control_ros.nodes.controller.targets.trajectory_goal import (
     tolerance_of,
 )
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.messages import (
+    from_stamp,
+    numbers,
+    read_blocks,
+    read_joint_trajectory,
+    seconds,
+    to_duration,
+    to_stamp,
+)
 
 JOINTS = ("a", "b", "c")
 Tolerance = namedtuple("Tolerance", ("name", "position", "velocity"))

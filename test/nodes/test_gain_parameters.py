@@ -14,10 +14,10 @@ from rclpy.parameter import Parameter, get_parameter_value, parameter_value_to_p
 from robot_control_ros.core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, ParameterSet, choice, gain, plain_value
 from robot_control_ros.core.types import Array
 from robot_control_ros.laws import law_class, law_names
-from robot_control_ros.nodes.common.gain_parameters import plain, read_parameters
-from robot_control_ros.nodes.common.ros_params import TunedParameters
 from robot_control_ros.references.workspace import WorkspaceSettings
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.gain_parameters import plain, read_parameters
+from robot_control_ros.ros.ros_params import TunedParameters
 from robot_control_ros.sensing.wrench import WrenchSettings
 
 pytestmark = pytest.mark.ros

@@ -15,9 +15,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros import ConfigError
-from robot_control_ros.nodes.common.entities import Entities
-from robot_control_ros.nodes.common.gripper_commands import RosGripper
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.entities import Entities
+from robot_control_ros.ros.gripper_commands import RosGripper
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]

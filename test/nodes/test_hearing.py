@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from robot_control_ros.nodes.common.hearing import LIMIT, PERIOD, Hearing
-from robot_control_ros.nodes.common.periodic import Periodic, complaints
+from robot_control_ros.ros.hearing import LIMIT, PERIOD, Hearing
+from robot_control_ros.ros.periodic import Periodic, complaints
 
 
 class Echo:

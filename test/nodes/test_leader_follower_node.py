@@ -11,9 +11,9 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from lockstep import LockstepRos
 
-from robot_control_ros.nodes.common.messages import fill_vector, read_pose, vector
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import fill_vector, read_pose, vector
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim, pytest.mark.long]
 

@@ -27,8 +27,9 @@ from trajectory_msgs.msg import (
 
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.core.types import Command, CommandMode
-from robot_control_ros.ethercat.driver.drive_cycle import check_command
-from robot_control_ros.nodes.common.messages import (
+from robot_control_ros.fieldbus.ethercat.drive_cycle import check_command
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.messages import (
     read_joint_command,
     read_joint_positions,
     read_joint_trajectory,
@@ -37,7 +38,6 @@ from robot_control_ros.nodes.common.messages import (
     read_state,
     read_tip_trajectory,
 )
-from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 

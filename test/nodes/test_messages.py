@@ -20,7 +20,7 @@ from trajectory_msgs.msg import (
 from robot_control_ros.core.errors import ConfigError, unknown
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.core.types import Command, CommandMode
-from robot_control_ros.nodes.common.messages import (
+from robot_control_ros.ros.messages import (
     BYTES_PER_POINT,
     MAX_POINTS,
     MAX_POSES,

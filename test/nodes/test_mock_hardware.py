@@ -13,9 +13,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
 from robot_control_ros import Push, Robot
-from robot_control_ros.nodes.common.messages import fill_pose, read_blocks
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import fill_pose, read_blocks
 
 pytestmark = pytest.mark.ros
 

@@ -11,11 +11,11 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.nodes.common.messages import to_stamp
-from robot_control_ros.nodes.common.robot_states import RobotStateReader
 from robot_control_ros.nodes.controller.state_input import StateInput
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import to_stamp
+from robot_control_ros.ros.robot_states import RobotStateReader
 
 pytestmark = pytest.mark.ros
 

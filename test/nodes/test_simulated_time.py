@@ -11,9 +11,9 @@ from ros_support import Controller, FakeRobot
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.spatial import pose_from_rows
-from robot_control_ros.nodes.common.messages import fill_pose, read_blocks
-from robot_control_ros.nodes.common.system_check import how_to_resume
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.messages import fill_pose, read_blocks
+from robot_control_ros.ros.system_check import how_to_resume
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 

@@ -22,9 +22,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 from visualization_msgs.msg import Marker, MarkerArray
 
-from robot_control_ros.nodes.common.messages import seconds, vector
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import seconds, vector
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 

@@ -12,10 +12,10 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.nodes.common.messages import to_stamp
 from robot_control_ros.nodes.controller.state_input import SET_BACK, StateInput
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import to_stamp
 
 pytestmark = pytest.mark.ros
 

@@ -9,7 +9,7 @@ from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from sensor_msgs.msg import Joy, JoyFeedback
 
 from robot_control_ros.core.spatial import make_pose, rotation_from_rpy
-from robot_control_ros.nodes.common.messages import fill_pose, read_pose, vector
+from robot_control_ros.ros.messages import fill_pose, read_pose, vector
 
 pytestmark = pytest.mark.ros
 

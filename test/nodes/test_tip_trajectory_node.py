@@ -16,9 +16,9 @@ from trajectory_msgs.msg import (
 )
 
 from robot_control_ros.core.spatial import rotation_to_quaternion
-from robot_control_ros.nodes.common.messages import fill_vector, read_pose, seconds, to_duration, to_stamp
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import fill_vector, read_pose, seconds, to_duration, to_stamp
 
 pytestmark = pytest.mark.ros
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from robot_control_ros.nodes.common import transport
+from robot_control_ros.ros import transport
 
 RANGE, TRANSPORTS, PROFILES = (
     "ROS_AUTOMATIC_DISCOVERY_RANGE",

@@ -21,9 +21,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robot_control_ros import ConfigError, Robot, StaleStateError
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.cli.main import main
-from robot_control_ros.nodes.common.messages import seconds, to_duration, to_stamp
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.messages import seconds, to_duration, to_stamp
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load

@@ -26,13 +26,13 @@ from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.nodes.common.ending import FAULT
-from robot_control_ros.nodes.common.fallback import Fallback
-from robot_control_ros.nodes.common.messages import seconds, to_stamp
 from robot_control_ros.nodes.watchdog import node as watchdog_node
 from robot_control_ros.nodes.watchdog.node import GONE, LABEL, MAX_END
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.ending import FAULT
+from robot_control_ros.ros.fallback import Fallback
+from robot_control_ros.ros.messages import seconds, to_stamp
 
 pytestmark = pytest.mark.ros
 

@@ -14,9 +14,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.nodes.common import wire
-from robot_control_ros.nodes.common.messages import JointStateReader
-from robot_control_ros.nodes.common.wire import WireReader
+from robot_control_ros.ros import wire
+from robot_control_ros.ros.messages import JointStateReader
+from robot_control_ros.ros.wire import WireReader
 
 pytestmark = pytest.mark.ros
 

@@ -18,7 +18,6 @@ from mcap.reader import make_reader
 from mcap_ros2 import reader as decoder
 
 from robot_control_ros import ConfigError, HardwareFault, Push, Robot
-from robot_control_ros.bringup import environment
 from robot_control_ros.client.recording.csv_recording import CsvRecording
 from robot_control_ros.client.recording.message_schemas import message_schema
 from robot_control_ros.core.errors import RobotControlError
@@ -26,6 +25,7 @@ from robot_control_ros.recording.file_recording import RecordingWarning
 from robot_control_ros.recording.mcap_reader import read_record
 from robot_control_ros.recording.mcap_recording import McapRecording
 from robot_control_ros.recording.named_numbers import NumbersMessage
+from robot_control_ros.ros.process_environment import environment
 from robot_control_ros.simulation.log import LogSample
 
 pytestmark = pytest.mark.starts("the thread that writes a record, whose end is waited for")

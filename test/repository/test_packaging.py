@@ -313,13 +313,14 @@ def test_command_line_programs_are_installed(installation):
 
 
 @built
-def test_the_bench_is_not_installed_and_its_command_says_so(installation, tmp_path):
+def test_evidence_is_not_installed_and_its_old_command_says_where_it_is(installation, tmp_path):
     assert not any(name.startswith("evidence/") for name in installation.names_in_wheel)
     command = [sys.executable, "-m", f"{NAME}.cli", "bench"]
     settings = {**os.environ, "PYTHONPATH": str(installation.modules)}
     ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr == "robot_control: bench is part of the repository and is not installed: run it in a checkout\n"
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.endswith("python -m evidence speed\n")
 
 
 @built

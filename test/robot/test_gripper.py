@@ -200,7 +200,7 @@ def message(**fields):
 
 def test_goals_and_results_have_the_fields_of_both_actions():
     pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
-    from robot_control_ros.nodes.common.gripper_commands import fill_goal, fill_result, read_goal
+    from robot_control_ros.ros.gripper_commands import fill_goal, fill_result, read_goal
 
     old = replace(GRIPPER, action="GripperCommand")
     parallel = fill_goal(message(name=[], position=[], velocity=[], effort=[]), GRIPPER, 0.3, 40.0)

@@ -17,9 +17,9 @@ from robot_control_ros.bringup.package_nodes import file_rate, running_law
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.dashboard.gains import gains_file
-from robot_control_ros.ethercat.driver.drive_cycle import DriveCycle
-from robot_control_ros.ethercat.driver.drives import interpolation_writes, load_drive
-from robot_control_ros.ethercat.driver.topology import load_topology
+from robot_control_ros.fieldbus.ethercat.drive_cycle import DriveCycle
+from robot_control_ros.fieldbus.ethercat.drives import interpolation_writes, load_drive
+from robot_control_ros.fieldbus.ethercat.topology import load_topology
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
 from robot_control_ros.robot.gripper import load_gripper

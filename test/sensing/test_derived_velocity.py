@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.laws.gain_bounds.stiffness_bound import running_delay, stiffness_bound
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.sensing.derived_velocity import RESTART, DerivedVelocity
+from robot_control_ros.stability.stiffness_bound import running_delay, stiffness_bound
 
 T, PERIOD = 0.01, 0.002  # s
 SPEED = np.array([0.4, -1.3])  # rad/s

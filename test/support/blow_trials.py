@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from laws_under_test import outputs
 
+from evidence.contact.trial_arm import TrialArm
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.experiments.contact.trial_arm import TrialArm
 from robot_control_ros.references.clearance import Clearance
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.inverse_kinematics import solve_pose

@@ -16,8 +16,9 @@ from viser import _messages as messages
 from viser.infra import _messages as wire
 from web import LIMIT, WebSocket, current
 
+from robot_control_ros.control.requests import CycleAnswer, Parameter, RequestResult
 from robot_control_ros.core.cycle import CYCLE
-from robot_control_ros.dashboard.link import CycleAnswer, Health, Parameter, RequestResult, RobotTelemetry
+from robot_control_ros.dashboard.link import Health, RobotTelemetry
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 

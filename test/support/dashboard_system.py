@@ -14,8 +14,8 @@ from served_pages import free_port
 
 from robot_control_ros.bringup import SETUPS, NodeSpec
 from robot_control_ros.dashboard.access import Access
-from robot_control_ros.nodes.common.messages import read_pose
 from robot_control_ros.robot.configuration import equipped
+from robot_control_ros.ros.messages import read_pose
 
 GRIP = 0.18  # m along the target's z axis, from its origin to the head of the arrow there
 ACTIVE, STOPPED, GONE = "● active", "the robot isn't commanded", "the controller doesn't answer"

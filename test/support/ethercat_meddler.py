@@ -26,13 +26,13 @@ from ethercat_emulator.drive.power_states import Power
 from ethercat_emulator.network.packet_socket import run
 from ethercat_emulator.network.veth import MASTER, SLAVES, make_pair
 from robot_control_ros.core.errors import RobotControlError, StaleStateError
-from robot_control_ros.ethercat.driver.supervisor import Action
-from robot_control_ros.ethercat.driver.topology import load_topology
-from robot_control_ros.ethercat.emulation.arm import MujocoArm
-from robot_control_ros.ethercat.emulation.topology_bus import bus_of
-from robot_control_ros.ethercat.process.client import BusClient, BusSettings
-from robot_control_ros.ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
-from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
+from robot_control_ros.fieldbus.emulation.arm import MujocoArm
+from robot_control_ros.fieldbus.emulation.topology_bus import bus_of
+from robot_control_ros.fieldbus.ethercat.supervisor import Action
+from robot_control_ros.fieldbus.ethercat.topology import load_topology
+from robot_control_ros.fieldbus.process.client import BusClient, BusSettings
+from robot_control_ros.fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
+from robot_control_ros.fieldbus.process.remote_loop import RemoteLoop
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 

@@ -21,13 +21,13 @@ import numpy as np
 
 from ethercat_emulator.faults.channel import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair
-from robot_control_ros.bringup import environment
 from robot_control_ros.cli.main import main
-from robot_control_ros.ethercat.driver.cia402 import Mode, TargetSource
-from robot_control_ros.ethercat.driver.process_data import ProcessData
-from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology
-from robot_control_ros.ethercat.emulation.program import emulated_bus
+from robot_control_ros.fieldbus.emulation.program import emulated_bus
+from robot_control_ros.fieldbus.ethercat.cia402 import Mode, TargetSource
+from robot_control_ros.fieldbus.ethercat.process_data import ProcessData
+from robot_control_ros.fieldbus.ethercat.topology import FoundSlave, load_topology
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.process_environment import environment
 
 FAULT = 0x08
 
@@ -69,7 +69,7 @@ def arm() -> dict:
 
     make_pair()
     path = str(Path(tempfile.mkdtemp()) / "faults")
-    command = [sys.executable, "-m", "robot_control_ros.ethercat.emulation.program"]
+    command = [sys.executable, "-m", "robot_control_ros.fieldbus.emulation.program"]
     command += ["--robot", "ur5", "--interface", SLAVES, "--faults", path]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     found: dict = {"line": child.stdout.readline(), "socket": path}

@@ -29,7 +29,7 @@ from identification_trials import (
 from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
 
-from robot_control_ros.experiments.identify.estimates import Estimate
+from robot_control_ros.identification.estimates import Estimate
 from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
 
 SEEDS = range(100, 100 + SETS)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from limit_trials import EFFORT_LAWS
 
+from evidence.contact.force_trials import PressedSurface
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.spatial import rotation_exp
-from robot_control_ros.experiments.contact.force_trials import PressedSurface
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.imperfect.imperfect_plant import arm_and_plant
 from robot_control_ros.simulation.imperfect.imperfections import (

@@ -36,12 +36,12 @@ from robot_control_ros.client.ros_thread import RosThread
 from robot_control_ros.client.state_feed import StateFeed
 from robot_control_ros.core import compiled
 from robot_control_ros.core.errors import RobotControlError
-from robot_control_ros.nodes.common import controller_manager, hearing
-from robot_control_ros.nodes.common.ending import DEAF, FAULT
-from robot_control_ros.nodes.common.ros_params import check_given_parameters
-from robot_control_ros.nodes.common.running import is_refusal_of_rclpy
 from robot_control_ros.nodes.controller import gain_monitor
 from robot_control_ros.nodes.watchdog import node as watchdog_node
+from robot_control_ros.ros import controller_manager, hearing
+from robot_control_ros.ros.ending import DEAF, FAULT
+from robot_control_ros.ros.ros_params import check_given_parameters
+from robot_control_ros.ros.running import is_refusal_of_rclpy
 
 SEVERITIES = {10: "DEBUG", 20: "INFO", 30: "WARN", 40: "ERROR", 50: "FATAL"}
 LAST_POLL = 20_000_000  # ns between two looks whether a node that got a signal is finished
@@ -147,7 +147,7 @@ class NestedExecutor(LockstepExecutor):
 
 
 class NodeProcess:
-    """A node of the package, as its own process would run it: see ``nodes/common/running.py``, `run`.
+    """A node of the package, as its own process would run it: see ``ros/running.py``, `run`.
 
     Attributes:
         node: the node; None once it has ended, or where it could not be made.
@@ -313,7 +313,7 @@ class AtOnce:
 
 
 class SteppedPeriodic:
-    """A thread that calls a function again and again, without the thread: see ``nodes/common/periodic.py``."""
+    """A thread that calls a function again and again, without the thread: see ``ros/periodic.py``."""
 
     def __init__(self, step: Callable[[], float], name: str, limit: float = 0.0) -> None:
         self.step = step

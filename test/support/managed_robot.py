@@ -23,8 +23,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.types import Command, CommandMode
-from robot_control_ros.nodes.common.messages import to_stamp
 from robot_control_ros.robot.configuration import RobotConfig, load_robot
+from robot_control_ros.ros.messages import to_stamp
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 STAND_IN = Path(__file__).parent / "stand_in"

@@ -13,8 +13,8 @@ from ros_support import Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.nodes.common.messages import to_stamp
 from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.ros.messages import to_stamp
 
 RATE = 50.0  # Hz
 PATIENCE = 0.2  # s for which its time stands still where a joint state isn't answered: machines of tests are loaded

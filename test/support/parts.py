@@ -43,7 +43,7 @@ LONGEST = (
     "nodes/test_controller_node.py",
     "across/test_every_compiled_function.py",
     "evidence/test_trial.py",
-    "experiments/test_identify.py",
+    "identification/test_identify.py",
     "client/test_robot_ros.py",
     "core/test_compiled.py",
     "nodes/test_controller_laws.py",

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from robot_control_ros.core.types import RobotState
-from robot_control_ros.ethercat.process import remote_loop, rpc
-from robot_control_ros.ethercat.process.in_process_loop import InProcessLoop
-from robot_control_ros.ethercat.process.protocol import open_memory
-from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
+from robot_control_ros.fieldbus.process import remote_loop, rpc
+from robot_control_ros.fieldbus.process.in_process_loop import InProcessLoop
+from robot_control_ros.fieldbus.process.protocol import open_memory
+from robot_control_ros.fieldbus.process.remote_loop import RemoteLoop
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 

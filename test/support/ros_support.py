@@ -24,8 +24,9 @@ import pytest
 from forked import Forked
 from processes import threads
 
-from robot_control_ros.bringup import NodeSpec, environment
+from robot_control_ros.bringup import NodeSpec
 from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.ros.process_environment import environment
 
 LIMIT = 60.0  # s, for anything to happen at all, on a machine that others keep busy
 PERIOD = 0.002  # s between two stamps of a fake robot
@@ -68,7 +69,7 @@ def ros_environment(domain: Domain | None = None) -> dict[str, str]:
     loaded that its locks time out. The range LOCALHOST would bring that memory back, so the profile keeps to this
     machine. Nodes find each other sooner than by default, see there.
     """
-    from robot_control_ros.nodes.common.transport import profiles_variable
+    from robot_control_ros.ros.transport import profiles_variable
 
     if domain is None:
         domain = Domain()
@@ -157,7 +158,7 @@ class Ros:
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions
 
-        from robot_control_ros.nodes.common.running import make_executor
+        from robot_control_ros.ros.running import make_executor
 
         self._domain = Domain()
         self.environment, self._folder = ros_environment(self._domain), folder
@@ -399,7 +400,7 @@ class FakeRobot:
         """The next joint state, one period later."""
         from sensor_msgs.msg import JointState
 
-        from robot_control_ros.nodes.common.messages import to_stamp
+        from robot_control_ros.ros.messages import to_stamp
 
         self.time += PERIOD
         self._place = self.q

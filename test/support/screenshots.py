@@ -22,7 +22,7 @@ from ros_support import Ros
 from served_pages import free_port
 
 from robot_control_ros.core.spatial import make_pose
-from robot_control_ros.nodes.common.messages import fill_pose
+from robot_control_ros.ros.messages import fill_pose
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
 WINDOW, SMALL = (1280, 720), (960, 540)  # px

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from evidence.contact.trial_arm import TrialArm, trial_robot
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import Reference
-from robot_control_ros.experiments.contact.trial_arm import TrialArm, trial_robot
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import lockstep

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from robot_control_ros.bringup import environment
+from robot_control_ros.ros.process_environment import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "robot_control_ros"

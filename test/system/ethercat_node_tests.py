@@ -30,15 +30,15 @@ from std_msgs.msg import Float64MultiArray
 from ethercat_emulator.faults.channel import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES
 from robot_control_ros.bringup.ethercat_system import HOSTED_RATE
-from robot_control_ros.ethercat.driver.supervisor import Action
-from robot_control_ros.ethercat.driver.topology import load_topology
-from robot_control_ros.ethercat.process import pacing
-from robot_control_ros.ethercat.process.protocol import BusStatus, memory_path, open_memory
-from robot_control_ros.ethercat.process.rpc import decode
-from robot_control_ros.ethercat.process.shared_memory import Latest
-from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, seconds
+from robot_control_ros.fieldbus.ethercat.supervisor import Action
+from robot_control_ros.fieldbus.ethercat.topology import load_topology
+from robot_control_ros.fieldbus.process import pacing
+from robot_control_ros.fieldbus.process.protocol import BusStatus, memory_path, open_memory
+from robot_control_ros.fieldbus.process.rpc import decode
+from robot_control_ros.fieldbus.process.shared_memory import Latest
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import fill_pose, read_blocks, seconds
 
 ROBOT = load_robot("ur5", "ethercat")
 ENABLED = (Action.RUN, Action.HOLD)
@@ -56,7 +56,7 @@ class Bus:
 
     def __init__(self, folder: Path) -> None:
         self.faults = str(folder / "faults")
-        program = "robot_control_ros.ethercat.emulation.program"
+        program = "robot_control_ros.fieldbus.emulation.program"
         arguments = ["--robot", "ur5", "--interface", SLAVES, "--faults", self.faults]
         self.process = subprocess.Popen(
             [sys.executable, "-m", program, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True

@@ -27,14 +27,14 @@ from ethercat_emulator.network.packet_socket import run
 from ethercat_emulator.network.veth import MASTER, SLAVES
 from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError, HardwareFault
-from robot_control_ros.ethercat.driver.bus import Master
-from robot_control_ros.ethercat.driver.drives import SdoWrite
-from robot_control_ros.ethercat.driver.ethercat_plant import EthercatPlant
-from robot_control_ros.ethercat.driver.network import check_free
-from robot_control_ros.ethercat.driver.topology import load_topology
-from robot_control_ros.ethercat.process.client import BusClient, BusSettings
-from robot_control_ros.ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
-from robot_control_ros.ethercat.process.protocol import memory_path
+from robot_control_ros.fieldbus.ethercat.bus import Master
+from robot_control_ros.fieldbus.ethercat.drives import SdoWrite
+from robot_control_ros.fieldbus.ethercat.ethercat_plant import EthercatPlant
+from robot_control_ros.fieldbus.ethercat.network import check_free
+from robot_control_ros.fieldbus.ethercat.topology import load_topology
+from robot_control_ros.fieldbus.process.client import BusClient, BusSettings
+from robot_control_ros.fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
+from robot_control_ros.fieldbus.process.protocol import memory_path
 
 JOINTS = ("joint_1", "joint_2")
 VENDOR, PRODUCT = 0xABC, 0x402

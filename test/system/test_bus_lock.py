@@ -11,11 +11,11 @@ import pytest
 from ethercat_emulator.network.veth import why_no_namespace
 from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.ethercat.driver.bus import Master
-from robot_control_ros.ethercat.driver.ethercat_plant import EthercatPlant
-from robot_control_ros.ethercat.driver.network import check_free
-from robot_control_ros.ethercat.driver.topology import load_topology
-from robot_control_ros.ethercat.process.client import BusClient, BusSettings
+from robot_control_ros.fieldbus.ethercat.bus import Master
+from robot_control_ros.fieldbus.ethercat.ethercat_plant import EthercatPlant
+from robot_control_ros.fieldbus.ethercat.network import check_free
+from robot_control_ros.fieldbus.ethercat.topology import load_topology
+from robot_control_ros.fieldbus.process.client import BusClient, BusSettings
 
 INTERFACE, OTHER = "lo", 65534
 # A foreign master: it opens its socket as SOEM does, then drops all rights where it is told to.

@@ -16,7 +16,7 @@ from camera import Camera
 from dashboard_support import HOME
 from dashboard_system import ACTIVE, GONE, SLIDER, STOPPED, System
 
-from robot_control_ros.nodes.common.messages import read_pose
+from robot_control_ros.ros.messages import read_pose
 
 pytestmark = [
     pytest.mark.ros,

@@ -17,10 +17,10 @@ from deafness import Deafened
 from ros_support import Controller, FakeRobot, ended_cleanly
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.nodes.common.ending import DEAF
 from robot_control_ros.nodes.watchdog.node import LABEL
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.ending import DEAF
 
 pytestmark = pytest.mark.ros
 
@@ -47,7 +47,7 @@ print("closed", flush=True)
 SPINNING_PROGRAM = """
 from rclpy.node import Node
 from robot_control_ros import RobotControlError
-from robot_control_ros.nodes.common.running import spinning
+from robot_control_ros.ros.running import spinning
 
 try:
     with spinning(lambda: Node("program")) as (node, spin):

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the C library o
 
 BEGIN = """
 import ctypes, os, signal, sys, time
-from robot_control_ros.nodes.common import ending
+from robot_control_ros.ros import ending
 holding = ctypes.PyDLL(None)  # its functions keep the interpreter's lock, as rclpy's do
 """
 

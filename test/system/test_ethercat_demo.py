@@ -13,7 +13,7 @@ from processes import alive, descendants
 from ros_support import Child, ros_environment
 
 from ethercat_emulator.network.veth import why_no_namespace
-from robot_control_ros.experiments.reproduce.contour_benchmark import ur5_rectangle
+from evidence.reproduce.contour_benchmark import ur5_rectangle
 from robot_control_ros.references.contours import ContourMove
 from robot_control_ros.references.time_scaling import Chain, Trapezoid
 from robot_control_ros.robot.configuration import load_robot
@@ -42,9 +42,7 @@ def check_needs() -> None:
 
 
 def demo(folder: Path, *arguments: str) -> Child:
-    return Child(
-        ["robot_control_ros.cli", "ethercat", "demo", "--output", str(folder), *arguments], folder, variables()
-    )
+    return Child(["evidence", "contour", "--output", str(folder), *arguments], folder, variables())
 
 
 def variables() -> dict[str, str]:

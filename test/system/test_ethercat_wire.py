@@ -13,7 +13,7 @@ import pytest
 from ethercat_emulator_support import result_of
 
 from ethercat_emulator.network.veth import SLAVES, why_no_namespace
-from robot_control_ros.ethercat.driver.topology import load_topology
+from robot_control_ros.fieldbus.ethercat.topology import load_topology
 
 pytestmark = [pytest.mark.sim, pytest.mark.limit(300)]
 

@@ -1,6 +1,6 @@
 """The fault table over the real master: reaction, words, no jump, nothing enabled by itself, recovery on request.
 
-One run of all rows, in a network namespace of its own: what :mod:`robot_control_ros.experiments.ethercat_faults` saw.
+One run of all rows, in a network namespace of its own: what :mod:`evidence.ethercat_faults` saw.
 How long each reaction takes is in the table that the command prints.
 """
 
@@ -14,10 +14,10 @@ import sys
 import pytest
 
 from ethercat_emulator.network.veth import why_no_namespace
-from robot_control_ros.ethercat.driver.supervisor import Action
-from robot_control_ros.experiments.ethercat_faults.bench import AMPLITUDE, PERIOD
-from robot_control_ros.experiments.ethercat_faults.table import FAULTS
-from robot_control_ros.experiments.ethercat_faults.trial import TrialRecord
+from evidence.ethercat_faults.bus_bench import AMPLITUDE, PERIOD
+from evidence.ethercat_faults.bus_table import FAULTS
+from evidence.ethercat_faults.bus_trial import BusTrialRecord
+from robot_control_ros.fieldbus.ethercat.supervisor import Action
 
 pytestmark = [pytest.mark.long, pytest.mark.limit(600)]
 
@@ -33,17 +33,17 @@ OTHER_BUSES = ("wrong order", "wrong identity", "wrong count", "corrupt SII")
 
 
 @pytest.fixture
-def records(tmp_path) -> dict[tuple[str, str], TrialRecord]:
+def records(tmp_path) -> dict[tuple[str, str], BusTrialRecord]:
     """What each fault did, by its name and the mode of the drives."""
     if why_not := why_no_namespace():
         pytest.skip(f"needs a network namespace of its own; {why_not}")
     if importlib.util.find_spec("pysoem") is None:
         pytest.skip("needs pysoem: pip install pysoem")
     file = tmp_path / "records"
-    command = [sys.executable, "-m", "robot_control_ros.cli", "ethercat", "faults", "--json", str(file)]
+    command = [sys.executable, "-m", "evidence", "ethercat-faults", "--json", str(file)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert file.exists(), result.stdout + result.stderr
-    seen = [TrialRecord(**each) for each in json.loads(file.read_text())]
+    seen = [BusTrialRecord(**each) for each in json.loads(file.read_text())]
     return {(record.fault, record.mode): record for record in seen}
 
 

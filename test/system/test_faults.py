@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from ros_support import Ros
 
-from robot_control_ros.nodes.common.ending import FAULT
+from robot_control_ros.ros.ending import FAULT
 
 pytestmark = pytest.mark.ros
 
@@ -22,9 +22,9 @@ from rclpy.serialization import serialize_message
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
-from robot_control_ros.nodes.common.entities import Entities
-from robot_control_ros.nodes.common.periodic import Periodic
-from robot_control_ros.nodes.common.running import run, told
+from robot_control_ros.ros.entities import Entities
+from robot_control_ros.ros.periodic import Periodic
+from robot_control_ros.ros.running import run, told
 
 class Fault(ValueError):  # as rclpy raises them, too, by what is in a message
     pass

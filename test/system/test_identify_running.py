@@ -15,7 +15,7 @@ from lifecycle_msgs.srv import ChangeState
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from robot_control_ros.experiments.identify.running_arm import COARSE
+from robot_control_ros.identification.running_arm import COARSE
 from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]

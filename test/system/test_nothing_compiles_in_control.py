@@ -23,9 +23,9 @@ from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.nodes.common.messages import fill_pose, fill_wrench, to_stamp
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.ros.messages import fill_pose, fill_wrench, to_stamp
 
 pytestmark = pytest.mark.ros
 

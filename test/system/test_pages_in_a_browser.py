@@ -24,10 +24,10 @@ from viser import _messages as messages
 
 from robot_control_ros.dashboard.access import Access
 from robot_control_ros.dashboard.guarded_server import STALL
-from robot_control_ros.dashboard.joint.joint_page import JointPage
 from robot_control_ros.dashboard.link import Health
 from robot_control_ros.dashboard.page import Page
-from robot_control_ros.dashboard.planar.planar_page import PlanarPage
+from robot_control_ros.teaching.joint.joint_page import JointPage
+from robot_control_ros.teaching.planar.planar_page import PlanarPage
 
 pytestmark = pytest.mark.alone  # a browser draws in software, which takes both processors
 in_browser = pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")

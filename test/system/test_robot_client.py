@@ -21,7 +21,7 @@ from ros_support import Ros
 
 from robot_control_ros import HardwareFault, Push, Robot
 from robot_control_ros.client import ros_backend
-from robot_control_ros.nodes.common.messages import fill_vector
+from robot_control_ros.ros.messages import fill_vector
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load

@@ -11,13 +11,13 @@ from pathlib import Path
 from played_bus import Bus
 from whole_records import REGIONS, record
 
-from robot_control_ros.ethercat.process.shared_memory import Latest, SharedFile
+from robot_control_ros.fieldbus.process.shared_memory import Latest, SharedFile
 
 # A writer at full speed, of records of changing length that tell by themselves whether they are whole.
 WRITER = """
 import sys
 from pathlib import Path
-from robot_control_ros.ethercat.process.shared_memory import Latest, SharedFile
+from robot_control_ros.fieldbus.process.shared_memory import Latest, SharedFile
 from whole_records import REGIONS, record
 memory = SharedFile(Path(sys.argv[1]), REGIONS, create=False)
 latest = Latest(memory.region("latest"))
@@ -29,7 +29,7 @@ while True:
 CONTROLLER = """
 import sys
 from pathlib import Path
-from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
+from robot_control_ros.fieldbus.process.remote_loop import RemoteLoop
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.laws import law_class
 from robot_control_ros.laws.running_law import RunningLaw

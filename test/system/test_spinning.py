@@ -14,7 +14,7 @@ pytestmark = pytest.mark.ros
 PROGRAM = """
 import os, signal, threading
 from rclpy.node import Node
-from robot_control_ros.nodes.common.running import spinning
+from robot_control_ros.ros.running import spinning
 
 with spinning(lambda: Node("program")) as (node, spin):
     for number in (signal.SIGINT, signal.SIGTERM):

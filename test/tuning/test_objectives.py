@@ -6,7 +6,7 @@ import pytest
 from refusals import refuses
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.laws.gain_bounds.wall_contact import WALL
+from robot_control_ros.stability.wall_contact import WALL
 from robot_control_ros.tuning.objectives import RUNS, objectives, objectives_of
 from robot_control_ros.tuning.results import DIRECTIONS
 

@@ -8,7 +8,6 @@ from refusals import refuses
 
 pytest.importorskip("mujoco")
 
-from robot_control_ros.laws.gain_bounds.stiffness_bound import stiffness_bound
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.imperfect.imperfections import (
@@ -20,6 +19,7 @@ from robot_control_ros.simulation.imperfect.imperfections import (
     TripLimits,
     load_imperfections,
 )
+from robot_control_ros.stability.stiffness_bound import stiffness_bound
 from robot_control_ros.tuning.objectives import BOUND, CONTOUR, PRESS, REST, STEP, objectives, objectives_of
 from robot_control_ros.tuning.runs import (
     DEPTH,

@@ -10,9 +10,9 @@ from typing import Any
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from ...core.errors import ConfigError
-from ...nodes.common.entities import Entities
-from ...nodes.common.polled import PolledSubscriptions, TimedSubscription
 from ...recording.mcap_recording import McapRecording
+from ...ros.entities import Entities
+from ...ros.polled import PolledSubscriptions, TimedSubscription
 from ..ros_thread import RosThread
 from .message_schemas import message_schema
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...control.requests import SETTINGS, Parameter, Value, split
 from ...core.errors import ConfigError, refused, unknown
 from ...laws import law_names
 from ...robot.ros_parameter_file import ParameterFile
 from ...robot.yaml_files import misspelt, yaml_text
-from ..link import SETTINGS, Parameter, Value, split
 from .saved_view import NODE, SECTION, check_view
 
 CONTROLLER = "controller"

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from ...control.requests import SETTINGS, Parameter, RequestResult, Value, split
 from ...core.errors import ConfigError
 from ...laws import law_names
 from ..availability import Availability
-from ..link import SETTINGS, Parameter, RequestResult, RobotLink, Value, split
+from ..link import RobotLink
 from ..markup import GREEN, GREY, RED, note
 from ..page_thread import PageThread
 from . import gains_file

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+from ...control.requests import Parameter, Value
 from ...core.errors import ConfigError
 from ...laws.law import law_class
-from ..link import Parameter, Value
 from ..markup import block, table
 
 WRAPPED = 85  # characters of a line of a docstring, from which on the next line continues it

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ...control.requests import Parameter, Value
 from ...core.errors import ConfigError
 from ...core.types import Array
-from ..link import Parameter, Value
 
 SCALES = {"Soft": 0.2, "Medium": 1.0, "Stiff": 3.0, "Hand guiding": 0.0}
 GUIDING_TIME = 0.04  # s: in hand guiding, damping is this times the robot's own stiffness, or

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...control.requests import Parameter, Value, split
 from ...core.gains import AXES
-from ..link import Parameter, Value, split
 
 RANGE = 4.0  # times the default: the range of a slider if the bound is further
 RANGE_FROM_ZERO = 0.1  # times the bound: the range if the default is 0

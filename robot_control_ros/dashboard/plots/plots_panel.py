@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ...control.requests import Parameter
 from ...core.errors import ConfigError
 from ...core.types import Array, CommandMode
 from ...laws import command_mode, law_class
 from ...robot.model import JointLimits
 from ..chart import TIME, Chart, add_plot, fill, png
-from ..link import Parameter, RobotLink
+from ..link import RobotLink
 from ..page_thread import PageThread
 from .charts import LOOP, OF_ONE_JOINT, QUANTITIES, Charts, record_csv
 from .history import Blocks, History

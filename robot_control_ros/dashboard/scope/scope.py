@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...control.requests import CycleAnswer
 from ...core.types import Array
-from ..link import CycleAnswer
 from .trigger import Trigger, crossings, newest_number
 
 TIME = "time"  # the field

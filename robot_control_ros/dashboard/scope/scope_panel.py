@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...control.requests import CycleAnswer
 from ...core.cycle import COMMAND
 from ...core.errors import ConfigError
 from ..chart import LINE_RED, TIME, Chart, Curve, add_plot, csv, fill, png
-from ..link import CycleAnswer, RobotLink
+from ..link import RobotLink
 from ..markup import AMBER, GREY, RED, note
 from ..page_thread import PageThread
 from ..plots.charts import COLOURS, UNITS

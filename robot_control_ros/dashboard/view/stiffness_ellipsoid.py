@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...control.requests import Parameter
 from ...core.errors import ConfigError, ModelError
 from ...core.gains import AXES
 from ...core.spatial import make_pose
@@ -15,7 +16,7 @@ from ...laws.law import law_class
 from ...laws.softening import softening_of
 from ...laws.spring.compliance_frame import BASE, ComplianceFrame
 from ...robot.model import RobotDynamics, RobotModel
-from ..link import Parameter, RobotLink, RobotTelemetry
+from ..link import RobotLink, RobotTelemetry
 from .placing import place
 
 COLOUR = (120, 90, 200)

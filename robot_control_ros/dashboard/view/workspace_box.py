@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...control.requests import Parameter
 from ...core.types import Array
 from ...references.workspace import FAR, is_bounded
-from ..link import Parameter
 
 COLOUR = (90, 140, 200)
 SHOWN = 1.5  # reaches from the base, to where the edges go if there is no wall

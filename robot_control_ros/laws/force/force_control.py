@@ -18,10 +18,10 @@ from ...core.rotations import twist_in_into, wrench_at_into, wrench_in_into
 from ...core.small_matrices import times, transposed_times
 from ...core.types import Array, Command, CommandMode, JointPathFunction, RobotState
 from ...robot.model import RobotDynamics
+from ...stability.wall_contact import WALL, least_damping, usual_lag
 from ..admittance import Admittance, with_path_velocity
 from ..compiled_law import CompiledLaw
 from ..friction_compensation import write_friction
-from ..gain_bounds.wall_contact import WALL, least_damping, usual_lag
 from ..impedance import DRIVES as IMPEDANCE_DRIVES
 from ..impedance import FRICTION, Impedance
 from ..law import register

@@ -12,8 +12,8 @@ from std_msgs.msg import String
 
 from ...control.controller import Controller
 from ...core.errors import RobotControlError
-from ..common.entities import Entities
-from ..common.messages import seconds
+from ...ros.entities import Entities
+from ...ros.messages import seconds
 
 INACTIVE = "the controller is not active: activate it first"
 FAULT = "fault"  # topic of each controller, below its name

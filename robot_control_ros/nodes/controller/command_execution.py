@@ -11,9 +11,9 @@ from std_msgs.msg import Bool
 from ...control.controller import Controller
 from ...core.types import CommandMode
 from ...robot.profile import HardwareProfile
-from ..common.controller_manager import manager_services
-from ..common.entities import Entities
-from ..common.qos import LATCHED_QOS
+from ...ros.controller_manager import manager_services
+from ...ros.entities import Entities
+from ...ros.qos import LATCHED_QOS
 
 PERIOD = 0.5  # s between two questions to the controller manager
 

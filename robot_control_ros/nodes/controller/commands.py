@@ -10,8 +10,8 @@ from std_msgs.msg import Float64MultiArray
 
 from ...control.controller import Controller
 from ...core.types import Command, CommandMode
-from ..common.entities import Entities
-from ..common.messages import ValuesMessage, fill_joint_state, joint_command_parts
+from ...ros.entities import Entities
+from ...ros.messages import ValuesMessage, fill_joint_state, joint_command_parts
 
 
 class CommandPublishers:

@@ -12,7 +12,7 @@ from ...control.recorder import CycleRecorder
 from ...core.errors import ConfigError, RobotControlError, refused
 from ...core.output_paths import state_folder, writable_folder
 from ...recording.loop_recording import LoopRecording
-from ..common.entities import Entities
+from ...ros.entities import Entities
 
 AFTER = 2.0  # s after a fault that are in its file, too
 FAULTS_APART = 60.0  # s between two files of faults

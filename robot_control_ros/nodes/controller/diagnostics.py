@@ -14,7 +14,7 @@ from ...control.cycle_times import TimeRing
 from ...control.impact import Blow, driven_speed, expected_blow
 from ...core.types import CommandMode
 from ...laws.softening import describe_softening
-from ..common.entities import full_name
+from ...ros.entities import full_name
 
 FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
 MAX_AGE = 60.0  # s; beyond it the stamps are of another clock

@@ -6,7 +6,7 @@ from ...core.errors import ConfigError, RobotControlError
 from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
-from ..common.ros_params import TunedParameters
+from ...ros.ros_params import TunedParameters
 
 
 class LawCache:

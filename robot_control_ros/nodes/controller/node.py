@@ -25,10 +25,10 @@ from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
 from ...robot.yaml_files import misspelt
-from ..common.entities import Entities
-from ..common.qos import LATCHED_QOS
-from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
-from ..common.running import PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority, told
+from ...ros.entities import Entities
+from ...ros.qos import LATCHED_QOS
+from ...ros.ros_params import PREFIX_TEXT, TunedParameters, declare
+from ...ros.running import PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority, told
 from .law_cache import LawCache
 from .runtime import ControllerRuntime
 from .stop_latch import StopLatch
@@ -257,8 +257,8 @@ class ControllerNode(LifecycleNode):
         bus = self._value("bus")
         if not bus:
             return ControlLoop(robot, law, model=RobotModel.of(robot, description), gain_time_constant=time_constant)
-        from ...ethercat.process.protocol import memory_path
-        from ...ethercat.process.remote_loop import RemoteLoop
+        from ...fieldbus.process.protocol import memory_path
+        from ...fieldbus.process.remote_loop import RemoteLoop
 
         name = self._value("robot")
         path = memory_path(bus)

@@ -10,9 +10,9 @@ from std_msgs.msg import Float64MultiArray
 from ...control.controller import Controller
 from ...core.errors import RobotControlError
 from ...core.types import Command, CommandMode
-from ..common.entities import Entities
-from ..common.messages import read_message
-from ..common.polled import PolledSubscriptions
+from ...ros.entities import Entities
+from ...ros.messages import read_message
+from ...ros.polled import PolledSubscriptions
 
 
 class OtherCommands:

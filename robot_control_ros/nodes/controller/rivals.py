@@ -9,8 +9,8 @@ from enum import Enum, auto
 from rclpy.node import Node
 
 from ...control.controller import Controller
-from ..common.entities import in_namespace
-from ..common.system_check import UNKNOWN, Commander, commanders
+from ...ros.entities import in_namespace
+from ...ros.system_check import UNKNOWN, Commander, commanders
 from .answers import FAULT
 from .commands import CommandPublishers
 

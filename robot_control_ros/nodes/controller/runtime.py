@@ -21,14 +21,14 @@ from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
 from ...core.types import Command, RobotState
 from ...laws.running_law import RunningLaw
-from ..common.entities import Entities, newest_waiting
-from ..common.fallback import Fallback
-from ..common.findings import Finding, Level, describe, errors
-from ..common.own_stop import OwnStop
-from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
-from ..common.refusals import KEY
-from ..common.ros_params import TunedParameters
-from ..common.system_check import (
+from ...ros.entities import Entities, newest_waiting
+from ...ros.fallback import Fallback
+from ...ros.findings import Finding, Level, describe, errors
+from ...ros.own_stop import OwnStop
+from ...ros.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
+from ...ros.refusals import KEY
+from ...ros.ros_params import TunedParameters
+from ...ros.system_check import (
     check_claim,
     check_conflicting_publishers,
     check_controllers,

@@ -13,10 +13,10 @@ from ...core.errors import ConfigError
 from ...core.types import Array, RobotState, Wrench
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
+from ...ros.messages import read_wrench, seconds
+from ...ros.robot_states import RobotStateReader
 from ...sensing.sample_age import ANOTHER_TIME, SampleAge
 from ...sensing.wrench import check_wrench
-from ..common.messages import read_wrench, seconds
-from ..common.robot_states import RobotStateReader
 
 REPEATED = 0.1  # s for which a wrench may come again before that is told
 SET_BACK = 0.5  # s; wrench stamps that go back by more are those of a clock that was set back, else of a late copy

@@ -8,8 +8,8 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 
 from ...core.errors import ConfigError
-from ..common.entities import Entities
-from ..common.qos import LATCHED_QOS
+from ...ros.entities import Entities
+from ...ros.qos import LATCHED_QOS
 
 RELEASE = "ros2 service call {name} std_srvs/srv/Trigger"
 

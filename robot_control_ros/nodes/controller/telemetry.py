@@ -12,8 +12,8 @@ from ...control.controller import Controller
 from ...control.state_blocks import state_blocks
 from ...core.types import Command, RobotState
 from ...robot.model import RobotDynamics
-from ..common.entities import Entities
-from ..common.messages import fill_pose, fill_twist, fill_wrench, named_blocks, to_stamp
+from ...ros.entities import Entities
+from ...ros.messages import fill_pose, fill_twist, fill_wrench, named_blocks, to_stamp
 
 _Part = tuple[Any, Callable[[RobotState, RobotDynamics, Command], None]]  # a publisher, and what publishes with it
 

@@ -8,9 +8,9 @@ from std_msgs.msg import Empty
 
 from ...core.errors import unknown
 from ...core.timeout import Timeout
-from ..common.entities import Entities
-from ..common.qos import STATE_QOS
-from ..common.system_check import WATCHDOG_ALIVE
+from ...ros.entities import Entities
+from ...ros.qos import STATE_QOS
+from ...ros.system_check import WATCHDOG_ALIVE
 
 LOST_AFTER = 0.3  # s without a sign of life
 REACTIONS = ("profile", "go_on", "hold", "stop")

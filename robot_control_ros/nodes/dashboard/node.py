@@ -14,10 +14,10 @@ from std_msgs.msg import String
 from ...core.errors import RobotControlError, unknown
 from ...dashboard.extra import viser_needed
 from ...robot.configuration import load_robot, robot_names
-from ..common.entities import Entities
-from ..common.qos import LATCHED_QOS
-from ..common.ros_params import PREFIX_TEXT, declare
-from ..common.running import run
+from ...ros.entities import Entities
+from ...ros.qos import LATCHED_QOS
+from ...ros.ros_params import PREFIX_TEXT, declare
+from ...ros.running import run
 from .robot_link import RosLink
 
 NICENESS = 5  # control comes first

@@ -8,8 +8,8 @@ from typing import Any
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from ...dashboard.link import Reply, RequestResult
-from ..common.entities import Entities, in_namespace
+from ...control.requests import Reply, RequestResult
+from ...ros.entities import Entities, in_namespace
 
 PERIOD = 1.0  # s between two looks who is there
 # services below an arm's namespace

@@ -12,16 +12,17 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
+from ...control.requests import CycleReply, Parameter, Reply
 from ...core.errors import ConfigError
 from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
-from ...dashboard.link import CycleReply, Health, Parameter, Reply, RobotTelemetry
+from ...dashboard.link import Health, RobotTelemetry
 from ...robot.configuration import RobotConfig
-from ..common.controller_client import ControllerClient
-from ..common.entities import Entities
-from ..common.gripper_commands import RosGripper
-from ..common.messages import fill_pose, fill_twist, fill_vector, fill_wrench
-from ..common.qos import LATCHED_QOS
+from ...ros.controller_client import ControllerClient
+from ...ros.entities import Entities
+from ...ros.gripper_commands import RosGripper
+from ...ros.messages import fill_pose, fill_twist, fill_vector, fill_wrench
+from ...ros.qos import LATCHED_QOS
 from .other_arms import OtherArms
 from .robot_topics import RobotTopics
 

@@ -23,12 +23,12 @@ from ...core.errors import ConfigError
 from ...core.types import Array
 from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
-from ..common.controller_client import ControllerClient
-from ..common.entities import Entities, in_namespace
-from ..common.messages import read_message, read_pose, read_state, vector
-from ..common.polled import PolledSubscriptions
-from ..common.qos import LATCHED_QOS
-from ..common.robot_states import RobotStateReader
+from ...ros.controller_client import ControllerClient
+from ...ros.entities import Entities, in_namespace
+from ...ros.messages import read_message, read_pose, read_state, vector
+from ...ros.polled import PolledSubscriptions
+from ...ros.qos import LATCHED_QOS
+from ...ros.robot_states import RobotStateReader
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute

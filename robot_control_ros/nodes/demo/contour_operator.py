@@ -23,9 +23,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from ...core.errors import ConfigError
 from ...core.types import Array
 from ...robot.configuration import RobotConfig
-from ..common.entities import Entities
-from ..common.messages import numbers, to_duration
-from ..common.robot_states import RobotStateReader
+from ...ros.entities import Entities
+from ...ros.messages import numbers, to_duration
+from ...ros.robot_states import RobotStateReader
 
 # levels of log messages
 WARN = 30

@@ -8,9 +8,9 @@ from geometry_msgs.msg import PointStamped
 from ...core.spatial import make_pose, pose_from_rows
 from ...core.types import Array
 from ...robot.configuration import RobotConfig
+from ...ros.messages import fill_vector
 from ...simulation.log import Log
 from ...simulation.scene import Scene
-from ..common.messages import fill_vector
 from .keyboard import Keyboard
 from .operator import Operator
 

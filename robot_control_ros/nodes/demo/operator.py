@@ -11,8 +11,8 @@ from ...core.types import Array
 from ...laws import law_class
 from ...references import Circle
 from ...robot.configuration import RobotConfig
+from ...ros.messages import fill_pose, fill_vector
 from ...simulation.log import Log, LogSample
-from ..common.messages import fill_pose, fill_vector
 from .spectator import Spectator
 
 PERIOD = 0.02  # s between two targets

@@ -11,8 +11,8 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from ...core.types import Array
-from ..common.entities import Entities
-from ..common.messages import read_state
+from ...ros.entities import Entities
+from ...ros.messages import read_state
 
 
 class Spectator(Node):

@@ -11,8 +11,8 @@ from ...core.types import Array, RobotState
 from ...references.clearance import Clearance
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
+from ...ros.findings import Finding, error, ok, warning
 from ...sensing.joint_effort import judge_effort
-from ..common.findings import Finding, error, ok, warning
 
 MAX_AGE = 0.05  # s that a stamp may be old, or ahead, when its message arrives
 ANOTHER_TIME = 1e7  # s: stamps that are further off are no wall time

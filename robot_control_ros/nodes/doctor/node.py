@@ -23,14 +23,14 @@ from ...references.clearance import Clearance
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...robot.workcell import MARK
+from ...ros.entities import Entities, in_namespace
+from ...ros.findings import Finding, Level, error, errors, ok, warning
+from ...ros.messages import seconds, vector
+from ...ros.qos import LATCHED_QOS
+from ...ros.robot_states import RobotStateReader
+from ...ros.running import spinning
+from ...ros.system_check import WATCHDOG, check_controllers, check_system, how_to_start
 from ...sensing.wrench import WrenchPipeline
-from ..common.entities import Entities, in_namespace
-from ..common.findings import Finding, Level, error, errors, ok, warning
-from ..common.messages import seconds, vector
-from ..common.qos import LATCHED_QOS
-from ..common.robot_states import RobotStateReader
-from ..common.running import spinning
-from ..common.system_check import WATCHDOG, check_controllers, check_system, how_to_start
 from . import examination
 from .examination import Samples
 

@@ -18,18 +18,18 @@ from std_msgs.msg import Float64MultiArray
 
 from ...core.errors import ConfigError, RobotControlError
 from ...core.types import Command, CommandMode
-from ...ethercat.driver.drive_cycle import check_command
-from ...ethercat.driver.supervisor import Action
-from ...ethercat.driver.topology import load_topology
-from ...ethercat.process.client import BusClient, BusSettings
-from ...ethercat.process.protocol import BusStatus
+from ...fieldbus.ethercat.drive_cycle import check_command
+from ...fieldbus.ethercat.supervisor import Action
+from ...fieldbus.ethercat.topology import load_topology
+from ...fieldbus.process.client import BusClient, BusSettings
+from ...fieldbus.process.protocol import BusStatus
 from ...robot.configuration import load_robot, robot_names
-from ..common.entities import Entities, full_name
-from ..common.messages import fill_joint_state, read_joint_command
-from ..common.periodic import Periodic
-from ..common.refusals import KEY
-from ..common.ros_params import declare
-from ..common.running import run
+from ...ros.entities import Entities, full_name
+from ...ros.messages import fill_joint_state, read_joint_command
+from ...ros.periodic import Periodic
+from ...ros.refusals import KEY
+from ...ros.ros_params import declare
+from ...ros.running import run
 
 NO_STATUS = 0.5  # s without a cycle after which the bus's process is looked at
 PUMP_LIMIT = 2.0  # s that a look for a cycle may take

@@ -20,9 +20,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from ...core.errors import ConfigError
 from ...core.types import Array, CommandMode, RobotState
 from ...robot.configuration import RobotConfig
-from ..common.entities import Entities
-from ..common.messages import numbers, seconds, to_duration, to_stamp
-from ..common.robot_states import RobotStateReader
+from ...ros.entities import Entities
+from ...ros.messages import numbers, seconds, to_duration, to_stamp
+from ...ros.robot_states import RobotStateReader
 from .topic_recorder import TopicRecorder
 
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ...bringup import environment
 from ...core.errors import HardwareFault
+from ...ros.process_environment import environment
 
 NICENESS = 5  # control comes first
 # exit statuses

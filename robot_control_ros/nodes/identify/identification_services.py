@@ -12,8 +12,8 @@ from std_msgs.msg import String
 from ...core.errors import ConfigError, refused
 from ...core.output_paths import state_folder
 from ...robot.configuration import RobotConfig
-from ..common.entities import Entities
-from ..common.qos import LATCHED_QOS
+from ...ros.entities import Entities
+from ...ros.qos import LATCHED_QOS
 from .identification_process import IdentificationProcess
 
 PERIOD = 0.1  # s between two looks for a step

@@ -9,8 +9,8 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from ..common.messages import read_message
-from ..common.refusals import Refusals
+from ...ros.messages import read_message
+from ...ros.refusals import Refusals
 
 # Deep enough for two seconds in which this process is held up.
 RECORD_QOS = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)

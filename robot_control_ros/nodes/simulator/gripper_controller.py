@@ -14,10 +14,10 @@ from std_msgs.msg import Float64MultiArray
 
 from ...core.errors import ConfigError, RobotControlError
 from ...core.types import Array
+from ...ros.entities import Entities
+from ...ros.gripper_commands import action_type, fill_result, read_command, read_goal
+from ...ros.running import told_goal
 from ...simulation.mujoco_gripper import MujocoGripper
-from ..common.entities import Entities
-from ..common.gripper_commands import action_type, fill_result, read_command, read_goal
-from ..common.running import told_goal
 
 
 class GripperController:

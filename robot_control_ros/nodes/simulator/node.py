@@ -20,14 +20,14 @@ from ...core.errors import ConfigError, HardwareFault, RobotControlError, refuse
 from ...core.types import Command
 from ...robot.configuration import load_robot, robot_names
 from ...robot.workcell import MARK, load_workcell, workcell_names
+from ...ros.entities import Entities
+from ...ros.messages import to_stamp
+from ...ros.ros_params import PREFIX_TEXT, declare
+from ...ros.running import PRIORITY, PRIORITY_TEXT, run, take_priority
 from ...simulation.imperfect.imperfect_plant import arm_and_plant
 from ...simulation.imperfect.imperfections import imperfection_names
 from ...simulation.mujoco_plant import PHYSICS_STEP, arms_in_one_world
 from ...simulation.scene import load_scene, scene_names
-from ..common.entities import Entities
-from ..common.messages import to_stamp
-from ..common.ros_params import PREFIX_TEXT, declare
-from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
 from .lagging_clock import LaggingClock
 from .simulated_arm import SimulatedArm
 

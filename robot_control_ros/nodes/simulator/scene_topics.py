@@ -13,10 +13,10 @@ from ...core.errors import refused
 from ...robot.configuration import RobotConfig
 from ...robot.description import prefixed
 from ...robot.solids import Shape
+from ...ros.entities import Entities
+from ...ros.messages import fill_pose, fill_wrench, vector
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.scene import Scene
-from ..common.entities import Entities
-from ..common.messages import fill_pose, fill_wrench, vector
 
 MARKER_RATE = 30.0  # Hz, at most
 _KINDS = {

@@ -12,11 +12,11 @@ from std_msgs.msg import Float64MultiArray, String
 
 from ...core.types import Command, CommandMode
 from ...robot.configuration import RobotConfig
+from ...ros.entities import Entities
+from ...ros.messages import fill_joint_state, fill_wrench, read_joint_command, vector
+from ...ros.qos import LATCHED_QOS
 from ...simulation.imperfect.imperfect_plant import ImperfectPlant
 from ...simulation.mujoco_plant import MujocoPlant
-from ..common.entities import Entities
-from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, vector
-from ..common.qos import LATCHED_QOS
 from .gripper_controller import GripperController
 from .scene_topics import SceneTopics
 

@@ -9,8 +9,8 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JoyFeedback
 
 from ...core.types import Array
-from ..common.entities import Entities
-from ..common.messages import fill_vector, vector
+from ...ros.entities import Entities
+from ...ros.messages import fill_vector, vector
 
 RUMBLE_PERIOD = 0.1  # s between two messages
 RUMBLE_REPEAT = 0.5  # s after which it is sent again: the node joy lets the gamepad shake for 1 s per message

@@ -10,8 +10,8 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from ...core.errors import refused, unknown
-from ..common.entities import Entities
-from ..common.messages import check_different
+from ...ros.entities import Entities
+from ...ros.messages import check_different
 
 LEAD = 0.2  # rad that a target may be ahead of its joint, so that it doesn't run away from one that is blocked
 

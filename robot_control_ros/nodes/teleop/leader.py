@@ -11,9 +11,9 @@ from sensor_msgs.msg import Joy
 from ...core.errors import RobotControlError
 from ...core.spatial import wrench_at
 from ...core.types import Array
-from ..common.entities import Entities
-from ..common.messages import fill_pose, fill_wrench, read_pose
-from ..common.qos import ACKNOWLEDGED_WITHIN
+from ...ros.entities import Entities
+from ...ros.messages import fill_pose, fill_wrench, read_pose
+from ...ros.qos import ACKNOWLEDGED_WITHIN
 from .coupling import ArmCoupling
 from .hand_input import HeldButton
 

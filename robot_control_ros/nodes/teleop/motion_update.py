@@ -14,8 +14,8 @@ from trajectory_msgs.msg import (
 )
 
 from ...core.errors import refused
-from ..common.entities import Entities
-from ..common.messages import vector
+from ...ros.entities import Entities
+from ...ros.messages import vector
 
 # aic_control_interfaces/msg/TrajectoryGenerationMode; frames and meanings: docs/aic_controller.md of intrinsic-dev/aic
 VELOCITY = 1

@@ -14,10 +14,10 @@ from ...core.errors import ConfigError, refused, unknown
 from ...core.spatial import rotation_from_rpy
 from ...core.types import Array
 from ...laws.spring.bounded_spring import BoundedSpring
-from ..common.entities import Entities
-from ..common.qos import LATCHED_QOS
-from ..common.ros_params import declare
-from ..common.running import run
+from ...ros.entities import Entities
+from ...ros.qos import LATCHED_QOS
+from ...ros.ros_params import declare
+from ...ros.running import run
 from .coupling import ArmCoupling
 from .feedback import Feedback
 from .hand_input import DEVICES, Clutch, Device, HeldButton

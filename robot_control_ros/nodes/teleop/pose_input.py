@@ -9,8 +9,8 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import Joy
 
 from ...core.errors import RobotControlError
-from ..common.entities import Entities
-from ..common.messages import fill_pose, read_pose
+from ...ros.entities import Entities
+from ...ros.messages import fill_pose, read_pose
 from .hand_input import Clutch, HeldButton
 
 LOOK_PERIOD = 0.05  # s between two looks whether the hand's pose still comes

@@ -9,9 +9,9 @@ from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from sensor_msgs.msg import Joy
 
 from ...core.types import Array
-from ..common.entities import Entities
-from ..common.messages import fill_twist, vector
-from ..common.qos import ACKNOWLEDGED_WITHIN
+from ...ros.entities import Entities
+from ...ros.messages import fill_twist, vector
+from ...ros.qos import ACKNOWLEDGED_WITHIN
 from .hand_input import Device, HeldButton, scale_deflection
 
 

@@ -13,8 +13,8 @@ from lifecycle_msgs.srv import GetState
 from rclpy.node import Node
 
 from ...core.errors import RobotControlError
-from ..common.ros_params import declare
-from ..common.running import spinning, steady_clock
+from ...ros.ros_params import declare
+from ...ros.running import spinning, steady_clock
 
 PERIOD = 0.1  # s between two requests
 

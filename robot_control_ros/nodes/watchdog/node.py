@@ -20,19 +20,19 @@ from ...core.timeout import Timeout
 from ...core.types import Command, CommandMode, RobotState
 from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
-from ..common.entities import Entities, full_name
-from ..common.fallback import Fallback
-from ..common.hearing import Hearing
-from ..common.messages import numbers, read_message
-from ..common.own_stop import OwnStop
-from ..common.periodic import Periodic
-from ..common.polled import PolledSubscriptions
-from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS, STATE_QOS
-from ..common.refusals import KEY
-from ..common.robot_states import RobotStateReader
-from ..common.ros_params import PREFIX_TEXT, declare
-from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
-from ..common.system_check import WATCHDOG_ALIVE
+from ...ros.entities import Entities, full_name
+from ...ros.fallback import Fallback
+from ...ros.hearing import Hearing
+from ...ros.messages import numbers, read_message
+from ...ros.own_stop import OwnStop
+from ...ros.periodic import Periodic
+from ...ros.polled import PolledSubscriptions
+from ...ros.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS, STATE_QOS
+from ...ros.refusals import KEY
+from ...ros.robot_states import RobotStateReader
+from ...ros.ros_params import PREFIX_TEXT, declare
+from ...ros.running import PRIORITY, PRIORITY_TEXT, run, take_priority
+from ...ros.system_check import WATCHDOG_ALIVE
 
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
 WATCH_LIMIT = 1.0  # s that a look may take; a watchdog that hangs longer ends with an exit status of its own

@@ -9,11 +9,11 @@ from rclpy.parameter import Parameter
 from ....control.controller import Controller
 from ....control.reactions.contact_monitor import SEPARATE
 from ....core.errors import ConfigError, RobotControlError
+from ....ros.contact_values import fill_contact
+from ....ros.entities import Entities
+from ....ros.qos import LATCHED_QOS
 from ....sensing.contact_detector import DetectedContact
 from ....sensing.contact_thresholds import LONGEST, SHORTEST
-from ...common.contact_values import fill_contact
-from ...common.entities import Entities
-from ...common.qos import LATCHED_QOS
 
 SHOWN = 2.0  # s after a contact, in which /diagnostics tells it
 FREE = "no contact"

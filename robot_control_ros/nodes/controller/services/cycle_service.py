@@ -6,8 +6,8 @@ from rcl_interfaces.srv import GetParameters
 
 from ....control.controller import Controller
 from ....core.errors import RobotControlError
-from ...common.cycle_values import answer_request, refusal
-from ...common.entities import Entities
+from ....ros.cycle_values import answer_request, refusal
+from ....ros.entities import Entities
 from ..cycle_records import recorder_of
 
 

@@ -14,10 +14,10 @@ from ....control.controller import Controller
 from ....core.errors import ConfigError, RobotControlError
 from ....core.gains import ParameterSet
 from ....core.types import Array
-from ...common.entities import Entities
-from ...common.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
-from ...common.ros_params import TunedParameters
-from ...common.running import told_goal
+from ....ros.entities import Entities
+from ....ros.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
+from ....ros.ros_params import TunedParameters
+from ....ros.running import told_goal
 from .trajectory_goal import (
     INVALID_GOAL,
     SUCCESSFUL,

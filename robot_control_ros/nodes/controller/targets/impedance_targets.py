@@ -11,8 +11,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ....control.controller import Controller
 from ....core.errors import ConfigError, refused, unknown
-from ...common.entities import Entities
-from ...common.messages import bounded_reader, check_count, check_different, seconds
+from ....ros.entities import Entities
+from ....ros.messages import bounded_reader, check_count, check_different, seconds
 
 WHAT = "target impedance"
 LENGTHS = 1, 6, 36  # numbers of one gain, or one for each joint

@@ -15,8 +15,8 @@ from ....control.motion_commands import JOG_LASTS
 from ....core.errors import ConfigError, RobotControlError
 from ....core.spatial import wrench_at
 from ....core.types import Array, is_finite
-from ...common.entities import Entities
-from ...common.messages import (
+from ....ros.entities import Entities
+from ....ros.messages import (
     MAX_POINTS,
     MAX_POSES,
     bounded_reader,

@@ -1,0 +1,22 @@
+"""``python -m evidence contact``."""
+
+from __future__ import annotations
+
+import argparse
+
+from robot_control_ros.cli.options import SCHEDULER, WORKERS
+
+from . import contact_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the program's options to a parser."""
+    text = "name, or path of a YAML file; may be repeated"
+    parser.add_argument("--robot", action="append", default=[], help=text)
+    parser.add_argument("--workers", **WORKERS)
+    parser.add_argument("--scheduler", **SCHEDULER)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the trials; returns the exit status, 1 where a bound isn't kept."""
+    return contact_table(options.robot, workers=options.workers, scheduler=options.scheduler)

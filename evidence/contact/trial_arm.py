@@ -1,0 +1,143 @@
+"""The simulated arm of the contact trials: its rotors, its rate, and a line that is late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.plant import Plant
+from robot_control_ros.core.types import Array, RobotState
+from robot_control_ros.robot.configuration import RobotConfig, load_robot
+from robot_control_ros.robot.model import RobotDynamics, RobotModel
+from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
+from robot_control_ros.simulation.imperfect.imperfect_plant import ImperfectPlant
+from robot_control_ros.simulation.imperfect.imperfections import Imperfections, TripLimits, load_imperfections
+from robot_control_ros.simulation.in_process import lockstep
+from robot_control_ros.simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
+from robot_control_ros.simulation.scene import Scene, load_scene
+
+ROTOR_INERTIA = 0.1  # kg·m² of each joint, that the figures belong to
+RATE = 500.0  # Hz
+DELAYS = (0.0, 0.002, 0.004)  # s
+IDEAL = ""  # an arm without imperfections
+Load = Callable[[float, RobotDynamics], Array]
+
+
+def trial_robot(name: str, rate: float = RATE, arm: str = IDEAL) -> RobotConfig:
+    """A robot of the package at a rate [Hz], with the trials' rotors where its arm is ideal."""
+    robot = load_robot(name).at_rate(rate)
+    return robot if arm else robot.with_rotors(ROTOR_INERTIA)
+
+
+def delays(arm: str = IDEAL) -> tuple[float, ...]:
+    """From a command to its effect [s], one for each trial; an imperfect arm has only its own."""
+    return (0.0,) if arm else DELAYS
+
+
+def line(arm: str, delay: float) -> str:
+    """A trial's line, in words."""
+    return arm or f"{1e3 * delay:g} ms"
+
+
+class TrialArm(MujocoPlant):
+    """A simulated arm that remembers the contact force (3,) [N] of each physics step.
+
+    Args:
+        robot: its configuration.
+        scene: name, empty for none; or the scene itself.
+        time_constant: of the scene's surfaces [s]; 0 keeps theirs.
+        arm: name of imperfections; empty for none. Its own protective stops are off: they would end most trials.
+        physics: imperfections of the arm's physics alone, where `arm` is empty.
+        step: of the physics [s].
+    """
+
+    def __init__(
+        self,
+        robot: RobotConfig,
+        scene: str | Scene = "",
+        time_constant: float = 0.0,
+        arm: str = IDEAL,
+        *,
+        physics: Imperfections | None = None,
+        step: float = PHYSICS_STEP,
+    ) -> None:
+        given = replace(load_imperfections(arm), trips=TripLimits()) if arm else None
+        self._step = step
+        self._rate = robot.profile.rate
+        rate = self._rate if given else 1.0 / step
+        loaded = (load_scene(scene) if scene else None) if isinstance(scene, str) else scene
+        super().__init__(robot, rate=rate, scene=loaded, imperfections=given or physics, physics_step=step)
+        self.forces: list[Array] = []
+        self._imperfect = None if given is None else ImperfectPlant(self, robot, given)
+        if time_constant:
+            self.model.geom_solref[self.model.geom_conaffinity > 0, 0] = time_constant
+
+    def sample(self) -> RobotState:
+        state = super().sample()
+        self.forces.append(self.contact_wrench()[:3].copy())
+        return state
+
+    def remove_objects(self) -> None:
+        """From the next physics step on nothing of the scene can be touched."""
+        self.model.geom_conaffinity[:] = 0
+
+    def place(self, q: Array) -> None:
+        """Begin at joint angles (n,) [rad]."""
+        (self._imperfect or self).reset(q)
+
+    def late(self, delay: float) -> Plant:
+        """The arm over a line whose commands act late [s]; an imperfect one has a line of its own."""
+        if self._imperfect is not None:
+            return self._imperfect
+        return DelayedPlant(self, 1.0 / self._step, rate=self._rate, delay=delay)
+
+
+class LoadedArm(TrialArm):
+    """A simulated arm with a wrench on its tip that is renewed at each physics step.
+
+    Args:
+        robot: its configuration.
+        load: of a time [s] and the dynamics: the wrench (6,) in base axes.
+    """
+
+    def __init__(self, robot: RobotConfig, load: Load) -> None:
+        super().__init__(robot)
+        self._load = load
+        self._dynamics = RobotModel.of(robot)
+        self._tip = robot.tip
+
+    def sample(self) -> RobotState:
+        state = super().sample()
+        wrench = self._load(state.time, self._dynamics.at(state.q, state.v))
+        self.push(self._tip, wrench[:3], wrench[3:])
+        return state
+
+
+def cycles(
+    arm: TrialArm, loop: ControlLoop, delay: float, seconds: float, before: Callable[[], None] | None = None
+) -> Iterator[tuple[RobotState, RobotDynamics]]:
+    """State and dynamics of each cycle, from the arm's start on; `before` is called before each sample."""
+    line = arm.late(delay)
+    line.open()
+    for state, kin, _ in lockstep(line, loop, round(seconds * loop.robot.profile.rate), before=before):
+        yield state, kin
+    line.close()
+
+
+def tip_mobility(kin: RobotDynamics, axis: int) -> float:
+    """1/Λ of the tip along an axis of the base [1/kg]."""
+    return float(kin.jacobian[axis].dot(np.linalg.solve(kin.mass, kin.jacobian[axis])))
+
+
+def tip_damping(loop: ControlLoop, axis: int) -> float:
+    """D of the impedance along an axis of the tip [N·s/m], at the loop's last state."""
+    assert loop.kin is not None
+    law = loop.running.law
+    kin = loop.kin
+    gains = replace(loop.running.gains.current, posture_stiffness=0.0, posture_damping=0.0)
+    _, damping = law.joint_gains(gains, kin.mass, kin.jacobian)  # type: ignore[attr-defined]
+    inverse = np.linalg.pinv(kin.jacobian)
+    return float((inverse.T.dot(damping).dot(inverse))[axis, axis])

@@ -1,0 +1,89 @@
+"""The experiments that the laws come from, run again: measured beside reference, one module per source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from robot_control_ros.core.output_files import write_text
+from robot_control_ros.simulation.log import figure_class
+
+from .case import Result, Row
+
+CASES = ("joint_pid", "admittance", "task_space_pd", "position_domain", "planar")
+
+__all__ = ["CASES", "Result", "Row", "reproduce", "run_case"]
+
+
+def run_case(name: str) -> Result:
+    """The experiments of one source, of CASES."""
+    result: Result = import_module(f"{__name__}.{name}_case").run()
+    return result
+
+
+def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> int:
+    """Run the experiments, print the tables and write CSV files, and figures where matplotlib is installed.
+
+    Args:
+        names: of CASES.
+        output: folder for the files.
+        page: Markdown page to write as well, with its figures in a folder beside it that is named as the page.
+
+    Returns:
+        The exit status: 1 where a row is out of its bounds.
+
+    Raises:
+        ConfigError: a page is asked for, whose figures need matplotlib, which is not installed.
+    """
+    can_draw = find_spec("matplotlib") is not None
+    if page is not None:
+        figure_class()  # refuses now what could not be drawn in the end
+    failed = 0
+    sections = []
+    for name in names:
+        result = run_case(name)
+        failed += len(result.failed)
+        print(f"{name}: {result.title}")
+        print("\n".join(result.table()))
+        for note in result.notes:
+            print(f"  note: {note}")
+        verdict = (
+            f"{len(result.failed)} of {len(result.rows)} FAILED" if result.failed else f"all {len(result.rows)} ok"
+        )
+        files = result.write(output, name)
+        if can_draw:
+            files += result.draw(output, name)
+        print(f"  {verdict}; files: {', '.join(map(str, files))}\n", flush=True)
+        if page is not None:
+            sections.append(_section(name, result, page))
+    if not can_draw:
+        print("The figures were not drawn: matplotlib is not installed (pip install matplotlib)")
+    if page is not None:
+        write_text(page, "\n".join([_HEAD, *sections]), ".md")
+        print(page)
+    return 1 if failed else 0
+
+
+_HEAD = """# Reproduction
+
+This page is for you if you ask whether the laws do what their sources say. After it you can repeat each figure.
+
+The experiments that the laws come from, run again with the laws of this package. Made by
+
+    python -m evidence reproduce all --page docs/reproduction.md
+
+A row passes if the measured figure is within the bounds. If one doesn't, `python -m evidence reproduce` ends with exit
+status 1. `python -m evidence reproduce <name>` runs one of the experiments.
+"""
+
+
+def _section(name: str, result: Result, page: Path) -> str:
+    pictures = result.draw(page.with_suffix(""), name)
+    lines = [f"## {name}: {result.title}", "", result.source, "", *result.markdown(), ""]
+    for note in result.notes:
+        lines += [note, ""]
+    for path in pictures:
+        lines += [f"![{path.stem.replace('_', ' ')}]({page.stem}/{path.name})", ""]
+    return "\n".join(lines)

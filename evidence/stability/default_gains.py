@@ -1,0 +1,222 @@
+"""Default gains on the ideal arm and on the robot's imperfect one: at rest, pushed, and pressed into two walls."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_control_ros.control.reactions.ringing_reaction import WARN
+from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.core.types import Array, Reference
+from robot_control_ros.robot.configuration import RobotConfig, load_robot
+from robot_control_ros.simulation.in_process import Push, simulate
+from robot_control_ros.simulation.log import Log
+from robot_control_ros.simulation.mujoco_plant import PHYSICS_STEP
+from robot_control_ros.simulation.scene import Scene, load_scene
+from robot_control_ros.simulation.trouble import GainsWarning, TroubleWarning
+from robot_control_ros.stability.wall_contact import WALL
+
+from .press import FARTHEST, LAWS, SPEED
+
+IMPERFECT = {"ur5": "like_ur5", "ur5e": "like_ur5e", "gen3": "like_gen3"}
+# N, s and duration of it, s of the whole trial
+FORCE = 20.0
+PUSHED = (1.0, 2.0)
+FREE = 10.0
+# m/s; from so many metres before the wall, for so many
+SLOW = 0.02
+TOUCHING = (0.02, 0.04)
+# s at a wall, and at the end of a trial
+PRESSED = 4.0
+LAST = 0.5
+WALL_MASS = 1.0  # kg, of the wall on a spring, which is damped critically
+QUIET = 1e-3  # m, from peak to peak, of a tip at rest
+STEADY = 0.1, 1.0  # of the force at rest, or N
+FINE_STEP = 2.5e-4  # s, of the physics at a wall: with 0.5 ms elastic joints shake there while their motors stand still
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A law with its default gains on an arm, ideal where `arm` is empty, at the rate [Hz] of the real one.
+
+    Attributes:
+        rest: way of the tip, from peak to peak, before the push [m].
+        move: farthest way of the tip under the push [m].
+        left: distance of the tip from where it began, at the end [m].
+        shake: way of the tip, from peak to peak, at the end [m].
+        force, change: median force of a wall of WALL at the end, and its change from peak to peak [N].
+        rigid_force, rigid_change: the same of a rigid wall [N].
+        told: why a run ended or what it said; empty for nothing.
+    """
+
+    robot: str
+    law: str
+    arm: str
+    rate: float
+    rest: float
+    move: float
+    left: float
+    shake: float
+    force: float
+    change: float
+    rigid_force: float
+    rigid_change: float
+    told: str
+
+    @property
+    def stable(self) -> bool:
+        """Whether the tip comes to rest, and the force of the wall of WALL does."""
+        return self.rest <= QUIET and self.shake <= QUIET and _is_steady(self.force, self.change)
+
+    @property
+    def words(self) -> str:
+        """What was told, or else what isn't at rest; empty where all is."""
+        rigid = "" if _is_steady(self.rigid_force, self.rigid_change) else "not at rest at the rigid wall"
+        return self.told or (rigid if self.stable else "not at rest")
+
+
+def _is_steady(force: float, change: float) -> bool:
+    return change <= max(STEADY[0] * force, STEADY[1])
+
+
+class _Approach:
+    """Along x at SPEED for a way [m], and from there at SLOW for the way TOUCHING [m]."""
+
+    def __init__(self, start: Array, fast: float) -> None:
+        self._start = start
+        self._fast = fast
+
+    def sample(self, t: float) -> Reference:
+        pose = self._start.copy()
+        twist = np.zeros(6)
+        beyond = t - self._fast / SPEED
+        slow = min(max(beyond, 0.0) * SLOW, TOUCHING[1])
+        pose[0, 3] += min(t * SPEED, self._fast) + slow
+        twist[0] = SPEED if beyond < 0.0 else SLOW if slow < TOUCHING[1] else 0.0
+        return Reference(pose, twist, np.zeros(6))
+
+
+def wall_distance(name: str) -> float:
+    """Way of the tip, along x, to the wall of the scene [m]."""
+    log = _run(name, "impedance", "", 1000.0, scene="wall", duration=FARTHEST / SPEED, way=FARTHEST)
+    touched = np.linalg.norm(np.asarray(log.contact)[:, :3], axis=1) > 0.0
+    return float(log.pose[int(touched.argmax()), 0, 3] - log.pose[0, 0, 3])
+
+
+def try_defaults(name: str, law: str, arm: str, distance: float) -> Tried:
+    """The trials of a law on a robot; `arm` names the imperfections, `distance` [m] is that of the walls."""
+    rate = load_robot(name, "real").profile.rate
+    told: list[str] = []
+    free = (math.nan, math.nan, math.nan, math.nan)
+    walls: list[tuple[float, float]] = []
+    try:
+        push = Push((FORCE, 0.0, 0.0), start=PUSHED[0], duration=PUSHED[1])
+        log = _run(name, law, arm, rate, duration=FREE, push=push)
+        free = _free_figures(log)
+        told += [f"pushed: {fault}" for fault in _faults(log)]
+    except HardwareFault as error:
+        told.append(f"pushed: {error}")
+    way = distance - TOUCHING[0]
+    duration = way / SPEED + TOUCHING[1] / SLOW + PRESSED
+    for words, scene in (("at the wall", sprung_wall()), ("at the rigid wall", load_scene("wall"))):
+        try:
+            log = _run(name, law, arm, rate, scene=scene, duration=duration, way=way)
+            walls.append(_wall_figures(log))
+            told += [f"{words}: {fault}" for fault in _faults(log)]
+        except HardwareFault as error:
+            walls.append((math.nan, math.nan))
+            told.append(f"{words}: {error}")
+    return Tried(name, law, arm, rate, *free, *walls[0], *walls[1], "; ".join(told))
+
+
+def sprung_wall() -> Scene:
+    """The scene with the wall on a spring."""
+    scene = load_scene("wall")
+    damping = 2.0 * math.sqrt(WALL * WALL_MASS)
+    wall = replace(scene.objects["wall"], motion="slides", mass=WALL_MASS, stiffness=WALL, damping=damping)
+    return replace(scene, objects={"wall": wall})
+
+
+def _free_figures(log: Log) -> tuple[float, float, float, float]:
+    begin = PUSHED[0]
+    end = PUSHED[0] + PUSHED[1]
+    tip = log.pose[:, :3, 3]
+    away = np.linalg.norm(tip - tip[0], axis=1)
+    rest = _spread(tip[(log.t > begin - LAST) & (log.t < begin)])
+    move = float(away[(log.t >= begin) & (log.t <= end)].max())
+    return rest, move, float(away[-1]), _spread(tip[log.t > FREE - LAST])
+
+
+def _wall_figures(log: Log) -> tuple[float, float]:
+    force = np.linalg.norm(np.asarray(log.contact)[log.t > log.t[-1] - LAST, :3], axis=1)
+    return float(np.median(force)), float(np.ptp(force))
+
+
+def _faults(log: Log) -> list[str]:
+    """What was seen in the first, where there is one."""
+    return [fault.split(": must")[0] for fault in log.fault if fault][:1]
+
+
+def default_gains_table(names: Sequence[str] = ()) -> int:
+    """Try each law of each robot, print the rows as they come; 1 if one neither is stable nor says why, else 0."""
+    head = f"{'robot':<6}{'arm':<11}{'law':<20}{'Hz':>5}{'rest mm':>9}{'moved mm':>10}{'left mm':>9}{'shakes mm':>11}"
+    print(f"{head}{'wall N':>8}{'change N':>10}{'rigid N':>9}{'change N':>10}  told", flush=True)
+    held = True
+    for name in names or IMPERFECT:
+        distance = wall_distance(name)
+        for law in LAWS:
+            for arm in ("", IMPERFECT[name]):
+                tried = try_defaults(name, law, arm, distance)
+                held = held and (tried.stable or bool(tried.told))
+                print(_line(tried), flush=True)
+    return 0 if held else 1
+
+
+def _line(tried: Tried) -> str:
+    ways = zip((9, 10, 9, 11), (tried.rest, tried.move, tried.left, tried.shake), strict=True)
+    text = "".join(f"{1e3 * way:>{width}.2f}" for width, way in ways)
+    forces = f"{tried.force:>8.1f}{tried.change:>10.1f}{tried.rigid_force:>9.1f}{tried.rigid_change:>10.1f}"
+    begin = f"{tried.robot:<6}{tried.arm or 'ideal':<11}{tried.law:<20}{tried.rate:>5g}"
+    return f"{begin}{text}{forces}  {tried.words}".rstrip()
+
+
+def _run(
+    name: str,
+    law: str,
+    arm: str,
+    rate: float,
+    *,
+    duration: float,
+    scene: str | Scene | None = None,
+    push: Push | None = None,
+    way: float = 0.0,
+) -> Log:
+    with warnings.catch_warnings():
+        for kind in (TroubleWarning, GainsWarning):
+            warnings.simplefilter("ignore", kind)
+        return simulate(
+            _robot(name, arm),
+            law,
+            reference=(lambda start: _Approach(start, way)) if way else None,
+            duration=duration,
+            push=push,
+            rate=rate,
+            scene=scene,
+            imperfections=arm or None,
+            physics_step=FINE_STEP if arm and scene else PHYSICS_STEP,
+            ringing_reaction=WARN,
+        )
+
+
+def _robot(name: str, arm: str) -> RobotConfig:
+    """The simulated robot; an imperfect one has the gains of the real one's profile."""
+    robot = load_robot(name)
+    return replace(robot, law_gains=load_robot(name, "real").law_gains) if arm else robot
+
+
+def _spread(tip: Array) -> float:
+    return float(np.linalg.norm(np.ptp(tip, axis=0)))

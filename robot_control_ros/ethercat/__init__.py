@@ -1,1 +1,0 @@
-"""EtherCAT drives: the driver, the bus's own process, tools for the command line."""

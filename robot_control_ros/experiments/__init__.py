@@ -1,1 +1,0 @@
-"""What produces evidence: demonstrations, reproductions, stability limits, fault trials, measurements."""

@@ -1,0 +1,168 @@
+"""The bus's process as its owner sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import HardwareFault
+from ...core.types import Command
+from ..ethercat.network import check_free
+from .pacing import Timing
+from .protocol import OWNER, BusStatus, encode_command, memory_path, open_memory
+from .realtime import ANY
+from .rpc import RpcClient, decode, made_error
+from .shared_memory import Latest
+
+START_TIMEOUT = 30.0  # s for the bus to be in OP
+COMPILE_TIMEOUT = 120.0  # s more where laws run in the bus's process: the first time they are compiled
+REPLY_TIMEOUT = 12.0  # s for an answer: recovery of a bus may take its time
+STOP_TIMEOUT = 5.0  # s for the process to stop the drives and end
+POLL = 0.002  # s
+
+
+@dataclass(frozen=True, kw_only=True)
+class BusSettings:
+    """Options of the bus's process, as they go through its command line.
+
+    Attributes:
+        topology: name or path.
+        robot, profile: name of the robot, or path of its file, and its profile.
+        memory: path of the shared memory; empty for that of the interface.
+        priority: of SCHED_FIFO; 0 for none.
+        processor: that the process stays on; -1 for any.
+        command_timeout: age of a command at which the drives are stopped [s].
+        bad_cycles: so many in a row stop them.
+        frame_timeout: longest wait for a frame [s]; 0 for half a cycle. More makes sense on an emulated bus only, since
+            virtual machines stall.
+        in_process: whether a controller's loop may run in the process; its libraries are then loaded before the bus
+            starts.
+        watchdog: time after which slaves without process data stop by themselves [s]; 0 for the topology's.
+        stop_time: longest wait for stopped drives to come to rest before they are disabled [s].
+    """
+
+    interface: str
+    topology: str
+    robot: str
+    profile: str
+    memory: str = ""
+    priority: int = 0
+    processor: int = ANY
+    command_timeout: float = 0.04
+    bad_cycles: int = 3
+    frame_timeout: float = 0.0
+    in_process: bool = False
+    watchdog: float = 0.0
+    stop_time: float = 2.0
+
+
+class BusClient:
+    """Starts the bus's process, and ends it; it ends by itself, stopping the drives, where this process ends.
+
+    Attributes:
+        path: of the shared memory.
+        timing: how the cycles were kept.
+
+    Raises:
+        ConfigError: another process has the bus.
+    """
+
+    def __init__(self, settings: BusSettings) -> None:
+        self.path = Path(settings.memory) if settings.memory else memory_path(settings.interface)
+        check_free(settings.interface)  # before the memory of whoever has it is touched
+        self._memory = open_memory(self.path, create=True)
+        region = self._memory.region
+        self.timing = Timing(region("timing"))
+        self._status, self._commands, self._report = map(Latest, map(region, ("status", "command", "report")))
+        self._rpc = RpcClient(self._memory, OWNER, REPLY_TIMEOUT, self.check)
+        self._wake, theirs = socket.socketpair()
+        self._wake.setblocking(False)
+        self._start_timeout = START_TIMEOUT + (COMPILE_TIMEOUT if settings.in_process else 0.0)
+        settings = replace(settings, memory=str(self.path))
+        program = [sys.executable, "-m", "robot_control_ros.fieldbus.process.bus_process"]
+        with theirs:
+            self._process = subprocess.Popen(
+                [*program, json.dumps(asdict(settings)), str(theirs.fileno())],
+                pass_fds=(theirs.fileno(), self._memory.descriptor),
+                start_new_session=True,
+            )
+
+    def wait_until_ready(self) -> None:
+        """Until the bus is in OP and cycles run; a HardwareFault where it takes too long; raises as :meth:`check`."""
+        until = time.monotonic() + self._start_timeout
+        while not self._status.number:
+            self.check()
+            if time.monotonic() > until:
+                text = f"the bus isn't in OP within {self._start_timeout:g} s"
+                raise HardwareFault(text, bound=self._start_timeout)
+            time.sleep(POLL)
+
+    def check(self) -> None:
+        """See that the process lives.
+
+        Raises:
+            RobotControlError: why it doesn't, as it was raised there.
+        """
+        if self._process.poll() is not None:
+            if given := self.report().get("error"):
+                raise made_error(given)
+            text = f"the bus's process has ended with status {self._process.returncode}; see its messages above"
+            raise HardwareFault(text)
+
+    def wait(self, timeout: float) -> BusStatus | None:
+        """The next status; None where none comes in time [s], or the process has ended."""
+        readable, _, _ = select.select([self._wake], [], [], timeout)
+        if not readable:
+            return None
+        with contextlib.suppress(BlockingIOError):
+            if not self._wake.recv(1 << 16):
+                return None
+        return self.status()
+
+    def status(self) -> BusStatus | None:
+        """The newest; None where there is none yet."""
+        number, record = self._status.get()
+        return BusStatus.decode(record) if number else None
+
+    def report(self) -> dict[str, Any]:
+        """The newest report, see :class:`.bus_monitor.BusMonitor`; empty where there is none yet."""
+        number, record = self._report.get()
+        report: dict[str, Any] = decode(record) if number else {}
+        return report
+
+    def command(self, command: Command) -> None:
+        """Hand a command over."""
+        self._commands.put(encode_command(command, time.monotonic()))
+
+    def request(self, name: str, **arguments: Any) -> str:
+        """Ask for enable, disable, quick_stop, reset_fault, read_sdo or write_sdo; returns its message.
+
+        Raises:
+            ConfigError: it is refused; says why.
+            HardwareFault: a slave, the cycle or the process doesn't answer.
+        """
+        return str(self._rpc.call(name, **arguments))
+
+    @property
+    def process_number(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End the process, which stops the drives first."""
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._wake.close()
+        self._memory.close(remove=True)

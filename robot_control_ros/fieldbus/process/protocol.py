@@ -1,0 +1,126 @@
+"""What the bus's process and its clients write into the memory that they share, and where it is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core.types import Array, Command, CommandMode, RobotState, Wrench
+from ..ethercat.drive_cycle import DriveCycle
+from ..ethercat.supervisor import Action
+from .pacing import TIMING_BYTES
+from .rpc import decode, encode
+from .shared_memory import SharedFile
+
+# channels: of the process that drives belong to, and of one whose law runs
+OWNER = "owner"
+CONTROLLER = "controller"
+REGIONS = {
+    "status": 1 << 13,  # each cycle: BusStatus
+    "report": 1 << 17,  # for people, a few times a second
+    "timing": TIMING_BYTES,
+    "command": 1 << 12,  # of the owner: a command and its time
+    f"{OWNER}.call": 1 << 16,
+    f"{OWNER}.answer": 1 << 16,
+    f"{CONTROLLER}.call": 1 << 22,  # robot descriptions are long
+    f"{CONTROLLER}.answer": 1 << 18,
+    "telemetry": 1 << 17,
+    "pulse": 1 << 12,  # of the controller: it lives, and its last wrench
+}
+
+
+def memory_path(interface: str) -> Path:
+    """Where the memory shared by the processes of one bus is: of this user, in this network namespace."""
+    namespace = os.stat("/proc/self/ns/net").st_ino
+    return Path(f"/dev/shm/robot_control_ros.{os.geteuid()}.{namespace}.{interface}")
+
+
+def open_memory(path: Path, *, create: bool = False) -> SharedFile:
+    """That memory; see :class:`SharedFile`."""
+    return SharedFile(path, REGIONS, create=create)
+
+
+@dataclass(frozen=True, eq=False)
+class BusStatus:
+    """One cycle.
+
+    Attributes:
+        state: of the joints in the last fresh cycle, stamped with wall time.
+        cycle: number.
+        fresh: whether the state is this cycle's.
+        action: what the drives shall do.
+        in_process: whether a loop in the bus's process commands them.
+        working_counter, lost_frames, bad_counters, late_frames, overruns: of the exchange; counted since the beginning.
+        following_error: (n,) [rad].
+        status_words, modes: (n,) 0x6041, 0x6061.
+    """
+
+    state: RobotState
+    cycle: int
+    fresh: bool
+    action: Action
+    in_process: bool
+    working_counter: int
+    lost_frames: int
+    bad_counters: int
+    late_frames: int
+    overruns: int
+    following_error: Array
+    status_words: list[int]
+    modes: list[int]
+
+    @classmethod
+    def of(cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int) -> BusStatus:
+        """The present one; `time` [s] by the wall."""
+        frames = drives.supervisor.frames
+        data = drives.data
+        return cls(
+            state=drives.state(time),
+            cycle=frames.cycles,
+            fresh=fresh,
+            action=drives.supervisor.action,
+            in_process=in_process,
+            working_counter=frames.working_counter,
+            lost_frames=frames.lost_frames,
+            bad_counters=frames.bad_counters,
+            late_frames=frames.late_frames,
+            overruns=overruns,
+            following_error=data.following_error,
+            status_words=data.status_words,
+            modes=data.mode_displays,
+        )
+
+    @classmethod
+    def decode(cls, record: bytes) -> BusStatus:
+        """What :func:`.rpc.encode` made of one."""
+        given = decode(record)
+        given |= {"state": read_state(given["state"]), "action": Action(given["action"])}
+        return cls(**given)
+
+
+def encode_command(command: Command, time: float) -> bytes:
+    """A command and when it was given [s, by time.monotonic()]."""
+    return encode((command, time))
+
+
+def decode_command(record: bytes) -> tuple[Command, float]:
+    """The inverse."""
+    command, time = decode(record)
+    return read_command(command), time
+
+
+def read_command(given: dict[str, Any]) -> Command:
+    """A command that was decoded."""
+    return Command(**{**given, "mode": CommandMode(given["mode"])})
+
+
+def read_wrench(given: dict[str, Any] | None) -> Wrench | None:
+    """A sensor's sample that was decoded."""
+    return None if given is None else Wrench(**given)
+
+
+def read_state(given: dict[str, Any]) -> RobotState:
+    """A state that was decoded."""
+    return RobotState(**{**given, "wrench": read_wrench(given["wrench"])})

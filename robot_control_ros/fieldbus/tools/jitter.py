@@ -1,0 +1,238 @@
+"""How well the bus's process keeps time: its cycles, measured as they run."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import ConfigError, HardwareFault, StaleStateError
+from ...core.types import Array
+from ...laws.running_law import RunningLaw
+from ...robot.configuration import RobotConfig, load_robot
+from ...simulation.log import figure_class, save_picture
+from ..ethercat.supervisor import Action
+from ..ethercat.topology import load_topology
+from ..process.bus_monitor import REPORT_PERIOD
+from ..process.client import BusClient, BusSettings
+from ..process.pacing import COLUMNS, SIZE, Timing
+from ..process.protocol import BusStatus
+from ..process.remote_loop import RemoteLoop
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+TICK = 0.01  # s between two signs of life
+COLLECT = 1.0  # s between two looks at the cycles' times
+ENABLE_LIMIT = 10.0  # s for the drives to do what the law commands
+PROFILE = "ethercat"
+_TIME_CONSTANT = 0.2  # s, of gains, which don't change here
+
+
+@dataclass(frozen=True, eq=False)
+class Jitter:
+    """What was measured.
+
+    Attributes:
+        cycle: the time between two cycles, as configured [s].
+        samples: (len(COLUMNS), cycles) see :class:`.pacing.Timing` [s].
+        missed: overruns: cycles that were left out, because one before took longer than them.
+        lost_frames, bad_counters, late_frames: cycles whose frame didn't come back, was changed by too few slaves, or
+            came after its cycle.
+        priority: of SCHED_FIFO that the process had; 0 for the ordinary scheduling.
+        unrecorded: cycles whose times are lost, because nobody looked at them in time.
+        warnings: of the process, about what it isn't permitted.
+        trouble: why the drives were stopped before the end, or what was wrong with the bus then; empty for nothing.
+    """
+
+    cycle: float
+    samples: Array
+    missed: int
+    lost_frames: int
+    bad_counters: int
+    late_frames: int
+    priority: int
+    unrecorded: int = 0
+    warnings: tuple[str, ...] = ()
+    trouble: str = ""
+
+    @property
+    def cycles(self) -> int:
+        """How many there were."""
+        return len(self.samples[0])
+
+    @property
+    def on_time(self) -> float:
+        """Fraction of the cycles there should have been that were over before the next one's time."""
+        return int(np.count_nonzero(self.samples[-1] < self.cycle)) / max(1, self.cycles + self.missed)
+
+    def percentiles(self) -> dict[str, tuple[float, ...]]:
+        """By column, those of PERCENTILES, then the longest [s]."""
+        rows = np.percentile(self.samples, (*PERCENTILES, 100.0), axis=1).T
+        return {name: tuple(row.tolist()) for name, row in zip(COLUMNS, rows, strict=True)}
+
+    def data(self) -> dict[str, Any]:
+        """All but the samples, for JSON; times in s."""
+        names = (*(f"p{percent:g}" for percent in PERCENTILES), "max")
+        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "samples"}
+        times = {name: dict(zip(names, row, strict=True)) for name, row in self.percentiles().items()}
+        return {**plain, "cycles": self.cycles, "on_time": self.on_time, "times": times}
+
+    def plot(self, path: Path, title: str) -> Path:
+        """Fraction of cycles that took longer, over how long; returns the file, a PNG."""
+        figure = figure_class()(figsize=(8.0, 5.0), layout="constrained")
+        axes = figure.subplots()
+        fractions = np.arange(self.cycles, 0, -1) / self.cycles
+        for name, row, (style, grey) in zip(COLUMNS, self.samples, _LINES, strict=True):
+            axes.plot(1e6 * np.sort(row), fractions, style, color=grey, label=name, drawstyle="steps-post")
+        axes.axvline(1e6 * self.cycle, color="0.8", linewidth=3.0, zorder=0.5, label=f"cycle, {1e3 * self.cycle:g} ms")
+        axes.set(xscale="log", yscale="log", ylim=(0.5 / self.cycles, 1.5))
+        axes.set(xlabel="time [µs]", ylabel="fraction of cycles that took longer")
+        axes.set_title(title, fontsize="medium")
+        axes.grid(True, color="0.92")
+        axes.legend(frameon=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return save_picture(figure, path, dpi=110)
+
+
+_LINES = ((":", "0.0"), ("--", "0.0"), ("-", "0.55"), ("-", "0.0"))
+
+
+class TimingRecorder:
+    """The times of all cycles from now on, beyond what the ring holds that another process fills.
+
+    Attributes:
+        unrecorded: cycles whose times were written over before they were collected.
+    """
+
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+        self._taken = timing.count
+        self.unrecorded = 0
+        self._parts: list[Array] = [np.empty((len(COLUMNS), 0))]
+
+    def collect(self) -> None:
+        """Take what is new; often, since the ring holds some seconds only."""
+        cycles = self._timing.count
+        ring = self._timing.samples()
+        oldest = min(max(self._taken, self._timing.count - SIZE), cycles)  # others were written over meanwhile
+        self.unrecorded += oldest - self._taken
+        self._parts.append(ring[:, np.arange(oldest, cycles) % SIZE])
+        self._taken = cycles
+
+    def all(self) -> Array:
+        """(columns, cycles) of all that was collected [s]."""
+        return np.concatenate(self._parts, axis=1)
+
+
+def measure(settings: BusSettings, seconds: float, law: str = "") -> Jitter:
+    """Run the bus's process for a while.
+
+    Args:
+        settings: of the process; the topology is that of the robot's name where it is empty.
+        seconds: for how long, once the bus is in OP and the law runs.
+        law: that runs in the process and holds the arm with the drives ENABLED; without one they stay disabled.
+
+    Raises:
+        ConfigError: unknown robot, law or interface; the bus isn't that of the topology, or another process's.
+        HardwareFault: the bus isn't in OP, the drives can't be enabled, or the process ends.
+    """
+    if not seconds > 0.0:
+        raise ConfigError(f"seconds = {seconds:g}: must be above 0", name="seconds", value=seconds, bound=0.0)
+    config = load_robot(settings.robot, settings.profile)
+    topology = settings.topology or config.name
+    cycle = load_topology(topology).cycle
+    config = config.at_rate(1.0 / cycle)
+    running = RunningLaw(config, law) if law else None
+    settings = replace(settings, topology=topology, in_process=running is not None)
+    client = BusClient(settings)
+    with closing(client):
+        client.wait_until_ready()
+        loop = None if running is None else _start(client, config, running, settings.robot)
+        return _observe(client, loop, cycle, seconds)
+
+
+def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) -> RemoteLoop:
+    """Let a law hold the arm."""
+    loop = RemoteLoop(robot, law, None, _TIME_CONSTANT, name=name, path=client.path)
+    try:
+        loop.reset()
+    except HardwareFault as error:
+        raise HardwareFault(f"{error}; {_describe(client)}") from error
+    until = time.monotonic() + ENABLE_LIMIT
+    requested = False
+    refusal = ""
+    while True:
+        status = _status(client, loop)
+        if status.action is Action.RUN:
+            return loop
+        if requested and status.action in (Action.DISABLE, Action.QUICK_STOP):
+            raise HardwareFault(f"the drives aren't enabled: {_describe(client)}")
+        if not requested and status.in_process:
+            try:
+                client.request("enable")
+                requested = True
+            except ConfigError as error:  # what stands against it may go by
+                refusal = f"{error}; "
+        if time.monotonic() > until:
+            message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal}{_describe(client)}"
+            raise HardwareFault(message, bound=ENABLE_LIMIT)
+
+
+def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: float) -> Jitter:
+    samples = TimingRecorder(client.timing)
+    first = _status(client, loop)
+    until = time.monotonic() + seconds
+    collect = time.monotonic() + COLLECT
+    trouble = ""
+    last = first
+    while not trouble and time.monotonic() < until:
+        last = _status(client, loop)
+        if loop is not None and last.action not in (Action.RUN, Action.HOLD):
+            trouble = _describe(client)
+        if time.monotonic() > collect:
+            collect += COLLECT
+            samples.collect()
+    samples.collect()
+    if not last.fresh and not trouble:
+        trouble = _describe(client)
+    return Jitter(
+        cycle=cycle,
+        samples=samples.all(),
+        missed=last.overruns - first.overruns,
+        **{name: getattr(last, name) - getattr(first, name) for name in ("lost_frames", "bad_counters", "late_frames")},
+        priority=_real_time_priority(client.process_number),
+        unrecorded=samples.unrecorded,
+        warnings=tuple(client.report().get("warnings", ())),
+        trouble=trouble,
+    )
+
+
+def _status(client: BusClient, loop: RemoteLoop | None) -> BusStatus:
+    """The newest, after a pause; the law gets a sign of life."""
+    time.sleep(TICK)
+    status = client.wait(1.0)
+    if status is None:
+        client.check()
+        raise HardwareFault("the bus's process has had no cycle for 1 s")
+    if loop is not None:
+        with suppress(StaleStateError):  # what that means, the bus's process decides
+            loop.tick(status.state)
+    return status
+
+
+def _describe(client: BusClient) -> str:
+    """How the bus is, as its process says."""
+    time.sleep(2.0 * REPORT_PERIOD)
+    report = client.report()
+    status = client.status()
+    if status is None or "message" not in report:
+        return "no word from the bus's process"
+    return f"{report['message']} (working counter {status.working_counter} of {report['expected']})"
+
+
+def _real_time_priority(process: int) -> int:
+    return os.sched_getparam(process).sched_priority if os.sched_getscheduler(process) == os.SCHED_FIFO else 0

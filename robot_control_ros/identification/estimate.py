@@ -1,0 +1,240 @@
+"""What a recorded motion says of an arm: its line, its sensors, its friction, its load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import refused
+from ..core.types import Array, CommandMode
+from ..robot.model import RobotModel
+from ..robot.profile import HardwareProfile
+from ..sensing.joint_effort import effort_kind, judge_effort
+from .alignment import Alignment, align
+from .estimates import Estimate, Z
+from .motion_plan import REST, MotionPlan, Stroke
+from .position_lag import delayed_positions, position_lag
+from .recording import ArmRecording
+
+SETTLE = 0.35  # s of a stroke until its speed is constant
+BLOCK = 0.1  # s that are averaged, so that residuals are independent
+FULL = 0.5  # of a block's samples that must be there
+STEADY = 0.25  # fraction of a stroke's speed by which the joint's own may differ
+MAX_CORRELATION = 0.9  # of neighbouring blocks that is reckoned with
+USUAL = (0.5, 99.5)  # percentiles of the states' delay: a machine that stalls once makes no jitter
+OUTSIDE = 0.01  # of a uniform distribution, beyond them
+OFFSET = 3.0  # N·m, standard deviation of what efforts of an arm under positions are off by; that of a UR5e at rest
+REACH = 0.5  # m, how far from the tip a payload's centre is expected
+UNKNOWN = 1e3  # N·m, N·m·s/rad and kg: what friction and payload may be where the motion doesn't show them
+_TORQUES = {"torque": 1.0, "reversed_torque": -1.0}  # signs of the efforts
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """An arm with n joints, as measured.
+
+    Attributes:
+        mode: of the commands.
+        rate: of the states [Hz].
+        lost: fraction of the states that never arrived.
+        state_delay, state_jitter: from a state's stamp to its arrival, least and spread [s].
+        line: commands and efforts, see :class:`Alignment`. Under positions, `delay` includes the servo's lag,
+            `predicted` are positions [rad], and jitter, scale and offset are NaN.
+        effort_kind: what the efforts are, a value of the profile's `joint_effort`; empty where it is unknown.
+        position_noise, velocity_noise: (n,) standard deviations [rad, rad/s].
+        wrench_noise: (2,) of each force and torque [N, N·m]; NaN where none was measured.
+        coulomb, viscous: (n,) friction [N·m, N·m·s/rad]; NaN for joints that didn't move, and where
+            no torque is measured.
+        payload_mass: on the tip, which the model doesn't have [kg].
+        payload_moment: (3,) its mass times its centre, in the tip [kg·m].
+    """
+
+    mode: CommandMode
+    rate: float
+    lost: float
+    state_delay: float
+    state_jitter: Estimate
+    line: Alignment
+    effort_kind: str
+    position_noise: Estimate
+    velocity_noise: Estimate
+    wrench_noise: Estimate
+    coulomb: Estimate
+    viscous: Estimate
+    payload_mass: Estimate
+    payload_moment: Estimate
+
+
+def identify(recording: ArmRecording, plan: MotionPlan, model: RobotModel, profile: HardwareProfile) -> Identification:
+    """Estimate everything from one motion.
+
+    Args:
+        recording: of the motion, under a law that commands torques with gravity, or positions.
+        plan: of the motion.
+        model: of the arm without errors.
+        profile: says what the efforts are; needed under positions alone.
+
+    Raises:
+        ConfigError: velocities were commanded; see :func:`align` and :func:`~.position_lag.position_lag`.
+    """
+    if recording.mode is CommandMode.VELOCITY:
+        raise refused("mode", recording.mode.value, "must be effort or position", (CommandMode.EFFORT, "position"))
+    since = recording.stamp - recording.start
+    still = (since > REST / 2.0) & (since < REST)
+    torques = _under_torques if recording.mode is CommandMode.EFFORT else _under_positions
+    line, kind, torque, offset = torques(recording, plan, model, profile, still)
+    late = recording.received - recording.stamp
+    gaps = np.diff(recording.stamp)
+    period = float(np.median(gaps))
+    earliest, latest = np.percentile(late, USUAL)
+    width = float(latest - earliest)
+    lost = 1.0 - len(gaps) * period / float(gaps.sum())
+    friction = _friction(recording, plan, model, torque, since, offset)
+    jitter = Estimate(np.array(width), np.array((3.0 / len(late) + OUTSIDE) * width))
+    found = recording.mode, 1.0 / period, max(lost, 0.0), float(earliest), jitter, line, kind
+    return Identification(
+        *found,
+        _noise(recording.q[still]),
+        _noise(recording.v[still]),
+        _wrench_noise(recording.wrench[still]),
+        *friction,
+    )
+
+
+def _noise(samples: Array) -> Estimate:
+    """Standard deviations (n,) of white noise in samples (k, n): by differences, which slow drift doesn't change."""
+    value = np.diff(samples, axis=0).std(axis=0) / np.sqrt(2.0)
+    return Estimate(value, Z * np.sqrt(0.75 / len(samples)) * value)
+
+
+def _wrench_noise(samples: Array) -> Estimate:
+    """Standard deviations (2,) of each force and each torque, from wrenches (k, 6)."""
+    each = _noise(samples)
+    return Estimate(
+        np.sqrt((each.value.reshape(2, 3) ** 2).mean(axis=1)), each.half_width.reshape(2, 3).mean(axis=1) / 3**0.5
+    )
+
+
+def _under_torques(
+    recording: ArmRecording, plan: MotionPlan, model: RobotModel, profile: HardwareProfile, still: Any
+) -> tuple[Alignment, str, Array, Array]:
+    """The line, what efforts are, torques (k, n) of the motors [N·m], the standard deviations (n,) of their offsets.
+
+    Torques are as measured where efforts say them, else as commanded.
+    """
+    kind = effort_kind(recording.effort[still].mean(axis=0), recording.command[still].mean(axis=0))
+    if kind in _TORQUES:
+        line = align(recording, None)
+        torque = np.asarray(_TORQUES[kind] * (recording.effort - line.offset.value))
+    else:
+        line = align(recording, _gravity(model, recording))
+        torque = line.predicted
+    return line, kind, torque, line.offset.half_width / Z
+
+
+def _under_positions(
+    recording: ArmRecording, plan: MotionPlan, model: RobotModel, profile: HardwareProfile, still: Any
+) -> tuple[Alignment, str, Array, Array]:
+    """As :func:`_under_torques`; torques are NaN where efforts aren't those that the profile says, or give none."""
+    n = model.n
+    effort = recording.effort
+    unknown = Estimate(np.full(n, np.nan), np.full(n, np.nan))
+    rest = effort[still].mean(axis=0)
+    finding = judge_effort(profile, rest, model.at(recording.q[still].mean(axis=0)).gravity)
+    torque = np.full_like(effort, np.nan)
+    if profile.measures_torque and (finding is None or finding.expected):
+        torque = np.asarray(profile.effort_factor * effort)
+        if profile.joint_effort == "torque_without_gravity":
+            torque = torque + _gravity(model, recording)
+    delay = position_lag(recording, plan)
+    predicted = delayed_positions(recording, float(delay.value))
+    jitter = Estimate(np.array(np.nan), np.array(np.nan))
+    line = Alignment(delay, jitter, _noise(effort[still]), unknown, unknown, predicted)
+    return line, profile.joint_effort if finding is None else finding.kind, torque, np.full(n, OFFSET)
+
+
+def _gravity(model: RobotModel, recording: ArmRecording) -> Array:
+    """(k, n) g(q) of the model [N·m]."""
+    return np.array([model.at(q).gravity for q in recording.q])
+
+
+def _friction(
+    recording: ArmRecording, plan: MotionPlan, model: RobotModel, torque: Array, since: Array, offset: Array
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Coulomb and viscous friction, payload's mass and moment: one weighted regression over all strokes.
+
+    While one joint alone moves: tau - ID(q, v, a) = Fc sign(v) + Fv v + J a + Y(q) (m, m c). ID is the model's inverse
+    dynamics, a the slope of the measured speed; J takes what the model's inertia lacks. A
+    constant per joint takes what is uncertain of the efforts' `offset` (n,), by its standard deviation. What the motion
+    doesn't show has an interval of about ±2.6 UNKNOWN: one vertical joint alone shows no payload. All is NaN where
+    torques are.
+    """
+    n = model.n
+    value, width = np.full((2, 4 * n + 4), np.nan)
+    if not np.isfinite(torque).all():
+        return _parts(value, width, n)
+    rows = [row for stroke in plan.strokes for row in _blocks(stroke, recording, model, torque, since)]
+    x = np.array([r[0] for r in rows])
+    y = np.array([r[1] for r in rows])
+    joint = np.array([r[2] for r in rows])
+    moved = np.unique(joint)
+    columns = np.concatenate((moved, n + moved, 2 * n + np.arange(4), 2 * n + 4 + moved, 3 * n + 4 + moved))
+    inertia = model.mass(plan.q0).diagonal()
+    unknown = np.full(2 * len(moved) + 1, UNKNOWN)
+    prior = np.diag(1.0 / np.concatenate((unknown, np.full(3, REACH), inertia[moved], np.maximum(offset[moved], 1e-6))))
+    x = x[:, columns]
+    deviation = np.ones(n)
+    for _ in range(4):
+        w = 1.0 / deviation[joint]
+        a = np.vstack((w[:, None] * x, prior))
+        inverse = np.linalg.inv(a.T @ a)
+        best = inverse @ (a.T @ np.concatenate((w * y, np.zeros(len(prior)))))
+        rest = y - x @ best
+        for each in moved:
+            own = rest[joint == each]
+            alike = float(np.clip(own[1:] @ own[:-1] / (own @ own), 0.0, MAX_CORRELATION))
+            fewer = (1.0 - alike) / (1.0 + alike)  # what neighbouring blocks are worth
+            deviation[each] = max(np.sqrt(own @ own / (fewer * max(len(own) - 5, 1))), 1e-6)
+    value[columns] = best
+    width[columns] = Z * np.sqrt(inverse.diagonal())
+    return _parts(value, width, n)
+
+
+def _parts(value: Array, width: Array, n: int) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Coulomb, viscous, payload's mass and moment, of all coefficients (4n + 4,) and their half widths."""
+    parts = (slice(0, n), slice(n, 2 * n), 2 * n, slice(2 * n + 1, 2 * n + 4))
+    coulomb, viscous, mass, moment = (Estimate(np.asarray(value[p]), np.asarray(width[p])) for p in parts)
+    return coulomb, viscous, mass, moment
+
+
+def _blocks(
+    stroke: Stroke, recording: ArmRecording, model: RobotModel, torque: Array, since: Array
+) -> list[tuple[Array, float, int]]:
+    """Regressors (4n + 4,), torque beyond the model's, and joint: one row per block of a stroke."""
+    rows = []
+    n = model.n
+    j = stroke.joint
+    half = np.median(np.diff(since)) / 2.0  # period: an effort is the mean of the one before its stamp
+    for begin in np.arange(stroke.start + SETTLE, stroke.end - BLOCK, BLOCK):
+        part = (since >= begin) & (since < begin + BLOCK)
+        if part.sum() < FULL * BLOCK / (2.0 * half):
+            continue
+        ends = [recording.v[each, j] for each in np.array_split(np.flatnonzero(part), 3)]
+        if any(abs(v.mean() / stroke.velocity - 1.0) > STEADY for v in (ends[0], ends[-1])):
+            continue
+        v = recording.v[part]
+        t = since[part] - since[part].mean()
+        q = recording.q[part].mean(axis=0) - half * v.mean(axis=0)
+        a = t @ v / (t @ t)
+        kin = model.at(q)
+        row = np.zeros(4 * n + 4)
+        row[j] = np.sign(stroke.velocity)
+        row[n + j] = v[:, j].mean()
+        row[2 * n + 4 + j] = a[j]
+        row[3 * n + 4 + j] = 1.0
+        row[2 * n : 2 * n + 4] = kin.payload_regressor[j]
+        modelled = model.inverse_dynamics(q, v.mean(axis=0), a)
+        rows.append((row, float(torque[part, j].mean() - modelled[j]), j))
+    return rows

@@ -1,0 +1,121 @@
+"""Whether this process still receives messages: it sends one to itself again and again.
+
+Fast DDS can go deaf: two of its threads wait for each other for ever (docs/middleware.md). The process still publishes
+then, but receives nothing, and whoever destroys a publisher or subscription waits for ever, too. So a process that is
+deaf says so and ends. Where nobody else sends, its own message shows whether it hears.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+from std_msgs.msg import Empty
+
+from ..core.timeout import Timeout
+from .periodic import Periodic
+from .polled import PolledSubscriptions
+
+PERIOD = 0.1  # s between two looks
+OWN = "~/_own"  # topic, hidden from `ros2 topic list`
+LIMIT = 0.7  # s without an own message after which a process that was awake is deaf
+ADVICE = "the middleware (DDS) of this process has failed, see docs/middleware.md"
+
+
+class Hearing:
+    """Sends messages to itself, and judges by those that come back.
+
+    A process that stood still itself, or had no processor, is not deaf: see :class:`Timeout`. A middleware that has
+    failed may hold up whoever sends or receives: so a thread judges that does neither.
+
+    Args:
+        send: Sends one message.
+        receive: Returns the messages that have come since its last call.
+        period: Time between two looks [s].
+        limit: Time without a message after which it is deaf [s].
+        close: Takes back what sends and receives.
+
+    Attributes:
+        deaf: Whether nothing came back for the limit. It stays so.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[], object],
+        receive: Callable[[], list[Any]],
+        period: float = PERIOD,
+        limit: float = LIMIT,
+        close: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.close = close
+        self.deaf = False
+        self._limit = limit
+        self._period = period
+        self._send = send
+        self._receive = receive
+        self._silence = Timeout(limit)
+        self._heard = -math.inf  # when a message came back last [s]
+        self._judged: float | None = None  # the same when it was judged last
+        self._threads: tuple[Periodic, ...] = ()
+
+    @classmethod
+    def of(cls, node: Node, period: float = PERIOD) -> Hearing:
+        """The hearing of a node's process, by a topic that only it knows."""
+        polled = PolledSubscriptions(node, "hearing")
+        return cls(polled.publisher(Empty, OWN), polled.add(Empty, OWN), period, close=polled.close)
+
+    def look(self, now: float) -> bool:
+        """Exchange and judge, at the steady time `now` [s]; returns whether it is deaf."""
+        self.exchange(now)
+        return self.judge(now)
+
+    def exchange(self, now: float) -> None:
+        """Receive what came back, and send again, at the steady time `now` [s]."""
+        if self._receive():
+            self._heard = now
+        self._send()
+
+    def judge(self, now: float) -> bool:
+        """Whether it is deaf, at the steady time `now` [s]: by what the exchange has received."""
+        heard = self._heard
+        if self._judged is None or heard > self._judged:
+            self._judged = heard
+            self._silence.restart(now)
+        elif self._silence.poll(now) > self._limit:
+            self.deaf = True
+        return self.deaf
+
+    def proven(self, now: float, within: float) -> bool:
+        """Whether a message came back within this time [s] before the steady time `now` [s]."""
+        return not self.deaf and now - self._heard <= within
+
+    def start(self, on_deaf: Callable[[], object]) -> None:
+        """Exchange and judge from now on, in a thread each; `on_deaf` is called in the one that judges, once."""
+
+        def exchange() -> float:
+            if not self.deaf:
+                self.exchange(time.monotonic())
+            return self._period
+
+        def judge() -> float:
+            if not self.deaf and self.judge(time.monotonic()):
+                on_deaf()
+            return PERIOD
+
+        self._threads = (Periodic(exchange, "hearing"), Periodic(judge, "deafness"))
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        for thread in self._threads:
+            thread.stop()
+
+
+def say_deaf(name: str) -> None:
+    """Tell the terminal; the log's topic is no way out of a process whose middleware has failed."""
+    print(f"[{name}]: hears nothing, not even itself: {ADVICE}", file=sys.stderr, flush=True)

@@ -1,0 +1,70 @@
+"""A function that is called again and again in a thread of its own."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+from ..core.timeout import Timeout
+
+STOPPED_WITHIN = 0.2  # s that stop() waits for a call that goes on; one that hangs would hold up the end of the process
+_supervised: set[Periodic] = set()
+
+
+class Periodic:
+    """Calls a function until :meth:`stop`; neither an executor nor simulated time holds it up.
+
+    What the function raises goes to ``threading.excepthook``: :func:`.running.run` ends the process then.
+
+    Args:
+        step: The function. It returns the time until its next call [s].
+        name: Name of the thread.
+        limit: Longest time without an end of a call [s]; where it takes longer, run() ends the process.
+
+    Attributes:
+        step: As given; a test may call it without the thread.
+    """
+
+    def __init__(self, step: Callable[[], float], name: str, limit: float = math.inf) -> None:
+        self.step = step
+        self._limit = limit
+        self._calls = self._seen = 0
+        self._silence = Timeout(limit)
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Call the function from now on."""
+        self._silence.restart(time.monotonic())
+        if math.isfinite(self._limit):
+            _supervised.add(self)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; the function is not called any more after this. A call that goes on has a little time to end."""
+        self._ending.set()
+        _supervised.discard(self)
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(STOPPED_WITHIN)
+
+    def complaint(self, now: float) -> str:
+        """What is wrong at the steady time `now` [s]; empty where calls end as they should. One thread asks."""
+        if self._calls != self._seen:
+            self._seen = self._calls
+            self._silence.restart(now)
+            return ""
+        silence = self._silence.poll(now)
+        if silence <= self._limit:
+            return ""
+        return f"the thread {self._thread.name!r} hangs for {silence:.1f} s: must end a call within {self._limit:g} s"
+
+    def _run(self) -> None:
+        while not self._ending.wait(self.step()):
+            self._calls += 1
+
+
+def complaints(now: float) -> list[str]:
+    """What is wrong with the threads that have a limit, at the steady time `now` [s]."""
+    return [text for each in tuple(_supervised) if (text := each.complaint(now))]

@@ -1,0 +1,282 @@
+"""Parameters of nodes, and gains as ROS parameters, from their one declaration."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ..control.requests import SETTINGS
+from ..core.errors import ConfigError, RobotControlError, refused
+from ..core.gains import (
+    AXES,
+    JOINT,
+    MATRIX,
+    TASK,
+    TENSOR,
+    TENSOR_AXES,
+    VECTOR,
+    GainSpec,
+    ParameterSet,
+    check_gain,
+    gain_specs,
+    plain,
+    plain_value,
+)
+from ..robot.ros_parameter_file import ParameterFile
+from ..robot.yaml_files import misspelt
+
+PREFIX_TEXT = "In front of the names of joints and frames, as a driver's tf_prefix; empty takes the robot's own."
+Number = tuple[float, float, float, str]  # default, lower and upper bound, description
+
+
+def declare(
+    node: Node,
+    parameters: Mapping[str, tuple[Any, str]],
+    numbers: Mapping[str, Number] | None = None,
+    known: Mapping[str, str] | None = None,
+    *,
+    read_only: bool = True,
+) -> dict[str, Any]:
+    """Declare parameters by name, and return their values.
+
+    Args:
+        node: that has them.
+        parameters: default and description, in which `known` is filled in.
+        numbers: those with bounds, which are also their ranges; an integer will do. They are read-only.
+        known: what the descriptions list, such as the robots.
+        read_only: whether those without bounds are chosen at start, too.
+
+    Raises:
+        ConfigError: not a number, or out of bounds.
+    """
+    values = {}
+    for name, (default, text) in parameters.items():
+        descriptor = ParameterDescriptor(description=text.format(**known or {}), read_only=read_only)
+        values[name] = node.declare_parameter(name, default, descriptor).value
+    for name, number in (numbers or {}).items():
+        values[name] = _declare_number(node, name, *number)
+    return values
+
+
+def _declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
+    value: Any = node.declare_parameter(name, default, ParameterDescriptor(dynamic_typing=True)).value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not lower <= value <= upper:
+        raise refused(name, value, f"must be a number within [{lower:g}, {upper:g}]", (lower, upper))
+    descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
+    descriptor.additional_constraints = json.dumps({"lower": lower, "upper": upper})
+    descriptor.floating_point_range = [FloatingPointRange(from_value=float(lower), to_value=float(upper))]
+    node.set_descriptor(name, descriptor)  # only now: rclpy's refusal of a value doesn't name the bounds
+    return float(value)
+
+
+def check_given_parameters(node: Any, arguments: Sequence[str]) -> None:
+    """Check what the command line and its files give to a node that has just been made.
+
+    Each parameter that nothing takes is named in the log, with the one that it resembles. Those of laws and settings
+    are declared later; they are refused then, where they are unknown.
+
+    Args:
+        node: the node.
+        arguments: of the command line.
+
+    Raises:
+        ConfigError: a file has nearly the name of the node, or of ``ros__parameters``, or a parameter twice.
+    """
+    for word, path in pairwise(arguments):
+        if word == "--params-file":
+            ParameterFile.read(word, Path(path)).of(node.get_name(), node.get_namespace(), needed=False)
+    for name in _unknown(node):
+        meant = misspelt(name, tuple(node.list_parameters([], 0).names))
+        hint = f"; did you mean {meant}?" if meant else ""
+        node.get_logger().warning(f"parameter {name} is unknown, and has no effect{hint}")
+
+
+def _unknown(node: Any) -> list[str]:
+    """The given parameters that are neither declared nor of a group that is declared later."""
+    given = (name for name in node._parameter_overrides if not node.has_parameter(name))
+    # qos_overrides are declared with a publisher; a law that is a class has a colon in its name
+    return [
+        name
+        for name in given
+        if not name.startswith("qos_overrides.") and ":" not in name and name.partition(".")[0] not in _groups()
+    ]
+
+
+def _groups() -> tuple[str, ...]:
+    """The first parts of the names of gains and settings."""
+    from ..laws import law_names  # here: a node without a law shall not load what laws need
+
+    return (*law_names(), *(prefix.rstrip(".") for prefix in SETTINGS), "constraints")
+
+
+@cache
+def _gain_names() -> dict[str, str]:
+    """The full name of a gain, by that and by its own name; of several laws the first one."""
+    names: dict[str, str] = {}
+    from ..laws import law_class, law_names
+
+    for law in law_names(plugins=False):
+        for spec in gain_specs(law_class(law).Gains):
+            full_name = f"{law}.{spec.name}"
+            names[full_name] = full_name
+            names.setdefault(spec.name, full_name)
+    return names
+
+
+def _refuse_misspelt_gains(node: Any) -> None:
+    """Refuse what is meant for a gain or a setting, and would leave it at its default.
+
+    Raises:
+        ConfigError: names the parameter, and what it resembles.
+    """
+    for name in _unknown(node):
+        group, dot, rest = name.partition(".")
+        near = misspelt(group, _groups()) if dot else ""
+        meant = f"{near}.{rest}" if near else _gain_names().get(name) or misspelt(name, tuple(_gain_names()))
+        if meant:
+            message = f"unknown parameter {name}; did you mean {_gain_names().get(meant, meant)}?"
+            raise ConfigError(message, name=name, value=node._parameter_overrides[name].value, bound=(meant,))
+
+
+class TunedParameters:
+    """The parameters ``<prefix>.<gain>`` of a node, for whatever is tuned on it.
+
+    A set of parameters is taken as a whole or not at all; the reason of a refusal names value and bound.
+    Integers and, for arrays, single numbers are taken as what they mean.
+
+    One object serves the whole node: rclpy gives the parameters as they came to each callback that may complete them,
+    and sets what all of these return.
+
+    Args:
+        node: that has them; its other parameters are declared.
+
+    Raises:
+        ConfigError: the command line or a file gives a parameter whose name is nearly that of a gain.
+    """
+
+    def __init__(self, node: Node) -> None:
+        _refuse_misspelt_gains(node)
+        self._node = node
+        self._tuned: dict[str, tuple[ParameterSet, GainSpec]] = {}  # by the parameter's name
+        node.add_pre_set_parameters_callback(lambda parameters: [self._completed(each) for each in parameters])
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._apply)
+
+    def add(self, prefix: str, tuning: ParameterSet, joints: Sequence[str]) -> None:
+        """Declare ``<prefix>.…``, take over what the command line and files say, and keep following changes.
+
+        Raises:
+            ConfigError, ParameterException: a value from the command line or a file is refused; nothing is declared.
+        """
+        specs = {f"{prefix}.{spec.name}": spec for spec in tuning.specs}
+        try:
+            self._declare(prefix, specs, tuning, joints)
+        except (ConfigError, ParameterException):
+            self.remove(prefix)
+            raise
+        self._tuned.update((name, (tuning, spec)) for name, spec in specs.items())
+
+    def remove(self, prefix: str) -> None:
+        """Undeclare ``<prefix>.…``."""
+        for gain in self._node.get_parameters_by_prefix(prefix):
+            self._tuned.pop(f"{prefix}.{gain}", None)
+            self._node.undeclare_parameter(f"{prefix}.{gain}")
+
+    def _declare(self, prefix: str, specs: Mapping[str, GainSpec], tuning: ParameterSet, joints: Sequence[str]) -> None:
+        node = self._node
+        unknown = [name for name in node._parameter_overrides if name.startswith(f"{prefix}.") and name not in specs]
+        if unknown:
+            meant = [found for name in unknown if (found := misspelt(name, tuple(specs)))]
+            hint = f"; did you mean {', '.join(meant)}?" if meant else ""
+            hint = tuning.renamed(unknown[0].removeprefix(f"{prefix}.")) or hint
+            message = f"unknown parameters {unknown}{hint}; gains: {', '.join(specs)}"
+            raise ConfigError(message, name=unknown[0], bound=tuple(specs))
+        given: dict[str, Any] = {}
+        for name, spec in specs.items():
+            default = plain_value(spec, tuning.target)
+            given[spec.name] = node.declare_parameter(name, default, gain_descriptor(spec, default, joints)).value
+        tuning.set(given)
+        tuning.finish()
+        node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()])
+
+    def _completed(self, parameter: Parameter) -> Parameter:
+        """In full form: one number for all axes, integers for numbers. What can't be used stays, and is refused."""
+        if parameter.name not in self._tuned:
+            return parameter
+        (tuning, spec), value = self._tuned[parameter.name], parameter.value
+        if isinstance(value, str) and not spec.choices:
+            with suppress(ValueError):  # `ros2 param set` sends [8, 8, 0.4] as text, because 8 and 0.4 are of two types
+                value = [float(each) for each in value.strip("[] ").split(",")]
+        length = 1 if spec.choices else spec.lengths(tuning.joints)[-1]
+        if length > 1 and isinstance(value, float):
+            # also where it is out of bounds: ROS would refuse a single number with another message
+            value = spec.spread(value, tuning.joints)
+        with suppress(ConfigError):
+            value = plain(spec, check_gain(spec, value, tuning.joints))
+        return Parameter(parameter.name, value=value)
+
+    def _changes(self, parameters: list[Parameter]) -> list[tuple[ParameterSet, dict[str, Any]]]:
+        """What is tuned by these parameters, each with the new values of its gains."""
+        changes: dict[int, tuple[ParameterSet, dict[str, Any]]] = {}
+        for parameter in parameters:
+            if parameter.name in self._tuned:
+                tuning, spec = self._tuned[parameter.name]
+                changes.setdefault(id(tuning), (tuning, {}))[1][spec.name] = parameter.value
+        return list(changes.values())
+
+    def _check(self, parameters: list[Parameter]) -> SetParametersResult:
+        try:
+            for tuning, values in self._changes(parameters):
+                tuning.check(values, tuning.target)
+        except RobotControlError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _apply(self, parameters: list[Parameter]) -> None:
+        for tuning, values in self._changes(parameters):
+            tuning.set(values)
+
+
+def gain_descriptor(
+    spec: GainSpec, default: bool | float | str | list[float], joints: Sequence[str]
+) -> ParameterDescriptor:
+    """One sentence, the range, and as JSON in `additional_constraints` what a person needs who tunes the gain.
+
+    The JSON object has ``unit``, ``axes`` (a name per value, empty for one value), ``default``, ``lower``, ``upper``
+    (null: no bound) and ``choices``. The typing is dynamic so that 500 and [500, 500] are understood as numbers, too.
+    """
+    data = {
+        "unit": spec.unit,
+        "axes": _axes(spec.size, joints),
+        "default": default,
+        "lower": _finite(spec.lower),
+        "upper": _finite(spec.upper),
+        "choices": spec.choices,
+    }
+    descriptor = ParameterDescriptor(description=spec.doc, dynamic_typing=True)
+    descriptor.additional_constraints = json.dumps(data, ensure_ascii=False)
+    if not (spec.switch or spec.choices):
+        # Of a matrix it is the range of the diagonal. ROS checks single numbers only, and they stand for a diagonal.
+        descriptor.floating_point_range = [FloatingPointRange(from_value=spec.lower, to_value=spec.upper)]
+    return descriptor
+
+
+def _axes(size: str, joints: Sequence[str]) -> tuple[str, ...]:
+    """A name for each value of a gain of this size; none for a single value."""
+    names = {TASK: AXES, MATRIX: AXES, VECTOR: AXES[:3], TENSOR: TENSOR_AXES, JOINT: tuple(joints)}
+    return names.get(size, ())
+
+
+def _finite(bound: float) -> float | None:
+    return bound if math.isfinite(bound) else None

@@ -1,0 +1,52 @@
+"""``python -m evidence contact``: it prints each row, and its exit status is 1 where one fails."""
+
+import pytest
+
+from evidence import contact
+from evidence.__main__ import main
+from evidence.contact.row import Row, at_most
+
+
+@pytest.mark.parametrize(("value", "status"), [(0.5, 0), (1.5, 1), (float("nan"), 1)])
+def test_a_row_that_fails_is_the_exit_status(monkeypatch, capsys, value, status):
+    asked = []
+
+    def rows(robot):
+        asked.append(robot)
+        return [at_most("a force, N", value, 1.0), at_most("a way, mm", 0.0, 1.0)]
+
+    monkeypatch.setattr(contact, "SECTIONS", {"a section": rows})
+    monkeypatch.setattr(contact, "IMPERFECT_SECTIONS", {})
+    assert main(["contact", "--robot", "ur5e", "--robot", "gen3"]) == status
+    printed = capsys.readouterr().out
+    assert asked == ["ur5e", "gen3"]
+    assert printed.count("a force, N") == printed.count("a way, mm") == 2
+    assert printed.count("FAIL") == 2 * status
+
+
+def test_without_robots_all_with_figures_are_tried(monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(contact, "SECTIONS", {"a section": lambda robot: asked.append(robot) or []})
+    monkeypatch.setattr(contact, "IMPERFECT_SECTIONS", {})
+    assert main(["contact"]) == 0
+    assert tuple(asked) == contact.ROBOTS
+    assert capsys.readouterr().out.count("a section") == len(asked)
+
+
+def test_rows_of_the_imperfect_arm_are_told_and_are_no_failure(monkeypatch, capsys):
+    def rows(robot, arm):
+        return [at_most(f"a force of {robot} as {arm}, N", 2.0, 1.0)]
+
+    monkeypatch.setattr(contact, "SECTIONS", {})
+    monkeypatch.setattr(contact, "IMPERFECT_SECTIONS", {"a section": rows})
+    assert main(["contact", "--robot", "gen3"]) == 0
+    printed = capsys.readouterr().out
+    assert "more a force of gen3 as like_gen3, N" in printed
+    assert "FAIL" not in printed
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 1.0001])
+def test_a_value_at_its_bound_holds(value):
+    row = at_most("a force, N", value, 1.0)
+    assert isinstance(row, Row)
+    assert row.holds is (value <= 1.0)
