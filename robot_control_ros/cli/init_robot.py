@@ -6,7 +6,6 @@ import argparse
 import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,13 +13,15 @@ from ..core.errors import ModelError, RobotControlError, refused, unknown
 from ..core.input_files import read_text
 from ..core.output_files import write_text
 from ..core.types import Array
+from ..robot.arm_description import independent_joints
 from ..robot.configuration import RobotConfig, load_robot
-from ..robot.description import chain_above, end_link, parse_description
+from ..robot.description import chain_above, end_link, parse_description, root_link
 from ..robot.model import RobotModel
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 POSTURES = 400  # at random, among which home is chosen
 RADIAN = 0.3  # m that one radian of the tip's rotation counts as
+XACRO = "xacro}"  # end of the namespace of its elements
 RISE_TIME = 0.03  # s in which a torque may reach its limit
 
 _FILE = """# Made by `robot_control init-robot`. Check lines with CHECK; docs/adding_a_robot.md explains all entries.
@@ -28,7 +29,7 @@ name: {name}
 urdf: {urdf} # from this file's folder
 base: {base} # fixed in the world; poses are tip in base
 tip: {tip} # CHECK: the link whose pose is controlled
-joints: [{joints}]
+joints: [{joints}] # CHECK: joints of the arm; leave out those of a gripper
 home: [{home}] # CHECK: rad, or m of a prismatic joint; a posture away from singular ones, chosen here
 # rotor_inertia: CHECK: kg·m² of each motor behind its gear; the URDF doesn't tell it, 0 is assumed
 effort_rate: [{rates}] # CHECK: N·m/s; the limit is reached within {rise:g} s
@@ -40,7 +41,7 @@ profiles:
     gravity_by_robot: false
     simulated_time: true
     wrench_topic: force_torque_sensor_broadcaster/wrench # where the simulator sends it
-  # CHECK: add a profile for the real robot; no URDF tells its rate, interfaces and topics
+{limits}  # CHECK: add a profile for the real robot; no URDF tells its rate, interfaces and topics
 """
 
 
@@ -48,13 +49,14 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
     """Write the YAML file of the arm in a URDF, and load it.
 
     Args:
-        urdf: the robot description.
-        output: the file to write, which must not be there.
-        base, tip: links; by default the root, and the last link of the chain with the most moving joints.
+        urdf: The robot description.
+        output: The file to write, which must not be there. Nothing is left of it after an error.
+        base: Fixed link; by default the root.
+        tip: Controlled link; by default the last one of the chain with the most moving joints.
 
     Raises:
         ConfigError: the output is there.
-        ModelError: no URDF, an unknown link, no moving joint, or a joint without limits of effort and velocity.
+        ModelError: no URDF, an unknown link, no moving joint, or several chains of which none is the longest.
     """
     if output.exists():
         raise refused("file", str(output), "must not be there yet")
@@ -63,15 +65,15 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
         root = parse_description(text)
     except RobotControlError as error:
         raise ModelError(f"{urdf} can't be read as a URDF: {error}", name="urdf", value=str(urdf)) from error
+    _check_kind(root, urdf)
     base, tip, joints = _chain(root, base, tip)
     model = RobotModel(text, joints, base, tip)
-    for limit in ("effort", "velocity"):
-        for name, value in zip(joints, getattr(model.limits, limit).tolist(), strict=True):
-            if not 0.0 < value < np.inf:
-                raise ModelError(f"joint {name}: {limit} = {value:g} in the URDF must be above 0 and finite", name=name)
+    _check_ranges(model)
+    limits, assumed = _usable_limits(model)
+    model.limits = model.limits.tightened(limits)
     axes, home = _axes_and_home(model)
     content = _FILE.format(
-        name=root.get("name", urdf.stem),
+        name=root.get("name") or urdf.stem,
         urdf=os.path.relpath(urdf.resolve(), output.resolve().parent),
         base=base,
         tip=tip,
@@ -80,32 +82,124 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
         rates=", ".join(f"{value / RISE_TIME:.1f}" for value in model.limits.effort),
         rise=RISE_TIME,
         axes=", ".join(str(int(axis)) for axis in axes),
+        limits=assumed,
     )
     write_text(output, content, ".yaml", ".yml")
-    robot = load_robot(str(output))
-    RobotModel.of(robot)
+    try:
+        robot = load_robot(str(output))
+        RobotModel.of(robot)
+    except BaseException:
+        output.unlink()
+        raise
     return robot
 
 
-def _chain(root: Any, base: str, tip: str) -> tuple[str, str, list[str]]:
-    """Base, tip, and the moving joints between them, from the base on."""
+def _check_kind(root: ElementTree.Element, path: Path) -> None:
+    """Refuse files of other kinds than URDF, with the way to one.
+
+    Raises:
+        ModelError: names the kind, and what makes a URDF of it.
+    """
+    kinds = {
+        "sdf": "an SDF file; this command reads URDF",
+        "mujoco": "a MuJoCo file (MJCF); this command reads URDF",
+        "mujocoinclude": "a MuJoCo file (MJCF); this command reads URDF",
+    }
+    if root.tag in kinds:
+        kind = kinds[root.tag]
+    elif any(XACRO in name for element in root.iter() for name in (element.tag, *element.attrib)):
+        kind = f"a xacro file: type xacro {path} > {path.stem.partition('.')[0]}.urdf, and use that"
+    elif root.tag != "robot":
+        kind = f"no URDF: its first element is <{root.tag}>, must be <robot>"
+    elif root.find("link") is None:
+        kind = "a URDF without a link"
+    else:
+        return
+    raise ModelError(f"{path} is {kind}", name="urdf", value=str(path))
+
+
+def _chain(root: ElementTree.Element, base: str, tip: str) -> tuple[str, str, list[str]]:
+    """Base, tip, and the moving joints between them, from the base on.
+
+    Raises:
+        ModelError: an unknown link, no moving joint, or several longest chains.
+    """
     above = {end_link(joint, "child"): joint for joint in root.findall("joint")}
     links = [link.get("name", "") for link in root.findall("link")]
     for link in filter(None, (base, tip)):
         if link not in links:
             raise unknown("frame", link, links, ModelError)
-    base = base or next((link for link in links if link not in above), "")
+    base = base or root_link(root)
+    independent = set(independent_joints(root))
 
     def path(link: str) -> list[ElementTree.Element]:
         return chain_above(above, link, base)
 
     def moving(link: str) -> list[str]:
-        return [joint.get("name", "") for joint in path(link) if joint.get("type") in MOVABLE]
+        names = [joint.get("name", "") for joint in path(link) if joint.get("type") in MOVABLE]
+        return [name for name in names if name in independent]
 
-    tip = tip or max(links, key=lambda link: (len(moving(link)), len(path(link))), default="")
-    if not moving(tip):
-        raise ModelError(f"no joint from {base!r} to {tip!r} moves: must be one of {', '.join(MOVABLE)}", name="joints")
-    return base, tip, moving(tip)
+    if not tip:
+        chains = {link: moving(link) for link in links}
+        longest = max(len(chain) for chain in chains.values())
+        ends = [link for link in links if len(chains[link]) == longest]
+        if longest > 0 and len({tuple(chains[link]) for link in ends}) > 1:
+            tips = [link for link in ends if not any(end_link(j, "parent") == link for j in above.values())]
+            raise ModelError(
+                f"several chains from {base} have {longest} moving joints: say which link is controlled by --tip, "
+                f"as in --tip {(tips or ends)[0]}; their last links: {', '.join(tips or ends)}",
+                name="--tip",
+                bound=tuple(tips or ends),
+            )
+        tip = max(ends, key=lambda link: len(path(link)))
+    joints = moving(tip)
+    if not joints:
+        kinds = ", ".join(MOVABLE)
+        raise ModelError(f"no joint from {base!r} to {tip!r} moves: must be one of {kinds}", name="joints")
+    return base, tip, joints
+
+
+def _check_ranges(model: RobotModel) -> None:
+    """Refuse joints that can't move: a URDF whose `limit` lacks `lower` and `upper` says 0 for both.
+
+    Raises:
+        ModelError: names the joint and its limits.
+    """
+    lower = model.limits.lower.tolist()
+    upper = model.limits.upper.tolist()
+    for name, low, high in zip(model.joints, lower, upper, strict=True):
+        if not low < high:
+            rule = "lower must be below upper; a joint that turns without end has the type continuous"
+            raise ModelError(
+                f"joint {name}: lower = {low:g}, upper = {high:g} in the URDF: {rule}",
+                name=name,
+                value=(low, high),
+            )
+
+
+def _usable_limits(model: RobotModel) -> tuple[dict[str, list[float]], str]:
+    """Limits that stand in for those that the URDF doesn't tell, and their lines in the file.
+
+    An effort limit that isn't told is twice the torque that holds the arm, and 1 N·m at least; a
+    velocity limit is 1 rad/s. The lines are empty where the URDF tells all.
+    """
+    rng = np.random.default_rng(0)
+    lower = np.maximum(model.limits.lower, -np.pi)
+    upper = np.minimum(model.limits.upper, np.pi)
+    postures = rng.uniform(np.minimum(lower, upper), np.maximum(lower, upper), (POSTURES, model.n))
+    holding = np.max([np.abs(model.at(q).gravity) for q in postures], axis=0)
+    defaults = {"effort": np.maximum(2.0 * holding, 1.0), "velocity": np.ones(model.n)}
+    limits: dict[str, list[float]] = {}
+    lines = ""
+    for name, default in defaults.items():
+        told = getattr(model.limits, name)
+        usable = np.isfinite(told) & (told > 0.0)
+        if not usable.all():
+            limits[name] = np.where(usable, told, np.round(default, 1)).tolist()
+            numbers = ", ".join(f"{value:g}" for value in limits[name])
+            which = ", ".join(joint for joint, known in zip(model.joints, usable, strict=True) if not known)
+            lines += f"      {name}: [{numbers}] # CHECK: the URDF doesn't tell that of {which}; assumed here\n"
+    return limits, f"    limits:\n{lines}" if lines else ""
 
 
 def _axes_and_home(model: RobotModel) -> tuple[Array, Array]:

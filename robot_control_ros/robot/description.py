@@ -16,7 +16,7 @@ from ..core.types import Array
 MAX_DEPTH = 100  # of elements
 MAX_LINKS = 1000  # urdfdom follows a chain by recursion
 WORLD = "world"  # the frame that all robots share: it gets no prefix
-_ELEMENTS = (("ixx", 0, 0), ("iyy", 1, 1), ("izz", 2, 2), ("ixy", 0, 1), ("ixz", 0, 2), ("iyz", 1, 2))
+ELEMENTS = (("ixx", 0, 0), ("iyy", 1, 1), ("izz", 2, 2), ("ixy", 0, 1), ("ixz", 0, 2), ("iyz", 1, 2))
 _NAMES = {"link": "name", "joint": "name", "parent": "link", "child": "link", "mimic": "joint", "gazebo": "reference"}
 
 
@@ -178,8 +178,10 @@ def _link_mass(link: ElementTree.Element) -> LinkMass:
         return LinkMass(0.0, np.zeros(3), np.zeros((3, 3)))
     pose = origin_pose(inertial)
     inertia = np.zeros((3, 3))
-    if (tensor := inertial.find("inertia")) is not None:
-        for name, i, j in _ELEMENTS:
+    tensor = inertial.find("inertia")
+    # urdfdom leaves the inertia out where one of its elements is missing
+    if tensor is not None and all(name in tensor.attrib for name, _, _ in ELEMENTS):
+        for name, i, j in ELEMENTS:
             inertia[i, j] = inertia[j, i] = _number(tensor, name)
     turned = pose[:3, :3] @ inertia @ pose[:3, :3].T
     return LinkMass(_number(element, "value"), pose[:3, 3], turned)

@@ -20,6 +20,7 @@ from ..core.compiled import compiled
 from ..core.errors import ModelError, refused, unknown
 from ..core.spatial import wrap
 from ..core.types import Array
+from .arm_description import arm_description
 from .configuration import RobotConfig
 from .description import LinkMass, link_masses, links_beyond, parse_description
 from .joint_chain import BASE, JointChain
@@ -97,8 +98,15 @@ class JointLimits:
             raise refused("velocity", v, f"must be at most {most}", most, where="joint state: ")
 
     def tightened(self, limits: Mapping[str, Sequence[float]]) -> JointLimits:
-        """The same, where no tighter ones are given for ``effort`` or ``velocity``."""
-        tighter = {name: np.minimum(getattr(self, name), np.array(values)) for name, values in limits.items()}
+        """Limits with those of ``effort`` or ``velocity`` that are tighter, or that the description doesn't tell.
+
+        A description whose limit is 0, negative or infinite tells none.
+        """
+        tighter = {}
+        for name, values in limits.items():
+            told = getattr(self, name)
+            tells = np.isfinite(told) & (told > 0.0)
+            tighter[name] = np.where(tells, np.minimum(told, values), values)
         return replace(self, **tighter)
 
 
@@ -533,19 +541,17 @@ def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:
 @lru_cache(maxsize=16)
 def _read_model(urdf: str, joints: tuple[str, ...]) -> Any:
     """Pinocchio's model of a description; all other joints are locked. It is shared: change only a copy."""
-    parse_description(urdf)  # a chain of 30,000 links would end the process in urdfdom
-    try:
-        model = pin.buildModelFromXML(urdf)
-    except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
-        raise ModelError(f"the robot description can't be read: {error}") from error
-    names = list(model.names)[1:]
+    root = parse_description(urdf)  # a chain of 30,000 links would end the process in urdfdom
+    moving = [joint for joint in root.findall("joint") if joint.get("type") != "fixed"]
+    names = [joint.get("name", "") for joint in moving]
     missing = [name for name in joints if name not in names]
     if missing:
         text = f"joints {missing} are not in the robot description; joints: {', '.join(names)}"
         raise ModelError(text, name=missing[0], bound=tuple(names))
-    locked = [model.getJointId(name) for name in names if name not in joints]
-    if locked:
-        model = pin.buildReducedModel(model, locked, pin.neutral(model))
+    try:
+        model = pin.buildModelFromXML(arm_description(urdf, joints))
+    except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
+        raise ModelError(f"the robot description can't be read: {error}") from error
     if model.nv != len(joints):
         raise ModelError(f"the {len(joints)} joints {list(joints)} have {model.nv} degrees of freedom")
     return model

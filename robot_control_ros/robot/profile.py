@@ -135,7 +135,8 @@ class HardwareProfile:
         keys=("effort", "velocity"),
         size=JOINT,
         above=0.0,
-        doc="Effort [N·m] and velocity [rad/s] of each joint, where they are tighter than the description's.",
+        doc="Effort [N·m] and velocity [rad/s] of each joint, where they are tighter than the description's, or where "
+        "that has none.",
     )
     law_gains: Mapping[str, Mapping[str, Any]] = entry(
         {}, doc="By law and gain, what differs here from the robot's own `law_gains`."

@@ -21,11 +21,7 @@ FRICTION_RATIO = 10.0  # of MuJoCo's contacts: else what is held creeps out of t
 
 
 def add_gripper(mujoco: Any, spec: Any, gripper: GripperConfig) -> None:
-    """Add servo and equalities to a model that is not compiled yet; MuJoCo's own for ``<mimic>`` are too soft."""
-    followers = {joint.name for joint in gripper.joints[1:]}
-    for equality in list(spec.equalities):
-        if equality.name1 in followers:
-            spec.delete(equality)
+    """Add servo and equalities to a model that is not compiled yet."""
     for joint in gripper.joints[1:]:
         kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
         names = {"name": joint.name, "name1": joint.name, "name2": gripper.joint}

@@ -16,6 +16,7 @@ from ..core.gains import make_gains
 from ..core.spatial import cross, make_pose, rotation_to_quaternion
 from ..core.types import Array
 from ..references.clearance import ClearanceSettings
+from ..robot.arm_description import physical_description
 from ..robot.collision_model import CollisionModel
 from ..robot.configuration import RobotConfig
 from ..robot.description import link_names, merge_descriptions, prefixed
@@ -54,14 +55,14 @@ def compile_model(
         ModelError: MuJoCo can't read the description, or it lacks a joint or frame.
     """
     robots = [robot for robot, _ in arms]
-    urdf = merge_descriptions([text for _, text in arms])
+    grippers = [robot.gripper for robot in robots if robot.gripper is not None]
+    moving = [name for robot in robots for name in robot.joints]
+    moving += [joint.name for gripper in grippers for joint in gripper.joints]
+    urdf = physical_description(merge_descriptions([text for _, text in arms]), tuple(moving))
     at = urdf.rfind("</robot>")
     try:
         spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
-        grippers = [robot.gripper for robot in robots if robot.gripper is not None]
-        moving = {name for robot in robots for name in robot.joints}
-        moving |= {joint.name for gripper in grippers for joint in gripper.joints}
-        _delete_unused(mujoco, spec, moving)
+        _delete_meshes(mujoco, spec)
         for gripper in grippers:
             add_gripper(mujoco, spec, gripper)
         for robot in robots:
@@ -94,11 +95,8 @@ def _links(urdf: str) -> tuple[str, ...]:
     return link_names(urdf)
 
 
-def _delete_unused(mujoco: Any, spec: Any, moving: set[str]) -> None:
-    """Joints that don't move, and meshes: shapes move nothing here, and a vendor's files are rarely at hand."""
-    for joint in spec.joints:
-        if joint.name not in moving:
-            spec.delete(joint)
+def _delete_meshes(mujoco: Any, spec: Any) -> None:
+    """Delete meshes: shapes move nothing here, and a vendor's files are rarely at hand."""
     for geom in spec.geoms:
         if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
             spec.delete(geom)

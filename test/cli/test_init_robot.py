@@ -114,3 +114,114 @@ def test_what_is_no_regular_file_is_refused_at_once(kind, tmp_path):
         write_robot(urdf, tmp_path / "arm.yaml")
     assert caught.value.value == str(urdf)
     assert not (tmp_path / "arm.yaml").exists()
+
+
+def arm(*parts):
+    """A description of an arm of two joints, with more parts."""
+    turn = 'lower="-2" upper="2" effort="50" velocity="3"'
+    return "".join(
+        (
+            '<robot name="arm"><link name="base"/>',
+            joint("a", "revolute", "base", "upper", "0 0 0.2", turn),
+            link("upper", 2.0),
+            joint("b", "revolute", "upper", "fore", "0.2 0 0", turn),
+            link("fore", 1.0),
+            *parts,
+            "</robot>",
+        )
+    )
+
+
+def finger(name, more="", kind="prismatic"):
+    """A finger on the forearm, whose joint may follow another one."""
+    limits = 'lower="0" upper="0.04" effort="20" velocity="0.2"'
+    text = joint(f"{name}_joint", kind, "fore", name, "0.1 0 0", limits)
+    return text.replace("</joint>", f"{more}</joint>") + link(name, 0.05)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes the file of a description's text."""
+
+    def write(text, name="arm.urdf", **options):
+        urdf = tmp_path / name
+        urdf.write_text(text, encoding="utf-8")
+        return write_robot(urdf, urdf.with_suffix(".yaml"), **options)
+
+    return write
+
+
+def test_fingers_that_follow_each_other_are_no_joints_of_the_arm(written):
+    robot = written(arm(finger("left"), finger("right", '<mimic joint="left_joint"/>')))
+    assert robot.joints == ("a", "b")
+
+
+def test_where_chains_fork_the_tip_has_to_be_said(written, tmp_path):
+    text = arm(finger("left"), finger("right"))
+    with pytest.raises(ModelError) as caught:
+        written(text)
+    assert caught.value.name == "--tip"
+    assert set(caught.value.bound) == {"left", "right"}
+    assert not (tmp_path / "arm.yaml").exists()
+    assert written(text, tip="fore").joints == ("a", "b")
+
+
+def test_joints_and_links_may_have_one_name(written):
+    text = arm().replace('name="a"', 'name="upper"').replace('name="b"', 'name="fore"')
+    assert written(text).joints == ("upper", "fore")
+    assert written(text, "short.urdf", tip="upper").joints == ("upper",)
+
+
+@pytest.mark.parametrize(("told", "name"), [('effort="50"', "effort"), ('velocity="3"', "velocity")])
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_limits_that_the_description_does_not_tell_are_assumed_and_marked(written, tmp_path, told, name, value):
+    robot = written(arm().replace(told, f'{name}="{value}"'))
+    assert min(robot.profile.limits[name]) > 0.0
+    assert np.isfinite(robot.profile.limits[name]).all()
+    line = next(each for each in (tmp_path / "arm.yaml").read_text().splitlines() if f"      {name}:" in each)
+    assert "CHECK" in line
+    log = simulate(str(tmp_path / "arm.yaml"), "joint_impedance", duration=0.1)
+    assert not log.trouble
+
+
+def test_after_a_refusal_no_file_is_left(written, tmp_path, monkeypatch):
+    def refuse(robot):
+        raise ModelError("refused")
+
+    with monkeypatch.context() as changed:
+        changed.setattr("robot_control_ros.robot.model.RobotModel.of", refuse)
+        with pytest.raises(ModelError):
+            written(arm())
+    assert not (tmp_path / "arm.yaml").exists()
+    written(arm())
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="a"/></robot>', "xacro"),
+        ('<sdf version="1.9"><model name="m"/></sdf>', "SDF"),
+        ('<mujoco model="m"><worldbody/></mujoco>', "MJCF"),
+        ("<html/>", "<robot>"),
+        ("<robot name='r'/>", "link"),
+        (arm().replace('lower="-2" upper="2"', ""), "continuous"),
+    ],
+    ids=["xacro", "sdf", "mjcf", "html", "empty", "no range"],
+)
+def test_files_of_other_kinds_are_named(written, text, word):
+    with pytest.raises(ModelError, match=word):
+        written(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        arm().replace('<child link="fore"/>', ""),
+        arm().replace('<child link="fore"/>', '<child link="nowhere"/>'),
+        arm().replace('<parent link="base"/>', '<parent link="fore"/>'),
+    ],
+    ids=["no child", "unknown child", "loop"],
+)
+def test_a_description_that_is_no_tree_is_refused_in_words(written, text):
+    with pytest.raises(ModelError):
+        written(text)
