@@ -27,8 +27,8 @@ class MujocoArm:
     joint stops within a few milliseconds and stays where it was when the brake closed.
 
     Attributes:
-        joints: names, in the order of position, velocity and torque.
-        inertia: of each joint where it begins, the other joints held [kg·m²].
+        joints: Names of the joints, in the order of position, velocity and torque.
+        inertia: Inertia of each joint where the arm begins, the other joints held [kg·m²].
     """
 
     def __init__(self, robot: RobotConfig, scene: Scene | None = None) -> None:
@@ -94,7 +94,10 @@ class LockstepDrives:
         """Nothing to open."""
 
     def read(self) -> RobotState:
-        """One cycle later (the first time: now); a HardwareFault where the physics diverged."""
+        """Sample one cycle later (the first time: now).
+
+        Raises a HardwareFault where the physics diverged.
+        """
         if self._begun:
             self._advance()
         self._begun = True

@@ -66,7 +66,7 @@ class AlStatus:
 
     @property
     def operational(self) -> bool:
-        """Whether it takes part in the process data."""
+        """True where the slave takes part in the process data."""
         return self.state == OP
 
     def __str__(self) -> str:

@@ -34,9 +34,9 @@ def icube_files(robot: RobotConfig, topology: Topology) -> dict[str, str]:
     """Texts by file name: slaves, <joint>.yaml, and BUS_FILE, which urdf/ros2_control/ethercat.xacro reads.
 
     Args:
-        robot: under the profile whose rate the controller manager has; the cycle is its inverse. The topology's own
-            cycle is that of this package's driver.
-        topology: of its bus; slaves that move no joint may be among the drives.
+        robot: Robot under the profile whose rate the controller manager has; the cycle is its
+            inverse. The topology's own cycle is that of this package's driver.
+        topology: Topology of its bus; slaves that move no joint may be among the drives.
 
     Raises:
         ConfigError: the topology's joints aren't the robot's, a rate that 0x60C2 can't express, or process data that
