@@ -18,7 +18,7 @@ class LoopEvent(asyncio.Event):
     """An event whose waiting tasks are only touched in the thread of their loop.
 
     Args:
-        loop: that the waiting tasks run in.
+        loop: Event loop that the waiting tasks run in.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

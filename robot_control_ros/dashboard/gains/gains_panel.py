@@ -74,7 +74,7 @@ class GainsPanel:
         """Show the node's values, except of controls that are being changed.
 
         Args:
-            obstacle: why no gain can be changed; empty where they can.
+            obstacle: Reason why no gain can be changed; empty where they can.
         """
         if self._waiting or self._edits:
             return
@@ -213,7 +213,7 @@ class GainsPanel:
         self._link.set_gains(values, self._thread.reply(settle))
 
     def _refuse_file(self, name: str, message: str) -> None:
-        """It stays beside the button until the next file."""
+        """Show why a file was refused, beside the button, until the next file."""
         self._file.content = note(f"{name} is refused: {message}. Nothing of it was taken over.", RED)
 
 

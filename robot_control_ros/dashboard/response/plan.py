@@ -52,12 +52,12 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """Of the axis."""
+        """Name of the axis."""
         return AXES[self.axis]
 
     @property
     def kind(self) -> AxisKind:
-        """Of the axis."""
+        """Limits and units of the axis."""
         return LINEAR if self.axis < 3 else ANGULAR
 
 
