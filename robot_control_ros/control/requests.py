@@ -30,7 +30,7 @@ def split(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class RequestResult:
-    """How a request ended."""
+    """The end of a request."""
 
     accepted: bool  # whether it was done
     message: str = ""  # why it was refused, or its result
