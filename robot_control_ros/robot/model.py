@@ -33,13 +33,13 @@ _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 @compiled
 def configuration_into(q: Array, places: NDArray[np.int64], turns: NDArray[np.bool_], result: Array) -> None:
-    """Joint angles q (n,) as Pinocchio takes them, into result.
+    """Write joint angles q (n,), in the form that Pinocchio takes, into result.
 
     Args:
-        q: angles [rad].
-        places: where each joint's numbers begin (n,).
-        turns: whether each joint turns without end (n,): it has its cosine and its sine.
-        result: (nq,).
+        q: Joint angles (n,) [rad].
+        places: Places in the result where each joint's numbers begin (n,).
+        turns: (n,) True where a joint turns without end: it has its cosine and its sine.
+        result: (nq,) configuration of Pinocchio.
     """
     for joint in range(len(q)):
         place = places[joint]
@@ -97,7 +97,7 @@ class JointLimits:
             raise refused("velocity", v, f"must be at most {most}", most, where="joint state: ")
 
     def tightened(self, limits: Mapping[str, Sequence[float]]) -> JointLimits:
-        """The same, where no tighter ones are given for ``effort`` or ``velocity``."""
+        """Limits with the smaller of these and the given ones, for ``effort`` and ``velocity``."""
         tighter = {name: np.minimum(getattr(self, name), np.array(values)) for name, values in limits.items()}
         return replace(self, **tighter)
 
@@ -186,24 +186,26 @@ class RobotModel:
     """A serial arm from `base` to `tip`, with n chosen joints; every other joint of the description is locked at 0.
 
     Args:
-        urdf: text of the robot description.
-        joints: names of the n joints, revolute, continuous or prismatic, in the order of all joint arrays.
-        base: frame in which poses are given; fixed in the world.
-        tip: frame whose pose is controlled.
+        urdf: Text of the robot description.
+        joints: Names of the n joints, revolute, continuous or prismatic, in the order of all joint
+            arrays.
+        base: Frame in which poses are given; fixed in the world.
+        tip: Frame whose pose is controlled.
         rotor_inertia: (n,) of the motors behind their gears [kg·m²], added to the inertia's diagonal; 0 by default.
         gravity: (3,) [m/s²] in the axes of the description's root, so that a robot mounted on a wall (by the
             fixed joint above its base) is right without any setting.
-        payload: what the tip carries besides the description; nothing by default.
+        payload: Payload that the tip carries besides the description; nothing by default.
 
     Attributes:
-        urdf, rotor_inertia: as given.
-        limits: see :class:`JointLimits`.
-        frames: the links of the description, which are the frames of ROS.
+        urdf, rotor_inertia: Text of the description, and (n,) inertia of the motors [kg·m²], as
+            given above.
+        limits: Limits of the joints, see :class:`JointLimits`.
+        frames: Names of the description's links, which are the frames of ROS.
         gravity: (3,) [m/s²] in base axes.
         cyclic: (n,) bool: joints that turn without end (`continuous`).
         viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
-        has_friction: whether one of them is above 0.
-        links: by joint, the link that it moves.
+        has_friction: True where a friction is above 0.
+        links: Names of the links that the joints move, in the order of the joints.
         root: (4, 4) pose of the description's root in the base.
 
     Raises:
@@ -293,19 +295,21 @@ class RobotModel:
         if known is None:
             if frame not in self._frame_ids:
                 raise unknown("frame", frame, self._frame_ids, ModelError)
-            known = self._bodies_beyond[frame] = self._sum_beyond(frame, self._payload)
+            known = self._sum_beyond(frame, self._payload)
+            self._bodies_beyond[frame] = known
         return known
 
     def moves_with_tip(self, frame: str) -> bool:
-        """Whether a frame is fixed to the tip: no joint is between them."""
+        """True where a frame is fixed to the tip: no joint is between them."""
         return bool(self._model.frames[self._frame_ids[frame]].parentJoint == self._tip_frame.parentJoint)
 
     def payload_beyond(self, frame: str, mass: float, center: Array) -> CarriedMass:
         """The payload's part of what a sensor at a frame carries; its centre is in the tip's frame.
 
         Args:
-            frame: of the sensor.
-            mass, center: of all that it carries [kg], and (3,) in its frame [m].
+            frame: Frame of the sensor.
+            mass, center: Mass of all that it carries [kg], and its centre of gravity (3,) in that
+                frame [m].
 
         Raises:
             ModelError: the frame is unknown, or doesn't move with the tip.
@@ -335,8 +339,8 @@ class RobotModel:
         """Torques (n,) that would hold the robot at rest with another payload [N·m].
 
         Args:
-            kin: at the posture, with the present payload.
-            payload: the other one.
+            kin: Dynamics at the posture, with the present payload.
+            payload: Payload that would be carried instead.
         """
         change = first_moments(payload) - first_moments(self._payload)
         return np.asarray(kin.gravity + kin.payload_regressor @ change)
@@ -377,7 +381,7 @@ class RobotModel:
 
     @cached_property
     def chain(self) -> JointChain:
-        """Where the joints are, for compiled code."""
+        """Poses and axes of the joints, for compiled code."""
         model = self._model
         ids = [model.getJointId(name) for name in self.joints]
         numbers = {joint: number for number, joint in enumerate(ids)}
