@@ -51,7 +51,7 @@ class FollowingMonitor:
         self._since = 0.0
         self._near = True
         self._found = ""
-        self._ways: list[float] = []  # angles by which velocity commands went beyond the joints [rad]
+        self._ways: list[float] = []  # angles by which velocity commands lead the joints [rad]
 
     def check(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> str:
         """What is wrong at a sample, `dt` seconds after the last command (n,); empty where all joints follow."""

@@ -133,8 +133,8 @@ class SingularDamping:
         """Find the singular directions vᵢ of this posture.
 
         Returns:
-            M vᵢ (n, m), wᵢ (m,), |J vᵢ|² of translation and of rotation (2, m), and J̇(vᵢ) vᵢ (6,
-            m); None where the posture has no singular direction.
+            M vᵢ (n, m), wᵢ (m,), |J vᵢ|² of translation and of rotation (2, m), and J̇(vᵢ) vᵢ
+            (6, m); None where the posture has no singular direction.
         """
         scaled = self._scale[:, None] * kin.jacobian
         square = scaled.T.dot(scaled)

@@ -73,11 +73,11 @@ class SoftLimits:
     1.6 times the effort limit, where the robot's rate allows so stiff a spring.
 
     Dampers: at speed v > 0 (and alike for v < 0) a joint may accelerate by at most r (v_s - v),
-        with
-    r = 1.2 / τ. Here v_s is 0.65 of its velocity limit, less towards the middle of a wall: v_s² ≤ 2
-    a d. The model gives the acceleration by the law, the walls, gravity and the other joints. The
-    excess is taken away by a damper -d(q, v, tau) v, with 0 ≤ d ≤ r / (M⁻¹)_ii + τ_max v_s / (0.65
-    v_max)². At v_s it can take the law's whole torque τ_max.
+    with r = 1.2 / τ. Here v_s is 0.65 of its velocity limit, less towards the middle of a wall:
+    v_s² ≤ 2 a d. The model gives the acceleration by the law, the walls, gravity and the other
+    joints. The excess is taken away by a damper -d(q, v, tau) v, with
+    0 ≤ d ≤ r / (M⁻¹)_ii + τ_max v_s / (0.65 v_max)². At v_s it can take the law's whole torque
+    τ_max.
 
     The tip has such a damper as well, at 0.9 of its speed limit. Along the unit vector u of its velocity, its inertia
     is 1 / (gᵀ M⁻¹ g), g = J_vᵀ u. The damper's force -d |v| u acts by -g d |v| on the joints.
@@ -93,8 +93,8 @@ class SoftLimits:
 
     Pushes are not known to the model: against them a joint's damper begins at v_s. q and v are
     medians of three samples, so that a single wrong one does nothing. τ is 2.5 periods, and 2 ms or
-    the age of the sample. A damper on one inertia, whose torque is late by τ, is stable up to r =
-    (π/2) / τ.
+    the age of the sample. A damper on one inertia, whose torque is late by τ, is stable up to
+    r = (π/2) / τ.
 
     Energy: the springs are the gradient of V, and all dampers only take power. So the arm's energy with ΣV never grows
     faster than law, pushes and walls that move feed it, as long as the sum keeps the effort limits.

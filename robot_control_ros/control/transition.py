@@ -23,11 +23,11 @@ class BumplessTransition:
 
     The old law's torque may be that of a spring. It fades without that spring, so it isn't the
     gradient of an energy any more: an arm that it moves gets energy out of nothing. So its work is
-    counted, W' = s (u_old(0) - u_new(0))ᵀ q̇, W >= 0, and bounded by a budget E: s(t) = exp(-t / T)
-    (1 - W / E). The first command is the old law's last one again. After that the difference does
-    no more work than E, for any motion. So the new law stays as passive as it is alone, with E more
-    in store. A difference that brakes the arm fades with T alone. Safety keeps the rates of
-    torques.
+    counted, W' = s (u_old(0) - u_new(0))ᵀ q̇, W >= 0, and bounded by a budget E:
+    s(t) = exp(-t / T) (1 - W / E). The first command is the old law's last one again. After that
+    the difference does no more work than E, for any motion. So the new law stays as passive as it
+    is alone, with E more in store. A difference that brakes the arm fades with T alone. Safety
+    keeps the rates of torques.
 
     Positions after commands of another mode begin at q + q̇ (age + delay): there the arm is when
     they take effect. From the last sample's place, the drives would first bring it back. They begin

@@ -25,9 +25,9 @@ LOOK_PERIOD = 0.04  # s between two looks at the inertia, which makes a cycle lo
 class LateSamples:
     """Softens an effort law by as much as the delay of its samples needs.
 
-    A torque that answers late drives the arm instead of braking it. The delay is τ = age + interval
-    / 2, with that of derived velocities added, smoothed over 0.1 s. Up to two nominal periods
-    nothing is changed. Beyond, each spring K and damper D must keep
+    A torque that answers late drives the arm instead of braking it. The delay is
+    τ = age + interval / 2, with that of derived velocities added, smoothed over 0.1 s. Up to two
+    nominal periods nothing is changed. Beyond, each spring K and damper D must keep
 
         K ≤ 0.21 Λ / τ²,   D ≤ 0.92 Λ / τ,
 
