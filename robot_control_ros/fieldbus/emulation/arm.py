@@ -91,7 +91,7 @@ class LockstepDrives:
         self._begun = False
 
     def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def read(self) -> RobotState:
         """Sample one cycle later (the first time: now).
@@ -115,7 +115,7 @@ class LockstepDrives:
         self._next = (per_mille * self._per_mille).tolist()
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def _advance(self) -> None:
         for servo, torque in zip(self._servos, self._acting or (), strict=False):

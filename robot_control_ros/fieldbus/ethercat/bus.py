@@ -225,7 +225,7 @@ class Master:
             return int(self._master.receive_processdata(max(left, MIN_RECEIVE)))
 
     def inputs(self, positions: Sequence[int]) -> list[bytes]:
-        """What slaves sent with the last exchange whose working counter was right."""
+        """Inputs that slaves sent with the last exchange whose working counter was right."""
         return [self.access.slaves[position].input for position in positions]
 
     def put(self, positions: Sequence[int], outputs: Sequence[bytes]) -> None:

@@ -54,7 +54,7 @@ _REMARKS = ((0x0080, "warning"), (0x0800, "internal limit active"))
 
 
 class ControlWord(IntEnum):
-    """What is written to 0x6040."""
+    """Words that are written to 0x6040."""
 
     DISABLE_VOLTAGE = 0x00
     QUICK_STOP = 0x02
@@ -141,7 +141,7 @@ def decode(status_word: int) -> State:
 
 
 def remarks(status_word: int) -> tuple[str, ...]:
-    """What a status word says besides the state."""
+    """Remarks of a status word besides the state, as texts."""
     found = tuple(text for bit, text in _REMARKS if status_word & bit)
     return found if status_word & _VOLTAGE_ENABLED else (*found, "no voltage at the power stage")
 
@@ -161,7 +161,7 @@ def describe_mode(mode: int) -> str:
 
 
 class TargetSource(Enum):
-    """What has to go into a drive's target objects."""
+    """Source of what has to go into a drive's target objects."""
 
     FOLLOW = "follow"  # the measured position (0x607A = 0x6064), zero velocity and torque: nothing to jump to
     KEEP = "keep"  # the last ones: the drive is enabled, but still in another mode than asked for

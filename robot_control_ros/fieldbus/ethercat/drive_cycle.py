@@ -38,7 +38,7 @@ class FrozenPosition:
         self._targets = [math.nan] * n
 
     def step(self, dt: float, counts: Sequence[int], v: Sequence[float], targets: Sequence[float] | None = None) -> str:
-        """What is wrong, `dt` [s] after the last step; empty where nothing is.
+        """Text about a frozen position, `dt` [s] after the last step; empty where there is none.
 
         It compares position counts of the drives, their velocities [rad/s], and target positions [rad], if any.
         """
@@ -60,7 +60,10 @@ class FrozenPosition:
 
 
 def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Sequence[float]) -> str:
-    """Why position commands [rad] would make an arm jump; empty where all are within JUMP."""
+    """Reason why position commands [rad] would make an arm jump.
+
+    Empty where all are within JUMP.
+    """
     return "; ".join(
         f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {JUMP:g} rad)"
         for name, q, target in zip(names, start, commanded, strict=True)

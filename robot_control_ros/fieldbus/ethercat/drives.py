@@ -98,7 +98,9 @@ class DriveConfig:
     tx_image: Image
 
     def mapping_writes(self) -> list[SdoWrite]:
-        """What makes the drive's process data those of the file; nothing where their layout is fixed.
+        """Writes that make the drive's process data those of the file.
+
+        There are none where their layout is fixed.
 
         First the assignment is emptied, because a mapping in use can't be changed; then mappings and it are filled.
         """

@@ -1,4 +1,4 @@
-"""What a count of a drive is worth at its joint."""
+"""Scale between a drive's counts and SI units at its joint."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class SlaveEvent:
     register: int = 0
 
     def describe(self, vendor_codes: Mapping[int, str] | None = None) -> str:
-        """What it was, for people."""
+        """Text about the event, for people."""
         emergency = f"emergency {describe_error(self.code, vendor_codes)} (error register 0x{self.register:02X})"
         return self.problem or emergency
 
@@ -92,7 +92,7 @@ class SlaveAccess:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """While this lasts, the cycle waits for its frames without the interpreter's lock."""
+        """Let the cycle wait for its frames without the interpreter's lock, while this lasts."""
         with self.wire:
             self._depth += 1
         try:
@@ -169,7 +169,7 @@ class SlaveAccess:
         raise HardwareFault(f"{subject}: {problem}, {MAX_ATTEMPTS} times")
 
     def problem(self, error: Exception) -> str:
-        """What an error of pysoem says; any other error is raised."""
+        """Text of an error of pysoem; any other error is raised."""
         soem = self._soem
         if isinstance(error, soem.SdoError):
             return f"abort 0x{error.abort_code:08X} {error.desc}"

@@ -20,7 +20,7 @@ _MAX_CAUSES = 20
 
 
 class Action(Enum):
-    """What all drives shall do in this cycle."""
+    """Action of all drives in a cycle."""
 
     DISABLE = "disable"
     ENABLE = "enable"  # be brought to operation enabled; nothing is commanded yet
@@ -87,7 +87,7 @@ class FrameCounter:
             self.bad_counters += 1
 
     def describe(self) -> str:
-        """What was wrong with a bad exchange, for people."""
+        """Text about what was wrong with a bad exchange, for people."""
         if self.working_counter < 0:
             return "no answer from the bus (working counter -1)"
         if self.working_counter == self.expected:
@@ -220,7 +220,7 @@ class Supervisor:
 
     @property
     def action(self) -> Action:
-        """What all drives shall do now."""
+        """Action that all drives shall do now."""
         if self._phase is _Phase.RUNNING:
             return Action.RUN if self.frames.bad == 0 and self._commanded else Action.HOLD
         if self._phase is _Phase.ENABLING:
@@ -301,7 +301,7 @@ class Supervisor:
 
     @property
     def message(self) -> str:
-        """What the drives do and why, for people."""
+        """Text about what the drives do and why, for people."""
         if self._phase is _Phase.DISABLED:
             return "disabled; enabled on request"
         if self._phase is _Phase.ENABLING:

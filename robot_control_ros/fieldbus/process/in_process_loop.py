@@ -161,7 +161,7 @@ class InProcessLoop:
         self._refusal = ""
 
     def failure(self, now: float) -> str:
-        """Why an active loop can't go on; empty where it can."""
+        """Reason why an active loop can't go on; empty where it can."""
         if not self.active or self._controller is None:
             return ""
         if self._controller.poll(0):

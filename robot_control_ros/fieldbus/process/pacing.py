@@ -53,7 +53,7 @@ class Timing(TimeRing):
         return self._on_time[0] / due if due else math.nan
 
     def by_column(self, percents: Sequence[float] = (50.0, 99.0)) -> dict[str, tuple[float, ...]]:
-        """By column, percentiles of the last cycles [s]; NaN where there were none."""
+        """Percentiles of the last cycles by column [s]; NaN where there were none."""
         return {name: tuple(row.tolist()) for name, row in zip(COLUMNS, self.percentiles(percents), strict=True)}
 
 

@@ -1,4 +1,4 @@
-"""What the bus's process and its clients write into the memory that they share, and where it is."""
+"""Content and place of the memory that the bus's process shares with its clients."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ POLL = 0.0005  # s between two looks for one
 
 
 class LoopConnection:
-    """What goes to the loop in the bus's process, and comes from there, by the memory shared with it.
+    """Connection to the loop in the bus's process, by the memory shared with it.
 
     Attributes:
         call: Function that has the loop's process do a call between two cycles, see
@@ -190,7 +190,9 @@ class RemoteContact:
 
 
 class RemoteRinging:
-    """What the loop over there does about ringing; see :class:`~...control.reactions.ringing_reaction.RingingReaction`.
+    """Reaction of the loop over there to ringing.
+
+    See :class:`~...control.reactions.ringing_reaction.RingingReaction`.
 
     Attributes:
         settings: Settings of the reaction to ringing; they are sent with the next tick.

@@ -94,7 +94,7 @@ def _slave_lines(slave: DriveSlave, period: float) -> list[str]:
 
 
 def _entries(slave: DriveSlave, each: Pdo) -> list[Entry]:
-    """What goes into a PDO: no gaps.
+    """Entries that go into a PDO: no gaps.
 
     EcCiA402Drive counts them among the channels, but not among the entries of the process data that it looks up there.
     Where the mapping is the master's choice they are dropped, and with them the bits that they fill up to bytes.
