@@ -30,7 +30,7 @@ REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" content
 
 
 class Right(IntEnum):
-    """What a browser may do."""
+    """Right of a browser."""
 
     NONE = 0
     LOOK = 1  # and STOP
@@ -59,7 +59,7 @@ class Access:
         return cls(token, hmac.new(token.encode(), b"look", hashlib.sha256).hexdigest()[:32])
 
     def right(self, token: str) -> Right:
-        """What a token permits."""
+        """Right that a token gives."""
         given = token.encode("utf-8", "surrogateescape")  # a header may have any bytes
         if not self.control or hmac.compare_digest(given, self.control.encode()):
             return Right.CONTROL

@@ -236,7 +236,7 @@ class Guard:
         self._open.discard(connection)
 
     def _beat(self) -> None:
-        """After a stall of the whole program, end all connections: their messages are old commands."""
+        """End all connections after a stall of the program: their messages are old commands."""
         loop = asyncio.get_running_loop()
         now = time.monotonic()
         if self._beaten_at is not None and now - self._beaten_at > STALL:

@@ -68,7 +68,10 @@ class Health:
 
     @property
     def lost(self) -> str:
-        """What sends nothing any more, in a sentence; empty if all do. What the page shows is old then."""
+        """Sentence about what sends nothing any more; empty if all do.
+
+        The page shows old values then.
+        """
         if not self.answers:
             return "Controller lost: it doesn't answer."
         return "Robot lost: it sends no joint states." if self.robot_silence > LOST else ""

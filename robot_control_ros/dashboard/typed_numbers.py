@@ -22,7 +22,7 @@ from .page_thread import PageThread
 
 @dataclass(frozen=True)
 class TypedNumber:
-    """What was typed into one field of a control.
+    """Text that was typed into one field of a control.
 
     Attributes:
         control: Identifier of the control.

@@ -1,4 +1,4 @@
-"""What all pages have: viser's server, and a thread that draws."""
+"""Base of all pages: viser's server, and a thread that draws."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ FOLDER = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class BarState:
-    """What the bar shows."""
+    """State that the bar shows."""
 
     state: str  # in a few words
     law: str = ""

@@ -218,7 +218,10 @@ class GainsPanel:
 
 
 def describe_bounds(parameters: Mapping[str, Parameter], diagnosis: Mapping[str, str]) -> str:
-    """What the controller says of the gains that the arm bears at this posture, a line for each; may be empty."""
+    """Text of the controller about gains that the arm bears at this posture, a line for each.
+
+    It may be empty.
+    """
     found = ((name, diagnosis.get(f"bound of {name}", "")) for name in parameters)
     return "".join(note(f"{name.replace('_', ' ').capitalize()} here: {text}.", GREY) for name, text in found if text)
 

@@ -49,7 +49,10 @@ class PlotData:
 
 @dataclass(frozen=True, eq=False)
 class DrawnPlots:
-    """What the panel shows: a quantity of the data, as a record of the chosen time, and its charts with gaps."""
+    """Plots of the panel: a quantity of the data, its record, and its charts with gaps.
+
+    The record is of the chosen time.
+    """
 
     data: PlotData
     quantity: str

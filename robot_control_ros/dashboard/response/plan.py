@@ -63,7 +63,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What the ideal does under a plan."""
+    """Motion of the ideal under a plan."""
 
     ideal: SecondOrder  # the ideal
     max_move: float  # of it [m, rad]
@@ -72,7 +72,7 @@ class Expectation:
 
 
 def expect(link: RobotLink, model: RobotModel, plan: Plan) -> Expectation:
-    """What the ideal would do under a plan now.
+    """Motion that the ideal would do under a plan now.
 
     Raises:
         ConfigError: the test isn't possible; says why.

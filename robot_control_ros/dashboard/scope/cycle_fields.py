@@ -27,7 +27,9 @@ class Component:
 
 
 def components(field: Field, joints: Sequence[str], command_unit: str = COMMAND) -> dict[str, tuple[Component, ...]]:
-    """What can be shown of a field in one chart, by name: groups of numbers first, then each number.
+    """Numbers of a field that can be shown in one chart, by name.
+
+    Groups of numbers come first, then each number.
 
     Args:
         field: Field of the cycle's record.

@@ -19,7 +19,7 @@ TOLERANCE = 1e-6  # s: times are rounded
 
 @dataclass(frozen=True)
 class ScopeSettings:
-    """What a scope shows.
+    """Settings of what a scope shows.
 
     Attributes:
         fields: Names of fields of the cycle's record.

@@ -292,7 +292,7 @@ class ScopePanel:
             ]
 
     def _status(self) -> str:
-        """What the scope does, in words."""
+        """Text about what the scope does, as HTML."""
         scope = self.scope
         rate = self._link.robot.profile.rate
         if self._refusal:
