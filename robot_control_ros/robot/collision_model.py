@@ -1,4 +1,4 @@
-"""What an arm can collide with: itself, what it carries, and its cell."""
+"""Bodies that an arm can collide with: itself, what it carries, and its cell."""
 
 from __future__ import annotations
 

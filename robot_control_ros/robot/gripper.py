@@ -184,7 +184,7 @@ class GripperConfig:
 
 
 class Grip(NamedTuple):
-    """What the fingers do.
+    """State of the fingers.
 
     Attributes:
         width: Width between the fingers [m].
@@ -201,7 +201,7 @@ class Grip(NamedTuple):
 
 
 def describe_grip(grip: Grip | None) -> str:
-    """What the fingers do, for people."""
+    """Text about the state of the fingers, for people."""
     if grip is None:
         return "no joint state yet"
     force = "" if math.isnan(grip.force) else f", {max(grip.force, 0.0):.0f} N"
@@ -267,7 +267,7 @@ class GripMonitor:
 
 
 class Fingers(Protocol):
-    """What leads the fingers of a gripper: in a simulation, or over ROS.
+    """Interface that leads the fingers of a gripper: in a simulation, or over ROS.
 
     Attributes:
         config: Configuration of the gripper.

@@ -21,7 +21,7 @@ ITERATIONS = 200  # in search of the centre of the smallest circle around points
 
 
 class Solid(NamedTuple):
-    """What is within a distance of a cylinder or a box; so also a sphere and a capsule.
+    """All points within a distance of a cylinder or a box; so also a sphere and a capsule.
 
     Attributes:
         pose: (4, 4) pose of its middle in a frame.

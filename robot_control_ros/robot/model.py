@@ -110,7 +110,10 @@ class CarriedMass(NamedTuple):
 
 
 class CarriedBody(NamedTuple):
-    """What a frame carries: mass [kg], centre of gravity (3,) [m], inertia (3, 3) about that [kg·m²], in the frame."""
+    """Body that a frame carries: mass [kg], centre of gravity (3,) [m] and inertia (3, 3) [kg·m²].
+
+    The inertia is about the centre of gravity; both are in the axes of the frame.
+    """
 
     mass: float
     center: Array
@@ -119,7 +122,7 @@ class CarriedBody(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class RobotDynamics:
-    """What is known at one state; the expensive parts are computed when first used.
+    """Kinematics and dynamics at one state; the expensive parts are computed when first used.
 
     Attributes (base axes, tip origin; see :mod:`robot_control_ros.core.spatial`):
         model: the :class:`RobotModel` it came from.
@@ -270,7 +273,10 @@ class RobotModel:
 
     @property
     def payload(self) -> Payload:
-        """What the tip carries. Another one counts from the next call on: set it between two cycles."""
+        """Payload that the tip carries.
+
+        Another one counts from the next call on: set it between two cycles.
+        """
         return self._payload
 
     @payload.setter
@@ -283,7 +289,7 @@ class RobotModel:
         self._bodies_beyond.clear()
 
     def body_beyond(self, frame: str) -> CarriedBody:
-        """What a sensor at a frame carries: links of the description beyond it, and the payload, as one body.
+        """Body that a sensor at a frame carries: links of the description beyond it, and payload.
 
         The link of the frame itself counts. Where the frame is on no link that leads to the tip, as UR's `ft_frame`,
         these are the links from the branch on. Links that move against the frame are left out.

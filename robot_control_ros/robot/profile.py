@@ -150,7 +150,7 @@ class HardwareProfile:
 
     @property
     def compensated_by_robot(self) -> tuple[str, ...]:
-        """What the robot compensates itself: ``gravity``, ``friction``."""
+        """Names of what the robot compensates itself: ``gravity``, ``friction``."""
         by_robot = {"gravity": self.gravity_by_robot, "friction": self.friction_by_robot}
         return tuple(name for name, own in by_robot.items() if own)
 

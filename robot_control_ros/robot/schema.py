@@ -87,7 +87,7 @@ class EntrySpec:
         return _members(hint) or self.keys
 
     def expected(self, hint: Any) -> str:
-        """What is valid for a value of this type, as text."""
+        """Text about what is valid for a value of this type."""
         if get_origin(hint) is tuple:
             counts = {None: "", JOINT: " of one per joint", SOME: " of one or more"}
             count = f" of {self.size}" if isinstance(self.size, int) else counts[self.size]
