@@ -30,7 +30,7 @@ Progress = Callable[[int, int], object]
 
 
 class _Outcome(NamedTuple):
-    """What the simulation of an arm gives; the text is that of a GainsWarning, or empty."""
+    """Outcome of the simulation of an arm; the text is that of a GainsWarning, or empty."""
 
     log: Log
     gains_warning: str

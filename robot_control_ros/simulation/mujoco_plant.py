@@ -148,7 +148,7 @@ class MujocoPlant:
         self._advance_next = False
 
     def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def close(self) -> None:
         """Hold the joints where they are."""
@@ -232,7 +232,10 @@ class MujocoPlant:
         return self._objects.contacts()
 
     def contact_wrench(self) -> Array:
-        """What objects exert (6,) on what is beyond the force-torque sensor: base axes, about the tip origin."""
+        """Wrench (6,) by objects on what is beyond the force-torque sensor.
+
+        Base axes, about the tip origin.
+        """
         return self._objects.wrench()
 
     def object_pose(self, name: str) -> Array:

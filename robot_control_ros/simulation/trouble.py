@@ -1,4 +1,4 @@
-"""What went wrong in a run: faults, joints beyond their limits, commands that stay at a limit."""
+"""Trouble in a run: faults, joints beyond their limits, commands that stay at a limit."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ...core.types import Command, RobotState
 
 
 class DelayedPlant:
-    """Another plant, sampled at a chosen rate, whose commands act late.
+    """Plant around another one, sampled at a chosen rate, whose commands act late.
 
     The plant within is read at its own, higher rate, and all but every k-th sample is dropped. A command written after
     the sample of time t acts from t + delay on, exactly. Until then the one before it acts; before the first the plant

@@ -150,7 +150,10 @@ def _stiffen_gaps(model: Any, robot: RobotConfig, given: Imperfections) -> None:
 
 
 def _carriers(model: Any, robot: RobotConfig) -> dict[int, int]:
-    """By number of each body of the moving arm, the joint whose link it is fixed to; payloads are not among them."""
+    """Joint whose link a body is fixed to, by the number of each body of the moving arm.
+
+    Payloads are not among them.
+    """
     first = {int(model.joint(name).bodyid[0]): index for index, name in enumerate(robot.joints)}
     found: dict[int, int] = {}
     for body in range(1, model.nbody):  # parents come first

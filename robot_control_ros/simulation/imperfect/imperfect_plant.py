@@ -90,7 +90,7 @@ class ImperfectPlant:
         self._advance_next = False
 
     def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def close(self) -> None:
         """Hold the joints where they are; what is under way is lost."""

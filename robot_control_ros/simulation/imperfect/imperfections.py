@@ -67,7 +67,7 @@ class SensorSteps:
 
 @dataclass(frozen=True)
 class VelocityFilter:
-    """What the arm's controller does to the velocities that it sends."""
+    """Filter of the arm's controller for the velocities that it sends."""
 
     delay: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="Time constant of a first-order filter.")
     dead_time: float = entry(
@@ -112,7 +112,7 @@ class CentreErrors:
 
 @dataclass(frozen=True)
 class ModelErrors:
-    """What the arm really carries, and the controller doesn't know."""
+    """Errors of the controller's model: masses that the arm really has and carries."""
 
     mass: tuple[float, ...] = entry(
         _NONE,
@@ -169,7 +169,7 @@ class HalfWidths:
 
 @dataclass(frozen=True)
 class Imperfections:
-    """What a real arm has and an ideal one lacks; the default is the ideal arm.
+    """Imperfections that a real arm has and an ideal one lacks; the default is the ideal arm.
 
     Attributes:
         name: Name of the preset or file, for messages.
