@@ -1,4 +1,4 @@
-"""What the difference equation of a joint under PID says before anything moves: roots, and the largest stable D."""
+"""Stability of a joint under PID by its difference equation: roots, and the largest stable D."""
 
 from __future__ import annotations
 
