@@ -1,4 +1,4 @@
-"""From what the bringup decides to launch's actions: what every file in launch/ consists of."""
+"""Actions of launch for what the bringup decides: what every file in launch/ consists of."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) 
 
 
 def _started_again(spec: NodeSpec) -> list[Any]:
-    """Another process of a node, and what follows its end."""
+    """Actions that start another process of a node, and follow its end."""
     action = _action(spec)
     on_exit = partial(_ended, spec, time.monotonic())
     return [action, RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit))]

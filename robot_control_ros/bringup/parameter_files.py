@@ -1,4 +1,4 @@
-"""What arguments name: files, ROS parameter files and what they give to a node, numbers."""
+"""Files, ROS parameter files and numbers that arguments name."""
 
 from __future__ import annotations
 

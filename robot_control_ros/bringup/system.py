@@ -1,4 +1,4 @@
-"""What a running system is made of: nodes, other programs, launch files, and the order in which they start."""
+"""Parts of a running system: nodes, other programs, launch files, and the order of their start."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ Stage = tuple[Part, ...]
 
 @dataclass(frozen=True)
 class System:
-    """What is started together.
+    """Parts that are started together.
 
     Attributes:
         stages: Stages, one after the other. A stage whose last node is `once` keeps the next one
