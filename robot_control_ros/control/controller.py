@@ -28,7 +28,7 @@ from .wrench_supply import estimate
 
 @dataclass(frozen=True, eq=False)
 class LoopReport:
-    """What a loop reports of its last cycle.
+    """The report of a loop on its last cycle.
 
     Attributes:
         state, reference: State of the robot in that cycle, and the reference.
@@ -68,13 +68,13 @@ class LoopReport:
 
 
 class Motion(Protocol):
-    """What moves the reference; see :class:`~.motion_commands.MotionCommands`."""
+    """The commands that move the reference; see :class:`~.motion_commands.MotionCommands`."""
 
     stream: ParameterSet
 
     @property
     def trajectory(self) -> object:
-        """What is followed: another object where it is another trajectory, None where nothing is."""
+        """Trajectory that is followed, an object of its own; None where there is none."""
 
     def hold(self) -> None: ...
     def move_to(self, pose: Array) -> None: ...
@@ -87,26 +87,29 @@ class Motion(Protocol):
 
 
 class WrenchInput(Protocol):
-    """From the sensor to the wrench that a law sees; see :class:`~..sensing.wrench.WrenchPipeline`."""
+    """The input of the wrench that a law sees; see :class:`~..sensing.wrench.WrenchPipeline`."""
 
     settings: ParameterSet
 
     @property
     def reason(self) -> str:
-        """Why there is no wrench, or why the last sample was refused; empty where all is well."""
+        """Reason why there is no wrench, or why the last one was refused; else empty."""
 
     def zero(self) -> object: ...
     def set_tare(self, tare: Array) -> None: ...
 
 
 class PayloadSettings(Protocol):
-    """What the tip carries; see :class:`~.payload_input.PayloadInput`."""
+    """The payload at the tip; see :class:`~.payload_input.PayloadInput`."""
 
     settings: ParameterSet
 
 
 class ContactInput(Protocol):
-    """Detection of contacts and what it does; see :class:`~.reactions.contact_monitor.ContactMonitor`."""
+    """The detection of contacts, and the reaction to them.
+
+    See :class:`~.reactions.contact_monitor.ContactMonitor`.
+    """
 
     settings: ParameterSet
     found: DetectedContact | None
@@ -118,7 +121,7 @@ class ContactInput(Protocol):
 
 
 class RingingControl(Protocol):
-    """What is done about ringing; see :class:`~.reactions.ringing_reaction.RingingReaction`."""
+    """The reaction to ringing; see :class:`~.reactions.ringing_reaction.RingingReaction`."""
 
     settings: ParameterSet
 
@@ -225,7 +228,7 @@ def tip_error(reference: Reference, kin: RobotDynamics | None) -> Array:
 
 
 def missing_wrench(running: RunningLaw, reason: str) -> str:
-    """Why a law that needs a wrench doesn't run; `reason` says why there is none."""
+    """Reason why a law that needs a wrench doesn't run; `reason` says why there is none."""
     return f"law {running.name}: {reason}; it needs one on the topic wrench{estimate(running.robot)}"
 
 

@@ -54,7 +54,11 @@ class FollowingMonitor:
         self._ways: list[float] = []  # angles by which velocity commands lead the joints [rad]
 
     def check(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> str:
-        """What is wrong at a sample, `dt` seconds after the last command (n,); empty where all joints follow."""
+        """Look for joints that don't follow, at a sample `dt` seconds after the last command (n,).
+
+        Returns:
+            One such joint in words; empty where all joints follow.
+        """
         self._since += dt
         if mode is self._mode and self._since < INTERVAL:
             return self._found

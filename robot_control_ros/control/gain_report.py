@@ -1,4 +1,4 @@
-"""What the gains of a law may be at a posture, and whether they are beyond it, in words."""
+"""The bounds of a law's gains at a posture, and a warning of gains that are beyond, in words."""
 
 from __future__ import annotations
 

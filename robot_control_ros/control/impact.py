@@ -110,7 +110,9 @@ def driven_speed(robot: RobotConfig, settings: ContactSettings, sensor: bool) ->
 
 @dataclass(frozen=True)
 class Blow:
-    """What a blow would be at a posture, by the model of ISO/TS 15066; the law doesn't press on here.
+    """A blow that is expected at a posture, by the model of ISO/TS 15066.
+
+    The model assumes that the law doesn't press on.
 
     Attributes:
         masses: Effective mass of the arm at its tip, in its lightest and its heaviest direction
@@ -160,7 +162,7 @@ def expected_blow(
     virtual: Array | None = None,
     most: float = math.inf,
 ) -> Blow | None:
-    """What a blow would be at a posture; None where `contact.max_impact` is off.
+    """The blow that is expected at a posture; None where `contact.max_impact` is off.
 
     Args:
         settings: Settings of contacts.

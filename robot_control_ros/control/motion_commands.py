@@ -1,4 +1,4 @@
-"""What moves the reference of a control loop: hold, move, follow, go home, jog, and the feed-forward wrench."""
+"""Commands that move a loop's reference: hold, move, follow, go home, jog, feed-forward wrench."""
 
 from __future__ import annotations
 
@@ -228,8 +228,8 @@ class MotionCommands:
         Cyclic joints take the short way.
 
         Raises:
-            ConfigError: wrong size, not finite, beyond a position limit, the tip outside the workspace, or the arm
-                would come too near to itself or its cell on the way.
+            ConfigError: the goal has a wrong size, isn't finite, is beyond a position limit, or has
+                the tip outside the workspace; or the arm would come too near to itself or its cell.
         """
         state, _ = self._known()
         self._check_joint_goal(goal)
@@ -248,8 +248,8 @@ class MotionCommands:
         Cyclic joints go the short way to the first position, and from there as it is given.
 
         Raises:
-            ConfigError: times that don't rise, values that aren't finite or beyond a limit, the tip outside the
-                workspace, or the arm too near to itself or its cell on the way.
+            ConfigError: times don't rise, values aren't finite or are beyond a limit, or the tip is
+                outside the workspace; or the arm would come too near to itself or its cell.
         """
         state, _ = self._known()
         limits = self._model.limits
@@ -274,8 +274,9 @@ class MotionCommands:
         :class:`~..references.TipStream`.
 
         Raises:
-            ConfigError: a pose outside the workspace, times that don't rise, all of them past, a chunk that begins
-                before the newest one, or the arm would come too near to itself or its cell on the way.
+            ConfigError: a pose is outside the workspace, times don't rise or are all past, or the
+                chunk begins before the newest one; or the arm would come too near to itself or its
+                cell.
         """
         state, _ = self._known()
         for pose in poses:

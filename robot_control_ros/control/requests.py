@@ -1,4 +1,4 @@
-"""What a controller answers to those who lead it from outside: its parameters, the ends of requests, its cycles."""
+"""Answers of a controller to its leaders outside: parameters, the ends of requests, and cycles."""
 
 from __future__ import annotations
 

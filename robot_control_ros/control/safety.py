@@ -66,14 +66,18 @@ def limit_settings(robot: RobotConfig) -> ParameterSet:
 class Safety:
     """Bounds each command, and its change per second, joint by joint.
 
-    Effort commands stay within the description's effort limits and change by at most ``effort_rate`` per second,
-    beginning from the torque that holds the robot. Near the joints' other limits :class:`SoftLimits` adds to them,
-    without regard to that rate, but not beyond the effort limits. Position commands stay within the position limits
-    and move at most at the velocity limits, slower towards a position limit. Velocity commands stay within the
-    velocity limits, change within a quarter of a second from 0 to the limit at most, and end before
-    a position limit is passed. Torque that is fed forward keeps the effort limits and
-    ``effort_rate``, beginning at 0. Where a joint doesn't follow, see :class:`FollowingMonitor`,
-    the command goes back to that which holds the robot where it is.
+    Effort commands stay within the description's effort limits. They change by at most
+    ``effort_rate`` per second, beginning from the torque that holds the robot. Near the joints'
+    other limits :class:`SoftLimits` adds to them, without regard to that rate, but not beyond the
+    effort limits.
+
+    Position commands stay within the position limits and move at most at the velocity limits,
+    slower towards a position limit.
+
+    Velocity commands stay within the velocity limits, and end before a position limit is passed.
+    From 0 to the limit they take at least a quarter of a second. Torque that is fed forward keeps
+    the effort limits and ``effort_rate``, beginning at 0. Where a joint doesn't follow, see
+    :class:`FollowingMonitor`, the command goes back to that which holds the robot where it is.
 
     A command that comes late changes no more than within twice the usual interval. Joints execute the change at once,
     however long they have waited for it.

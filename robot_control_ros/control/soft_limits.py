@@ -96,8 +96,9 @@ class SoftLimits:
     the age of the sample. A damper on one inertia, whose torque is late by τ, is stable up to
     r = (π/2) / τ.
 
-    Energy: the springs are the gradient of V, and all dampers only take power. So the arm's energy with ΣV never grows
-    faster than law, pushes and walls that move feed it, as long as the sum keeps the effort limits.
+    Energy: the springs are the gradient of V, and all dampers only take power. Let the sum of all
+    torques keep the effort limits. Then the arm's energy with ΣV never grows faster than it is fed
+    by the law, by pushes, and by walls that move.
 
     Torques at their limits may not be enough. Then a joint or the tip is faster than 1.1 times its
     limit, or a joint is more than 0.01 rad beyond one. `overrun` says so until :meth:`release`.
@@ -510,9 +511,9 @@ def tip_speed_of(jacobian: Array, v: Array) -> float:
 def is_clear(row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravity: Array, age: float, n: int) -> bool:
     """Return True where walls and dampers have nothing to do: the usual case.
 
-    That is where the tip and the joints are slow, and the joints are near the place at which they
-    were last seen to be far from their limits. It is also where they are slow, driven little, and
-    away from their position limits.
+    The tip must be slow. Besides, one of two things is enough. The joints are very slow, and near a
+    place that was found to be far from their limits. Or the sample is fresh, and the joints are
+    slow, driven little, and away from their position limits.
 
     Args:
         row: Memory of the soft limits.

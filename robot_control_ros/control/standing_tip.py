@@ -26,10 +26,9 @@ class StandingTip:
     """Tells that the tip stands away from its target, with what holds it.
 
     A resting arm is in balance. So the torque τ_s beyond that of the model holds it against
-    friction, a load that nobody has declared, a torque that is wrong, or a contact. A measured
-    wrench explains the part -Jᵀ w of it, which is wanted: a compliant arm gives way. Where the rest
-    is little, nothing holds the arm. Then no torque leads it nearer: its target may be beyond
-    reach.
+    something: friction, an undeclared load, a wrong torque, or a contact. A measured wrench
+    explains the part -Jᵀ w of it, which is wanted: a compliant arm gives way. Where the rest is
+    little, nothing holds the arm. Then no torque leads it nearer: its target may be beyond reach.
 
     Where positions are commanded, torques aren't known. There a wrench explains what it displaces, and else the target
     may be beyond reach.

@@ -84,10 +84,11 @@ class BumplessTransition:
     ) -> Command:
         """The law's command, led on from the last one that was sent.
 
-        A transition begins where it was requested, or where the mode or the variant of the law has changed, or with an
-        effort where a bridge was asked for.
+        A transition begins where it was requested, and where the mode or the variant of the law has
+        changed. It also begins with an effort where a bridge was asked for.
 
-        A command that safety refuses is returned as it is. `safety` knows the last command; dt [s] is the time since.
+        A command that safety refuses is returned as it is. `safety` knows the last command, and dt
+        [s] is the time since then.
         """
         last = self._variant
         self._variant = variant
