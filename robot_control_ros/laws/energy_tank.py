@@ -4,9 +4,11 @@ There is one rule: the tank pays as far as it reaches. A change that isn't paid 
 the way, and goes on when a damper has taken more. A change that can't be had in part, such as
 another frame, waits for the whole of its cost.
 
-A tank is one number (1,) in a law's memory, its energy [J]. It pays for changes of the spring that the arm is tied by
-(laws/spring/compliance_frame.py), for changes of a virtual body (laws/spring/virtual_body.py), and for feedback of a
-force (laws/force/pressing.py).
+A tank is one number (1,) in a law's memory, its energy [J]. It pays for
+
+- changes of the spring between arm and reference (laws/spring/compliance_frame.py),
+- changes of a virtual body (laws/spring/virtual_body.py),
+- feedback of a force (laws/force/pressing.py).
 
 Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous and teleoperated
 robotic surgery, IEEE Trans. Robotics 31(5), 2015.

@@ -145,7 +145,7 @@ class RunningLaw:
         return "; ".join(text for text in (f"{self.name}: {present}" if present else "", lasting) if text)
 
     def _warning_of_gains(self) -> str:
-        """What the target gains can't do at the robot's rate, and the bound; empty for nothing."""
+        """Warning of what the target gains can't do at the robot's rate; empty for none."""
         gains = self.gains.target
         if gains is not self._judged:
             texts = [gains.warning(self.robot.period) if hasattr(gains, "warning") else "", self._unprotected]
