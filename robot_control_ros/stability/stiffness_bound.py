@@ -182,9 +182,10 @@ def running_delay(running: RunningLaw) -> float:
 def largest_stable(stable: Callable[[float], bool], lowest: float, highest: float) -> float:
     """The largest stable value that was tried below the first failure, from `lowest` > 0 to `highest`.
 
-    The range is scanned from below in factors of STEP, then bisected between the last stable value and the first
-    failure, until their ratio is within 1 + TOLERANCE. An unstable island narrower than a step can be missed. The
-    result is 0 where `lowest` isn't stable, and `highest` where all tried values are.
+    The range is scanned from below in factors of STEP. Then it is bisected between the last stable
+    value and the first failure, until their ratio is within 1 + TOLERANCE. An unstable island
+    narrower than a step can be missed. The result is 0 where `lowest` isn't stable, and `highest`
+    where all tried values are.
     """
     good = 0.0
     bad = lowest
