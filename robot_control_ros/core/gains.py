@@ -8,9 +8,10 @@ A law's gains are a frozen dataclass whose fields are declared by :func:`gain`:
         coriolis: float = gain(False, doc="…")
         output: str = choice("effort", ("effort", "position"), doc="…")
 
-From that one declaration come the validation (:func:`make_gains`), the bumpless change
-(:class:`ParameterSet`), the ROS parameters with their ranges, the sliders of the page and the tables of the
-documentation. A switch is a number between 0 (off) and 1 (on), so that it, too, can be faded.
+From that one declaration come the validation (:func:`make_gains`) and the bumpless change
+(:class:`ParameterSet`). So do the ROS parameters with their ranges, the sliders of the page, and
+the tables of the documentation. A switch is a number between 0 (off) and 1 (on), so that it, too,
+can be faded.
 """
 
 from __future__ import annotations
