@@ -336,8 +336,8 @@ class ControlLoop:
         self._order = SampleOrder(self.robot.period)
         self._jumps = JointJumps(self.model, self.robot.period)
         self.safety.reset()
-        self.state = state
         self.kin = self.model.update(state.q, state.v)
+        self.state = state
         sent = Command(self.running.mode, self.safety.holding(self.running.mode, self.state, self.kin))
         return self._record_without_law(self.state, self.kin, sent, "")
 

@@ -65,8 +65,8 @@ class ContactReaction:
     def begin(self, kind: str, torque: Array) -> None:
         """React from the next command on; `torque` (n,) is what the contact exerts on the joints [N·m]."""
         self.end()
-        self._kind = kind
         self._torque = np.clip(torque, -self._push, self._push)
+        self._kind = kind
 
     def remember(self, q: Array) -> None:
         """Keep the joint angles (n,) of a sample without contact, as part of the way back."""
