@@ -155,7 +155,14 @@ class NodeProcess:
         handles: its nodes in the graph.
     """
 
-    def __init__(self, executable: str, arguments: list[str], executor: LockstepExecutor, made: graph.Graph) -> None:
+    def __init__(
+        self,
+        executable: str,
+        arguments: list[str],
+        executor: LockstepExecutor,
+        made: graph.Graph,
+        make_node: Callable[[], Any] | None = None,
+    ) -> None:
         self.args = [executable, *arguments]
         self.returncode: int | None = None
         self.node: Any = None
@@ -165,7 +172,7 @@ class NodeProcess:
         self._words: list[str] = []
         self._ending = False
         self._names: set[str] = set()
-        make_node = _maker(executable)
+        make_node = make_node or _maker(executable)
         made.launch = graph.Launch(arguments)
         self.do(lambda: self._make(make_node))
         made.launch = graph.Launch([])
@@ -485,12 +492,18 @@ class LockstepRos(Ros):
         self._nodes.append(node)
         return node
 
-    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> LockstepChild:
-        """Start a node of the package."""
+    def start(
+        self,
+        executable: str,
+        parameters: Mapping[str, Any] | None = None,
+        make_node: Callable[[], Any] | None = None,
+        **spec: Any,
+    ) -> LockstepChild:
+        """Start a node of the package, or the node that `make_node` makes."""
         self.graph.use()
         usual = {"realtime_priority": 0} if executable in TIMED else {}
         arguments = NodeSpec(executable, executable, {**usual, **(parameters or {})}, **spec).ros_arguments()
-        child = LockstepChild(NodeProcess(executable, arguments, self.executor, self.graph))
+        child = LockstepChild(NodeProcess(executable, arguments, self.executor, self.graph, make_node))
         self.children.append(child)
         return child
 
