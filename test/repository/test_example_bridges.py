@@ -1,6 +1,6 @@
 """Examples for programs of MoveIt Servo and of aic_controller: their messages in, the controller's targets out."""
 
-from importlib import util
+from importlib import import_module, util
 from pathlib import Path
 
 import numpy as np
@@ -107,8 +107,7 @@ def test_joint_commands_of_servo_move_the_joints_targets(ros, servo):
 
 
 def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros, aic):
-    from aic_control_interfaces.msg import make
-
+    make = import_module(f"{AIC}.msg").make
     topic = "/aic/pose_commands"
     parameters = {"tip": "tool0"}
     ros.start("aic_motion_update", parameters, make_node=aic.AicMotionUpdate, remappings={"pose_commands": topic})
@@ -142,8 +141,7 @@ def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros, aic):
     ("mode", "feedback", "word"), [(0, 0.0, "mode"), (1, 0.96, "wrench_feedback_gains_at_tip"), (1, 0.5, "not used")]
 )
 def test_what_a_motion_update_may_not_have_is_told(ros, aic, mode, feedback, word):
-    from aic_control_interfaces.msg import make
-
+    make = import_module(f"{AIC}.msg").make
     child = ros.start("aic_motion_update", {"tip": "tool0"}, make_node=aic.AicMotionUpdate)
     updates = ros.publisher(aic.MotionUpdate, "pose_commands")
     numbers = {"target_stiffness": [0.0] * 36, "target_damping": [0.0] * 36}
