@@ -36,6 +36,7 @@ from robot_control_ros.client.ros_thread import RosThread
 from robot_control_ros.client.state_feed import StateFeed
 from robot_control_ros.core import compiled
 from robot_control_ros.core.errors import RobotControlError
+from robot_control_ros.identification import over_ros
 from robot_control_ros.nodes.controller import gain_monitor
 from robot_control_ros.nodes.watchdog import node as watchdog_node
 from robot_control_ros.ros import controller_manager, hearing
@@ -421,6 +422,7 @@ class World:
         patch.setattr(ros_thread, "SingleThreadedExecutor", lambda context: LockstepExecutor(context, graph.current()))
         patch.setattr(ros_thread, "leave_shared_memory", lambda: None)
         patch.setattr(ros_backend, "RosThread", LockstepThread)
+        patch.setattr(over_ros, "RosThread", LockstepThread)
         patch.setattr(ros_backend.RosBackend, "clock", staticmethod(lambda: graph.current().now * 1e-9))
         patch.setattr(ros_backend.RosBackend, "concurrent", False)
         patch.setattr(StateFeed, "wait", wait_for_state)

@@ -1,15 +1,15 @@
-"""A person's part in an identification: sets law and gains, sends the motion, records, and stops it."""
+"""A running arm over ROS: who leads it by a trajectory, and records what is sent meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -17,13 +17,17 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ...core.errors import ConfigError
-from ...core.types import Array, CommandMode, RobotState
-from ...robot.configuration import RobotConfig
-from ...ros.entities import Entities
-from ...ros.messages import numbers, seconds, to_duration, to_stamp
-from ...ros.robot_states import RobotStateReader
-from .topic_recorder import TopicRecorder
+from ..core.errors import ConfigError
+from ..core.types import Array, CommandMode, RobotState
+from ..robot.configuration import RobotConfig
+from .entities import Entities
+from .messages import numbers, read_message, seconds, to_duration, to_stamp
+from .polled import PolledSubscriptions, TimedSubscription
+from .refusals import Refusals
+from .robot_states import RobotStateReader
+
+# Deep enough for two seconds in which this process is held up.
+RECORD_QOS = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Sent(NamedTuple):
@@ -33,28 +37,29 @@ class Sent(NamedTuple):
     values: Any
 
 
-class IdentificationOperator(Node):
-    """Over topics, parameters and services alone.
+class RecordedArm:
+    """Requests to a controller, and the record of its robot's topics. Nothing here waits.
 
     Args:
-        controller: name of the controller, with its namespace where it has one; the robot's topics are in it, too.
+        node: Node in the namespace of the robot; somebody spins it.
+        entities: Entities of the node.
+        controller: Full name of the controller.
 
     Attributes:
-        states: joint states (:class:`RobotState`).
-        commands: (n,) each.
-        wrenches: (6,) each [N, N·m].
-        clocks: simulated times [s].
+        states: Joint states (:class:`RobotState`).
+        commands: Commands, (n,) each.
+        wrenches: Wrenches, (6,) each [N, N·m].
+        clocks: Simulated times [s].
     """
 
-    def __init__(self, controller: str = "controller") -> None:
-        namespace, _, controller = controller.rpartition("/")
-        super().__init__("identification", namespace=namespace)
+    def __init__(self, node: Node, entities: Entities, controller: str) -> None:
         self.states: list[Sent] = []
         self.commands: list[Sent] = []
         self.wrenches: list[Sent] = []
         self.clocks: list[Sent] = []
-        self._entities = entities = Entities(self)
-        self._recorder = TopicRecorder(self)
+        self._polled = PolledSubscriptions(node, "recorder")
+        self._refusals = Refusals.of(node)
+        self._recorded: list[tuple[str, type, TimedSubscription, Callable[[float, Any], None]]] = []
         self._trajectory = entities.publisher(JointTrajectory, f"{controller}/joint_trajectory")
         self._hold = entities.client(Trigger, f"{controller}/hold")
         self._get = entities.client(GetParameters, f"{controller}/get_parameters")
@@ -71,7 +76,7 @@ class IdentificationOperator(Node):
 
     @staticmethod
     def values(names: Sequence[str], reply: Future) -> dict[str, Any]:
-        """The parameters of a reply to :meth:`get`."""
+        """Parameters by name, of a reply to :meth:`get`."""
         response: Any = reply.result()
         return {name: parameter_value_to_python(value) for name, value in zip(names, response.values, strict=False)}
 
@@ -92,9 +97,15 @@ class IdentificationOperator(Node):
         return self._hold.call_async(Trigger.Request())
 
     def record(self, robot: RobotConfig, mode: CommandMode, simulated_time: bool) -> None:
-        """Begin to record a robot's topics, and the commands of a mode."""
+        """Begin to record a robot's topics.
+
+        Args:
+            robot: Configuration of the robot.
+            mode: Mode of the commands that are recorded.
+            simulated_time: Whether the simulated clock is recorded, too.
+        """
+        profile = robot.profile
         reader = RobotStateReader(robot)
-        recorder = self._recorder
 
         def keep_state(at: float, message: JointState) -> None:
             state = reader.read_message(message)
@@ -106,22 +117,28 @@ class IdentificationOperator(Node):
             torque = message.wrench.torque
             self.wrenches.append(Sent(at, (force.x, force.y, force.z, torque.x, torque.y, torque.z)))
 
-        recorder.add(JointState, robot.profile.joint_states, keep_state)
-        kind, part = (JointState, mode.value) if robot.profile.joint_commands else (Float64MultiArray, "data")
-
         def keep_command(at: float, message: Any) -> None:
-            if values := tuple(getattr(message, part)):
-                self.commands.append(Sent(at, values))
+            values = getattr(message, mode.value if profile.joint_commands else "data")
+            if len(values) > 0:
+                self.commands.append(Sent(at, tuple(values)))
 
-        recorder.add(kind, robot.profile.command_topic(mode), keep_command)
-        if robot.profile.wrench_topic:
-            recorder.add(WrenchStamped, robot.profile.wrench_topic, keep_wrench)
+        def keep_clock(at: float, message: Clock) -> None:
+            self.clocks.append(Sent(at, seconds(message.clock)))
+
+        self._record(JointState, profile.joint_states, keep_state)
+        command_kind = JointState if profile.joint_commands else Float64MultiArray
+        self._record(command_kind, profile.command_topic(mode), keep_command)
+        if profile.wrench_topic:
+            self._record(WrenchStamped, profile.wrench_topic, keep_wrench)
         if simulated_time:
-            recorder.add(Clock, "/clock", lambda at, message: self.clocks.append(Sent(at, seconds(message.clock))))
+            self._record(Clock, "/clock", keep_clock)
 
     def poll(self) -> None:
         """Take what has come since the last call."""
-        self._recorder.poll()
+        for topic, kind, subscription, keep in self._recorded:
+            for data, info in subscription.take():
+                with self._refusals.told(topic):
+                    keep(info["source_timestamp"] * 1e-9, read_message(data, kind))
 
     def forget(self) -> None:
         """Drop what was recorded so far, but the last of each topic."""
@@ -135,7 +152,15 @@ class IdentificationOperator(Node):
         return last
 
     def send(self, joints: Sequence[str], start: float, times: Array, positions: Array, velocities: Array) -> None:
-        """Send a trajectory (k,), (k, n), (k, n) [s, rad, rad/s] that starts at a stamp [s]."""
+        """Send a trajectory.
+
+        Args:
+            joints: Names of the n joints.
+            start: Stamp of its start [s].
+            times: (k,) Times of its points after the start [s].
+            positions: (k, n) Joint angles [rad].
+            velocities: (k, n) Joint velocities [rad/s].
+        """
         message = JointTrajectory(joint_names=list(joints))
         message.header.stamp = to_stamp(start)
         for t, q, v in zip(times, positions, velocities, strict=True):
@@ -145,11 +170,8 @@ class IdentificationOperator(Node):
         self._trajectory.publish(message)
 
     def close(self) -> None:
-        """Unsubscribe."""
-        self._recorder.close()
-        self._entities.close()
+        """End the record; the requests end with the entities of the node."""
+        self._polled.close()
 
-
-def arrays(record: Sequence[Sent]) -> tuple[Array, Array]:
-    """When messages were sent (k,) [s], and their values (k, …)."""
-    return np.array([each.at for each in record]), np.array([each.values for each in record])
+    def _record(self, kind: type, topic: str, keep: Callable[[float, Any], None]) -> None:
+        self._recorded.append((topic, kind, self._polled.add_timed(kind, topic, RECORD_QOS), keep))
