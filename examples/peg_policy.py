@@ -14,7 +14,7 @@ import os
 import gymnasium
 import numpy as np
 
-from robot_control_ros import gym  # noqa: F401  registers the environments
+import robot_control_learning  # noqa: F401  # registers the environments
 
 STEPS, PERIOD = 200, 0.04  # of an episode; s
 RADIUS, TURNS, SPIRAL = 0.0022, 8.0, 6.0  # m; turns of the spiral in its time [s]

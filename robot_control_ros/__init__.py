@@ -53,6 +53,8 @@ __doc__ = f"{__doc__}{_LIST}\n"
 
 def __getattr__(name: str) -> object:
     """A public name, imported when it is first used (PEP 562)."""
+    if name == "gym":  # for one release
+        raise ImportError("robot_control_ros.gym is now robot_control_learning: pip install ./robot_control_learning")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_MODULES[name]}", __name__), name)

@@ -1,4 +1,4 @@
-"""The vector environment of the package's ids in one process: that of Gymnasium, whose modes it has, and its seeds."""
+"""The vector environment in one process: the same as Gymnasium's own, in each mode, and its seeds."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,11 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from refusals import refuses
 
-from robot_control_ros import Robot, gym
+from robot_control_learning import TASKS, ComplianceEnv
+from robot_control_ros import Robot
 
 pytestmark = pytest.mark.sim
-REACH = f"robot_control_ros/{gym.TASKS['reach'].id}-v0"
+REACH = f"robot_control_ros/{TASKS['reach'].id}-v0"
 LENGTH = 3  # steps of an episode
 
 
@@ -63,7 +64,7 @@ def test_an_arm_of_a_seed_is_the_same_in_any_number_of_arms():
 
 def test_the_noise_of_an_episode_is_of_its_seed():
     """It had been the same in all episodes."""
-    env = gym.ComplianceEnv("press", imperfections="like_ur5e")  # begins each episode in one place
+    env = ComplianceEnv("press", imperfections="like_ur5e")  # begins each episode in one place
     first, other, again = (env.reset(seed=seed)[0] for seed in (1, 2, 1))
     assert not np.array_equal(first["q"], other["q"])
     np.testing.assert_array_equal(first["q"], again["q"])

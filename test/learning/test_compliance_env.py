@@ -18,12 +18,13 @@ import gymnasium
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
-from robot_control_ros import ConfigError, Robot, gym
+from robot_control_learning import TASKS, ComplianceEnv
+from robot_control_ros import ConfigError, Robot
 
 pytestmark = pytest.mark.sim
 ROOT = Path(__file__).resolve().parents[2]
 FIRST_STIFFNESS = [500.0] * 3 + [50.0] * 3  # the default of the law
-IDS = {name: f"robot_control_ros/{task.id}-v0" for name, task in gym.TASKS.items()}
+IDS = {name: f"robot_control_ros/{task.id}-v0" for name, task in TASKS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def test_a_seed_gives_the_same_episode_to_the_last_bit(made):
 def test_whole_episodes_are_the_same_in_another_process(task):
     program = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import gymnasium\nfrom test_gym import IDS, digest\n"
+        "import gymnasium\nfrom test_compliance_env import IDS, digest\n"
         f"print(digest(gymnasium.make(IDS[{task!r}], stiffness=True), 7, 100))"
     )
     printed = [
@@ -119,7 +120,7 @@ def test_reach_ends_at_rest_at_the_goal(made, seed):
 
 
 def test_the_time_limit_is_the_registrations():
-    assert [gymnasium.spec(IDS[name]).max_episode_steps for name in IDS] == [each.steps for each in gym.TASKS.values()]
+    assert [gymnasium.spec(IDS[name]).max_episode_steps for name in IDS] == [each.steps for each in TASKS.values()]
     env = gymnasium.make(IDS["reach"], max_episode_steps=4)
     _, steps, info = run(env, lambda seen, moved: np.zeros(3), 0)
     assert steps == 4
@@ -213,7 +214,7 @@ def test_too_much_force_ends_an_episode_as_a_failure():
 )
 def test_what_is_refused_is_named(arguments, name):
     with pytest.raises(ConfigError) as refused:
-        gym.ComplianceEnv(**arguments)
+        ComplianceEnv(**arguments)
     assert refused.value.name == name
 
 
@@ -242,7 +243,7 @@ def test_vectors_are_of_the_episodes_of_their_seeds(mode):
 
 def test_a_robot_that_runs_is_moved_to_the_start_and_stays_open():
     with Robot.simulated("ur5e", scene="surface") as robot:
-        env = gym.ComplianceEnv("press", robot, stiffness=True)
+        env = ComplianceEnv("press", robot, stiffness=True)
         seen, _ = env.reset(seed=3)
         np.testing.assert_allclose(seen["pose"][:3], (0.5, 0.1, 0.4), rtol=0.0, atol=1e-4)
         began = robot.time
@@ -257,16 +258,11 @@ def test_a_robot_that_runs_is_moved_to_the_start_and_stays_open():
         robot.wait(0.1)
 
 
-@pytest.mark.starts("an import in a fresh interpreter")
-def test_without_gymnasium_the_error_names_the_extra():
-    program = (
-        "import sys\nsys.modules['gymnasium'] = None\nimport importlib.util as util\nfound = util.find_spec\n"
-        "util.find_spec = lambda name, *more: None if name == 'gymnasium' else found(name, *more)\n"
-        "import robot_control_ros\ntry:\n    robot_control_ros.gym\nexcept robot_control_ros.ConfigError as error:\n"
-        "    print(error.name, error)"
-    )
+@pytest.mark.starts("a fresh interpreter makes an environment")
+def test_gymnasium_imports_the_module_that_an_id_names():
+    program = f"import gymnasium\nprint(gymnasium.make('robot_control_learning:{IDS['reach']}').spec.id)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ended.stdout.startswith("gymnasium robot_control_ros.gym needs gymnasium: pip install '.[learning]'")
+    assert ended.stdout == f"{IDS['reach']}\n"
 
 
 @pytest.mark.long

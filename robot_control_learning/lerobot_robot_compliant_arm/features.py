@@ -1,7 +1,7 @@
-"""The names of what is observed and done, and their values; needs NumPy alone.
+"""Names and values of observations and actions. This module needs NumPy alone.
 
-A rotation is given by the x and the y axis of the tip: these numbers are continuous, and those of a rotation vector
-jump where a tool points down.
+Two axes of the tip, x and y, give its rotation. These numbers are continuous. A rotation vector
+jumps where a tool points down.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ STIFFNESS = tuple(f"ee.stiffness_{axis}" for axis in AXES)
 
 
 def observation_names(joints: Sequence[str]) -> tuple[str, ...]:
-    """Angles [rad] and velocities [rad/s] of the joints, pose of the tip [m], wrench on it [N, N·m]."""
+    """Names of joint angles [rad], joint velocities [rad/s], pose [m], and wrench [N, N·m]."""
     return (*(f"{joint}.pos" for joint in joints), *(f"{joint}.vel" for joint in joints), *POSE, *WRENCH)
 
 
-def observed(q: Any, v: Any, pose: Any, wrench: Any) -> np.ndarray:
-    """The values of :func:`observation_names`; zeros where no wrench is measured."""
+def observation_numbers(q: Any, v: Any, pose: Any, wrench: Any) -> np.ndarray:
+    """The values of :func:`observation_names`, with zeros where no wrench is measured."""
     return np.concatenate((q, v, pose_numbers(pose), np.nan_to_num(np.asarray(wrench, dtype=float))))
 
 
@@ -33,7 +33,7 @@ def pose_numbers(pose: np.ndarray) -> np.ndarray:
 
 
 def pose_of(action: Mapping[str, float]) -> np.ndarray:
-    """The pose (4, 4) of an action; its axes are made orthogonal, x being kept."""
+    """The pose (4, 4) of an action. Its axes are made orthogonal, and x keeps its direction."""
     numbers = np.array([float(action[name]) for name in POSE])
     x = numbers[3:6] / np.linalg.norm(numbers[3:6])
     y = numbers[6:9] - x * x.dot(numbers[6:9])

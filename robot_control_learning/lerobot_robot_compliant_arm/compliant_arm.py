@@ -14,20 +14,20 @@ from robot_control_ros import Robot as Arm
 from robot_control_ros import load_robot
 
 from .config_compliant_arm import CompliantArmConfig
-from .features import POSE, STIFFNESS, observation_names, observed, pose_numbers, pose_of
+from .features import POSE, STIFFNESS, observation_names, observation_numbers, pose_numbers, pose_of
 
 
 class CompliantArm(Robot):
-    """Leads an arm under a controller of robot_control_ros, or one that is simulated here.
+    """Leads an arm under a controller of robot_control_ros, or a simulated arm.
 
-    An action is a target of the tip: it is followed within the arm's limits, and softly. See :mod:`.features` for the
-    names and units.
+    An action is a target of the tip. The arm follows it softly, within its limits. :mod:`.features`
+    has the names and units.
 
     Args:
-        config: of it.
+        config: Configuration of the arm.
 
     Attributes:
-        arm: the ``robot_control_ros.Robot``; None while it isn't connected.
+        arm: The ``robot_control_ros.Robot``; None while it isn't connected.
     """
 
     config_class = CompliantArmConfig
@@ -58,18 +58,22 @@ class CompliantArm(Robot):
         return True
 
     def calibrate(self) -> None:
-        """Nothing to calibrate: the arm's own joint angles are used."""
+        """Do nothing: the arm's own joint angles are used."""
 
     def connect(self, calibrate: bool = True) -> None:
-        """Find the controller, or begin to simulate; then open the cameras."""
+        """Find the controller, or begin to simulate. Then open the cameras."""
         if self.arm is not None:
             raise DeviceAlreadyConnectedError(f"{self} is already connected")
         config = self.config
         if config.simulated:
             self.arm = Arm.simulated(config.robot, scene=config.scene or None, real_time=True)
         else:
-            place = {"namespace": config.namespace, "controller": config.controller, "domain": config.domain}
-            self.arm = Arm(config.robot, **place)
+            self.arm = Arm(
+                config.robot,
+                namespace=config.namespace,
+                controller=config.controller,
+                domain=config.domain,
+            )
         try:
             for camera in self.cameras.values():
                 camera.connect()
@@ -86,21 +90,22 @@ class CompliantArm(Robot):
     def get_observation(self) -> dict[str, Any]:
         """The newest state and images."""
         state = self._connected().state
-        values = observed(state.q, state.v, state.pose, state.wrench).tolist()
+        values = observation_numbers(state.q, state.v, state.pose, state.wrench).tolist()
         images = {name: camera.async_read() for name, camera in self.cameras.items()}
         return {**dict(zip(self._names, values, strict=True)), **images}
 
     def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
-        """Make a pose the target; returns it as it was sent: within the workspace, and with orthogonal axes."""
+        """Send a target and return it: within the workspace, and with orthogonal axes."""
         arm = self._connected()
-        pose, bounds = pose_of(action), arm.settings
+        bounds = arm.settings
+        pose = pose_of(action)
         pose[:3, 3] = np.clip(pose[:3, 3], bounds["workspace.lower"], bounds["workspace.upper"])
         stiffness = [float(action[name]) for name in STIFFNESS] if self.config.stiffness else None
         arm.set_target(pose, stiffness)
         return {**action, **dict(zip(POSE, pose_numbers(pose).tolist(), strict=True))}
 
     def disconnect(self) -> None:
-        """Close arm and cameras; the arm holds its last target."""
+        """Close arm and cameras. The arm holds its last target."""
         arm = self._connected()
         self.arm = None
         for camera in self.cameras.values():
@@ -109,6 +114,7 @@ class CompliantArm(Robot):
         arm.close()
 
     def _connected(self) -> Arm:
+        """The arm, if it is connected."""
         if self.arm is None:
             raise DeviceNotConnectedError(f"{self} is not connected: call connect() first")
         return self.arm

@@ -1,4 +1,4 @@
-"""Compliant arms of robot_control_ros for LeRobot: the robot `compliant_arm`, and datasets from MCAP records."""
+"""Compliant arms for LeRobot: the robot `compliant_arm`, and datasets from MCAP records."""
 
 from .compliant_arm import CompliantArm
 from .config_compliant_arm import CompliantArmConfig

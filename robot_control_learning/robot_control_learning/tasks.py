@@ -1,4 +1,4 @@
-"""What is to be done in an environment: the scene, the random part of an episode, the reward."""
+"""The tasks of the environments: scene, random part of an episode, and reward."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from ...core.types import Array
-from ..snapshot import Snapshot
+from robot_control_ros import Array, Snapshot
 
-FAST = 0.02  # m/s: slower than that the tip counts as at rest
+REST_SPEED = 0.02  # m/s, below which the tip counts as at rest
 
 
 class Progress(NamedTuple):
-    """How a task stands after a step.
+    """The progress of a task after a step.
 
     Attributes:
-        goal: (k,) what the policy sees of the goal; see the task.
-        reward: from -1 to 0.
-        success: whether the task is done, or being done.
-        ended: whether that ends the episode.
-        error: what is left to the goal, in the unit of the task.
+        goal: Part (k,) of the observation that shows the goal.
+        reward: Reward of the step, from -1 to 0.
+        success: True where the task is done, or is being done.
+        ended: True where the episode ends.
+        error: Distance to the goal, or lacking force, in the unit of the task.
     """
 
     goal: Array
@@ -34,15 +33,16 @@ class Progress(NamedTuple):
 
 
 class Task(Protocol):
-    """A task; one object for each environment, which begins anew with each episode.
+    """A task. Each environment has an object of its own, and begins it again with each episode.
 
     Attributes:
-        id: of the environment, without namespace and version.
-        scene: that it takes place in; empty for none. The tip begins at its start, or at home.
-        steps: after which an episode is truncated.
-        step: largest displacement of the target along an axis in one step [m].
-        box: (3,) how far the target may be from the start [m].
-        goal_bound: (k,) of the absolute values of `goal`.
+        id: Id of the environment, without namespace and version.
+        scene: Scene of the task, or an empty text. The tip begins at the start of the scene, or at
+            home.
+        steps: Steps after which an episode is truncated.
+        step: Largest displacement of the target along an axis in one step [m].
+        box: Largest displacement (3,) of the target from the start [m].
+        goal_bound: Largest absolute values (k,) of `goal`.
     """
 
     id: ClassVar[str]
@@ -53,17 +53,26 @@ class Task(Protocol):
     goal_bound: ClassVar[tuple[float, ...]]
 
     def begin(self, random: np.random.Generator, start: Array) -> Array:
-        """Draw an episode; returns the tip's first position (3,) from the start position (3,) of the scene [m]."""
+        """Draw an episode.
+
+        Args:
+            random: Generator of the episode.
+            start: Start position (3,) of the scene [m].
+
+        Returns:
+            First position (3,) of the tip [m].
+        """
 
     def progress(self, state: Snapshot, time: float) -> Progress:
-        """How it stands, `time` seconds after the beginning."""
+        """The progress in a state, `time` seconds after the beginning."""
 
 
 @dataclass
 class Reach:
     """Bring the tip to rest within 5 mm of a point, up to 0.1 m away along each axis.
 
-    The goal is the way to the point (3,) [m]. The reward is minus the distance over 0.1 m.
+    The goal is the vector from the tip to the point (3,) [m]. The reward is minus the distance over
+    0.1 m.
     """
 
     id: ClassVar[str] = "Reach"
@@ -78,17 +87,19 @@ class Reach:
         return start
 
     def progress(self, state: Snapshot, time: float) -> Progress:
-        way = self._point - state.pose[:3, 3]
-        left = float(np.linalg.norm(way))
-        done = left < 0.005 and float(np.linalg.norm(state.twist[:3])) < FAST
-        return Progress(way, -min(left / 0.1, 1.0), done, done, left)
+        to_point = self._point - state.pose[:3, 3]
+        distance = float(np.linalg.norm(to_point))
+        speed = float(np.linalg.norm(state.twist[:3]))
+        done = distance < 0.005 and speed < REST_SPEED
+        return Progress(to_point, -min(distance / 0.1, 1.0), done, done, distance)
 
 
 @dataclass
 class Follow:
     """Stay within 10 mm of a point on a circle, of 30 to 80 mm radius and 4 to 8 s a turn.
 
-    The goal is the way to the point and its velocity (6,) [m, m/s]. The reward is minus the distance over 0.05 m.
+    The goal is the vector from the tip to the point, and the point's velocity (6,) [m, m/s]. The
+    reward is minus the distance over 0.05 m.
     """
 
     id: ClassVar[str] = "Follow"
@@ -112,16 +123,19 @@ class Follow:
         sine = math.sin(angle)
         point = self._start + self._radius * np.array((cosine - 1.0, sine)).dot(self._axes)
         velocity = self._radius * self._rate * np.array((-sine, cosine)).dot(self._axes)
-        way = point - state.pose[:3, 3]
-        left = float(np.linalg.norm(way))
-        return Progress(np.concatenate((way, velocity)), -min(left / 0.05, 1.0), left < 0.01, False, left)
+        to_point = point - state.pose[:3, 3]
+        distance = float(np.linalg.norm(to_point))
+        goal = np.concatenate((to_point, velocity))
+        return Progress(goal, -min(distance / 0.05, 1.0), distance < 0.01, False, distance)
 
 
 @dataclass
 class Press:
-    """Press on a surface 20 mm below the tool, with 5 to 20 N; within a tenth of it is success.
+    """Press on a surface 20 mm below the tool with 5 to 20 N. An error below a tenth of this force
+    is success.
 
-    The goal is the wanted force and what it lacks (2,) [N]. The reward is minus the lack over the wanted force.
+    The goal is the wanted force and the lacking force (2,) [N]. The reward is minus the error over
+    the wanted force.
     """
 
     id: ClassVar[str] = "Press"
@@ -136,17 +150,19 @@ class Press:
         return start
 
     def progress(self, state: Snapshot, time: float) -> Progress:
-        lack = self._force - float(np.nan_to_num(state.wrench[2]))
-        share = abs(lack) / self._force
-        return Progress(np.array((self._force, lack)), -min(share, 1.0), share < 0.1, False, abs(lack))
+        lacking_force = self._force - float(np.nan_to_num(state.wrench[2]))
+        relative_error = abs(lacking_force) / self._force
+        goal = np.array((self._force, lacking_force))
+        return Progress(goal, -min(relative_error, 1.0), relative_error < 0.1, False, abs(lacking_force))
 
 
 @dataclass
 class PegInHole:
-    """Bring a peg 25 mm deep into a hole of 0.5 mm more width, whose place is known to 1.5 mm along x and y.
+    """Bring a peg 25 mm deep into a hole that is 0.5 mm wider, and whose place is known to 1.5 mm
+    along x and y.
 
-    The tip begins above the place where the hole is thought to be. The goal is the way (3,) from there to the depth
-    wanted [m]; it has that error. The reward is minus the depth that is left over 40 mm.
+    The tip begins above the assumed place of the hole. The goal is the vector (3,) from the tip to
+    the assumed end of the peg's path [m]. The reward is minus the depth that is left over 40 mm.
     """
 
     id: ClassVar[str] = "PegInHole"
@@ -159,14 +175,14 @@ class PegInHole:
 
     def begin(self, random: np.random.Generator, start: Array) -> Array:
         error = np.array((*random.uniform(-0.0015, 0.0015, 2), 0.0))
-        self._thought = start + error - (0.0, 0.0, self.depth)
+        self._assumed_end = start + error - (0.0, 0.0, self.depth)
         return np.asarray(start + error)
 
     def progress(self, state: Snapshot, time: float) -> Progress:
-        way = self._thought - state.pose[:3, 3]
-        left = max(-float(way[2]), 0.0)
-        done = left == 0.0
-        return Progress(way, -min(left / 0.04, 1.0), done, done, left)
+        to_end = self._assumed_end - state.pose[:3, 3]
+        depth_left = max(-float(to_end[2]), 0.0)
+        done = depth_left == 0.0
+        return Progress(to_end, -min(depth_left / 0.04, 1.0), done, done, depth_left)
 
 
 TASKS: Mapping[str, type[Task]] = {"reach": Reach, "follow": Follow, "press": Press, "peg_in_hole": PegInHole}

@@ -1,7 +1,9 @@
-"""The LeRobot plug-in and converter with a stand-in of LeRobot: see its README for what that says."""
+"""The LeRobot plug-in and its datasets, with a stand-in of LeRobot."""
 
 import re
+import sys
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import lerobot_stand_in
@@ -12,6 +14,7 @@ from robot_control_ros import Robot, load_robot
 
 pytest.importorskip("mujoco")
 NAME = "lerobot_robot_compliant_arm"
+ROOT = Path(__file__).resolve().parents[2]
 recorded = pytest.mark.starts("the thread that writes a record, whose end is waited for")
 
 
@@ -24,17 +27,28 @@ def plugin(monkeypatch):
 @pytest.fixture
 def convert(plugin):
     pytest.importorskip("mcap")
-    return import_module(f"{NAME}.convert")
+    pytest.importorskip("gymnasium")
+    return import_module(f"{NAME}.dataset_from_mcap")
 
 
 def test_it_keeps_the_conventions_by_which_lerobot_finds_it(plugin):
-    text = (lerobot_stand_in.PLUGIN / "pyproject.toml").read_text()
-    assert re.search(r'^name = "(\w+)"', text, re.MULTILINE)[1] == NAME == plugin.__name__
     config = plugin.CompliantArmConfig
     assert config.__module__ == f"{NAME}.config_compliant_arm"
     assert getattr(import_module(config.__module__.rpartition(".")[0]), config.__name__.removesuffix("Config"))
     assert config.type == plugin.CompliantArm.name
     assert plugin.CompliantArm.config_class is config
+
+
+@pytest.mark.parametrize("page", ["robot_control_learning/README.md", "docs/learning.md"])
+def test_the_commands_of_the_pages_load_the_plugin(page, monkeypatch):
+    pytest.importorskip("gymnasium")
+    lerobot_stand_in.install(monkeypatch)
+    options = re.findall(r"--robot\.(\w+)=(\S+)", (ROOT / page).read_text(encoding="utf-8"))
+    packages = [value for name, value in options if name == "discover_packages_path"]
+    types = [value for name, value in options if name == "type"]
+    assert packages == [NAME] * len(types) != []
+    lerobot_stand_in.load_plugin(NAME)
+    assert set(types) == {sys.modules[f"{NAME}.config_compliant_arm"].CompliantArmConfig.type}
 
 
 def test_its_features_are_known_before_it_is_connected(plugin):
@@ -89,10 +103,11 @@ def test_a_pose_becomes_numbers_and_back(plugin, rng):
 @pytest.mark.sim
 @recorded
 def test_episodes_become_a_dataset(convert, tmp_path, capsys, monkeypatch):
-    gymnasium = pytest.importorskip("gymnasium")
-    from robot_control_ros import gym
+    import gymnasium
 
-    env = gym.RecordEpisodes(gymnasium.make("robot_control_ros/Reach-v0", max_episode_steps=3), tmp_path)
+    from robot_control_learning import RecordEpisodes
+
+    env = RecordEpisodes(gymnasium.make("robot_control_ros/Reach-v0", max_episode_steps=3), tmp_path)
     for seed in range(2):
         seen, _ = env.reset(seed=seed)
         for _ in range(3):
@@ -132,7 +147,7 @@ def test_a_record_of_a_robot_becomes_an_episode_of_poses(convert, tmp_path):
     exact = convert.read_episode(tmp_path / "run.mcap", fps=50).frames[1::2]
     for frame, state in zip(exact, states, strict=True):
         np.testing.assert_allclose(frame["action"], features.pose_numbers(state.reference_pose), rtol=0.0, atol=1e-6)
-        expected = features.observed(state.q, state.v, state.pose, state.wrench)
+        expected = features.observation_numbers(state.q, state.v, state.pose, state.wrench)
         np.testing.assert_allclose(frame["observation.state"], expected, rtol=1e-6, atol=1e-7)
 
 
