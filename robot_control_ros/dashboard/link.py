@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..control.requests import CycleReply, Parameter, Reply, Value
 from ..core.types import Array
+from ..identification.session_thread import IdentificationThread
 from ..robot.configuration import RobotConfig
 from ..robot.gripper import Fingers
 
@@ -89,11 +90,13 @@ class RobotLink(Protocol):
         robot: Configuration of the robot.
         urdf: Text of the robot's description.
         arm: Name of the arm among several: the namespace; empty where it is the only one.
+        identification: Identification of the robot, in a thread of its own.
     """
 
     robot: RobotConfig
     urdf: str
     arm: str
+    identification: IdentificationThread
 
     def others(self) -> tuple[str, ...]:
         """Names of the other arms in this ROS domain, which :meth:`stop_all` stops, too."""
@@ -132,9 +135,6 @@ class RobotLink(Protocol):
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
         """Change gains of the running law and settings of the wrench, all or none."""
-
-    def identification(self) -> Mapping[str, Any]:
-        """The last step of an identification: `state`, `text` and more; another object after each; empty before."""
 
     def requests(self) -> frozenset[str]:
         """Names of requests that are possible now: controller/hold, ethercat/enable, …

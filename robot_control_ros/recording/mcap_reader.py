@@ -52,7 +52,7 @@ class McapMessages:
 
     def __init__(self, path: str | Path, topics: Collection[str]) -> None:
         if find_spec("mcap") is None:
-            raise missing_extra("an MCAP record", "mcap", "learning")
+            raise missing_extra("an MCAP record", "mcap", "records")
         self._path = path
         self._topics = topics
         self.metadata: dict[str, str] = {}

@@ -44,7 +44,7 @@ class McapRecording(FileRecording):
         try:
             from mcap.writer import Writer
         except ImportError as error:
-            raise missing_extra("an MCAP record", "mcap", "learning") from error
+            raise missing_extra("an MCAP record", "mcap", "records") from error
         super().__init__(path, simulated=simulated, largest=largest)
         self._make_writer = Writer
         self._metadata = dict(metadata or {})
