@@ -69,11 +69,11 @@ browser: $(DEV)
 screenshots: $(DEV) browser ## the pictures of the pages in docs/images, taken anew
 	$(BIN)/python test/support/screenshots.py $(ARGS)
 
-bench: $(RUN) ## timing of the control loop
+bench: $(DEV) ## timing of the control loop
 	$(BIN)/python -m evidence speed $(ARGS)
 
 clean: ## remove the environment, builds and caches
-	rm -rf $(VENV) .venv-ci demo-output reproduction stability speed.json soak.png build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-ci demo-output reproduction stability speed.json soak.png build dist *.egg-info robot_control_learning/build robot_control_learning/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
@@ -94,7 +94,7 @@ $(ETHERCAT): $(RUN)
 	@touch $@
 
 # At once with what runs needs, where both are missing: pip is slow to look again.
-$(DEV): setup.py | $(VENV)/pyvenv.cfg
+$(DEV): setup.py robot_control_learning/pyproject.toml | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and what tests and lint need into $(VENV): one to three minutes the first time."
-	@$(INSTALL) '.[ros,sim,dashboard,ethercat,learning,tuning,test,dev]'
+	@$(INSTALL) '.[ros,sim,dashboard,ethercat,tuning,test,dev]' --editable ./robot_control_learning
 	@touch $(RUN) $(ETHERCAT) $@

@@ -44,6 +44,7 @@ setup(
     package_data={
         NAME: [
             "py.typed",
+            "__init__.pyi",  # the list of the public names
             *(f"dashboard/bar/*.{kind}" for kind in ("html", "css", "js")),
         ],
         EMULATOR: ["py.typed", "README.md"],
@@ -87,7 +88,8 @@ setup(
         "ethercat": ["pysoem>=1.1.10,<2"],
         # Optuna proposes trials; Dask computes them on other machines; PostgreSQL's driver lets machines share them.
         "tuning": ["optuna>=5,<6", "distributed>=2024.8", "sqlalchemy>=2", "psycopg[binary]>=3.1,<4", "tqdm"],
-        "learning": ["gymnasium>=1.1,<2", "mcap>=1.6,<2"],
+        # The environments for Gymnasium and LeRobot are a distribution of their own: ./robot_control_learning
+        "records": ["mcap>=1.6,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
             "pytest-xdist",  # make test runs files side by side,

@@ -6,6 +6,8 @@ import argparse
 
 from robot_control_ros.cli.options import OUTPUT_FOLDER, output_file
 
+FIGURES = "figures"  # name of the folder beside a page that has its pictures
+
 
 def add_output_files(parser: argparse.ArgumentParser, output: str) -> None:
     """Add `--output` and `--page` to a parser.
@@ -17,5 +19,5 @@ def add_output_files(parser: argparse.ArgumentParser, output: str) -> None:
     parser.add_argument(
         "--output", default=output, type=OUTPUT_FOLDER, metavar="FOLDER", help="for figures and CSV files"
     )
-    text = "write a Markdown page, too, with its figures beside it"
+    text = f"write a Markdown page, too, with its pictures in the folder {FIGURES} beside it"
     parser.add_argument("--page", type=output_file(".md"), metavar="FILE", help=text)

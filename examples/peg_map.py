@@ -14,7 +14,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from robot_control_ros import gym  # noqa: F401  registers the environments
+import robot_control_learning  # noqa: F401  # registers the environments
 from robot_control_ros.tuning import sweep
 
 sys.path.append(str(Path(__file__).parent))  # so that the processes find the policy, too

@@ -14,38 +14,46 @@ import os
 import gymnasium
 import numpy as np
 
-from robot_control_ros import gym  # noqa: F401  registers the environments
+import robot_control_learning  # noqa: F401  # registers the environments
 
-STEPS, PERIOD = 200, 0.04  # of an episode; s
-RADIUS, TURNS, SPIRAL = 0.0022, 8.0, 6.0  # m; turns of the spiral in its time [s]
-DOWN = 1.0  # s before it
-MEAN, SPREAD = (0.0, 0.0, 0.1), (0.7, 0.7, 0.1)  # of the three numbers at first
+STEPS = 200  # of an episode
+PERIOD = 0.04  # s, of a step
+LARGEST_STEP = 0.002  # m, of the target in a step
+RADIUS = 0.0022  # m, of the spiral
+TURNS = 8.0  # of the spiral
+SPIRAL_TIME = 6.0  # s that the spiral takes
+DOWN_TIME = 1.0  # s before the spiral, in which the peg moves down
+MEAN = (0.0, 0.0, 0.1)  # of the three numbers, in the first generation
+SPREAD = (0.7, 0.7, 0.1)  # their standard deviations there
 LEAST_SPREAD = (0.1, 0.1, 0.02)
-PLACES = 1, 2  # of the hole: seeds
+PLACES = (1, 2)  # seeds of the hole's place
 
 
 def actions(candidates: np.ndarray, step: int) -> np.ndarray:
-    """The actions (n, 6) of candidates (n, 3) in a step: three displacements, then three stiffnesses, from -1 to 1."""
+    """The actions (n, 6) of candidates (n, 3): three displacements, then three stiffnesses, from -1 to 1."""
+    down = np.full(len(candidates), -0.25) if step * PERIOD < DOWN_TIME else -candidates[:, 2]
     spiral = position(step + 1) - position(step)
-    down = np.full(len(candidates), -0.25) if step * PERIOD < DOWN else -candidates[:, 2]
-    lateral, vertical = candidates[:, 0], candidates[:, 1]
-    sideways = np.tile(spiral / 0.002, (len(candidates), 1))
+    sideways = np.tile(spiral / LARGEST_STEP, (len(candidates), 1))
+    lateral = candidates[:, 0]
+    vertical = candidates[:, 1]
     return np.clip(np.column_stack((sideways, down, lateral, lateral, vertical)), -1.0, 1.0).astype(np.float32)
 
 
 def position(step: int) -> np.ndarray:
-    """Place (2,) on the spiral [m]; its radius grows as the root of time, so that its turns cover the disc evenly."""
-    share = min(max((step * PERIOD - DOWN) / SPIRAL, 0.0), 1.0)
-    angle = 2.0 * math.pi * TURNS * share
-    return RADIUS * math.sqrt(share) * np.array((math.cos(angle), math.sin(angle)))
+    """The position (2,) on the spiral [m]. Its radius is as the root of time, so its turns cover the disc evenly."""
+    progress = min(max((step * PERIOD - DOWN_TIME) / SPIRAL_TIME, 0.0), 1.0)
+    angle = 2.0 * math.pi * TURNS * progress
+    return RADIUS * math.sqrt(progress) * np.array((math.cos(angle), math.sin(angle)))
 
 
 def evaluate(
     envs: gymnasium.vector.VectorEnv, candidates: np.ndarray, seeds: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return and success of each candidate in the episode of its seed."""
+    """The return and the success of each candidate, in the episode of its seed."""
     envs.reset(seed=seeds)
-    running, total, success = np.ones(envs.num_envs, bool), np.zeros(envs.num_envs), np.zeros(envs.num_envs, bool)
+    running = np.ones(envs.num_envs, bool)
+    success = np.zeros(envs.num_envs, bool)
+    total = np.zeros(envs.num_envs)
     for step in range(STEPS):
         _, reward, terminated, _, info = envs.step(actions(candidates, step))
         total += np.where(running, reward, 0.0)
@@ -57,32 +65,41 @@ def evaluate(
 
 
 def stiffness(number: float) -> float:
-    """In N/m, as docs/learning.md says."""
+    """The stiffness [N/m] of a number from -1 to 1 in an action."""
     return float(50.0 * 40.0 ** (0.5 + 0.5 * np.clip(number, -1.0, 1.0)))
 
 
 def learn(envs: gymnasium.vector.VectorEnv, generations: int) -> tuple[np.ndarray, list[tuple[float, float, float]]]:
-    """The mean of the last generation, and of each generation mean and best return and share of success."""
+    """Learn the three numbers by the cross-entropy method.
+
+    Returns:
+        Mean of the last generation, and the mean return, best return and success rate of each generation.
+    """
     random = np.random.default_rng(1)
-    mean, spread, curve = np.array(MEAN), np.array(SPREAD), []
+    mean = np.array(MEAN)
+    spread = np.array(SPREAD)
+    curve = []
     for generation in range(generations):
         candidates = random.normal(mean, spread, (envs.num_envs, 3))
         trials = [evaluate(envs, candidates, [seed] * envs.num_envs) for seed in PLACES]
         total, success = (np.mean(each, axis=0) for each in zip(*trials, strict=True))
         elite = candidates[np.argsort(total)[-max(2, envs.num_envs // 4) :]]
-        mean, spread = elite.mean(axis=0), np.maximum(elite.std(axis=0), LEAST_SPREAD)
+        mean = elite.mean(axis=0)
+        spread = np.maximum(elite.std(axis=0), LEAST_SPREAD)
         curve.append((float(total.mean()), float(total.max()), float(success.mean())))
-        numbers = f"{stiffness(mean[0]):11.0f} {stiffness(mean[1]):10.0f} {50.0 * mean[2]:10.1f}"
-        print(f"{generation:10d} {curve[-1][0]:8.1f} {curve[-1][1]:8.1f} {curve[-1][2]:8.0%} {numbers}", flush=True)
+        returns = f"{generation:10d} {total.mean():8.1f} {total.max():8.1f} {success.mean():8.0%}"
+        push = 1e3 * LARGEST_STEP / PERIOD * mean[2]  # mm/s
+        print(f"{returns} {stiffness(mean[0]):11.0f} {stiffness(mean[1]):10.0f} {push:10.1f}", flush=True)
     return mean, curve
 
 
 def successes(envs: gymnasium.vector.VectorEnv, numbers: np.ndarray, seeds: range) -> int:
-    """In how many episodes of these seeds the peg gets into the hole, with the same three numbers."""
-    count, same = 0, np.tile(numbers, (envs.num_envs, 1))
+    """Count the episodes of these seeds in which the three numbers bring the peg into the hole."""
+    count = 0
+    same = np.tile(numbers, (envs.num_envs, 1))
     for first in range(0, len(seeds), envs.num_envs):
         batch = list(seeds[first : first + envs.num_envs])
-        filled = batch + [0] * (envs.num_envs - len(batch))
+        filled = batch + [0] * (envs.num_envs - len(batch))  # each arm needs a seed
         count += int(evaluate(envs, same, filled)[1][: len(batch)].sum())
     return count
 

@@ -11,14 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = sorted((ROOT / "docs").rglob("*.md"))
+EVIDENCE = ROOT / "evidence"
+DOCS = [*sorted((ROOT / "docs").rglob("*.md")), *sorted(EVIDENCE.rglob("README.md"))]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ethercat_emulator/README.md")]
-PAGES += [ROOT / "evidence" / "speed" / "README.md"]
-PAGES += [ROOT / "lerobot_robot_compliant_arm" / "README.md", *DOCS]
+PAGES += [*sorted((ROOT / "robot_control_learning").rglob("README.md")), *DOCS]
 MAX_WORDS = 20  # in a sentence
-MESSAGES = ("ethercat_faults.md", "reliability.md")  # the tables on these pages consist of messages
+# the tables on these pages consist of messages
+MESSAGES = (EVIDENCE / "ethercat_faults" / "README.md", EVIDENCE / "faults" / "README.md")
 NEWCOMER = ("concepts.md", "trouble.md", "before_touch.md", "coming_from.md", "python.md", "glossary.md")
-FOLDERS = "config|docs|ethercat_emulator|evidence|examples|launch|lint|robot_control_ros|test|urdf"
+FOLDERS = (
+    "config|docs|ethercat_emulator|evidence|examples|launch|lint|robot_control_learning|robot_control_ros|test|urdf"
+)
 
 CODE = re.compile(r"^[ ]*```.*?^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
 LISTED = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
@@ -68,7 +71,7 @@ def sentences(page: str) -> Iterator[tuple[int, str]]:
 
 def long_sentences(path: Path, page: str) -> Iterator[Finding]:
     """Sentences of more than 20 words."""
-    if path.name in MESSAGES:
+    if path in MESSAGES:
         page = re.sub(r"^\|.*", "", page, flags=re.MULTILINE)
     for line, sentence in sentences(page):
         count = sum(bool(re.search(r"\w", word)) for word in sentence.split())
@@ -77,7 +80,7 @@ def long_sentences(path: Path, page: str) -> Iterator[Finding]:
 
 
 def beginning(path: Path, page: str) -> Iterator[Finding]:
-    """A page of docs begins with whom it is for, and what they can do after it."""
+    """A page of docs or evidence begins with whom it is for, and what they can do after it."""
     parts = END.split(page.split("\n\n")[1].replace("\n", " ")) if path in DOCS else []
     if parts and not (parts[0].startswith("This page is for you if ") and "".join(parts[1:2]).startswith("After it ")):
         yield 3, "a page begins with 'This page is for you if …' and 'After it …'"

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("robot_control_ros", "ethercat_emulator", "evidence")
+PACKAGES = ("robot_control_ros", "robot_control_learning", "ethercat_emulator", "evidence")
 TESTS = sorted([*(ROOT / "test").rglob("*.py"), *(ROOT / "ethercat_emulator" / "test").rglob("*.py")])
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 BY_NAME = ("getattr", "setattr", "hasattr", "delattr")  # functions, and methods of pytest's monkeypatch

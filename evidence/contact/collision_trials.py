@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.core.types import Array, RobotState
 from robot_control_ros.robot.configuration import RobotConfig
@@ -194,9 +195,20 @@ def moved(name: str, seconds: float, seed: int = 21) -> tuple[Array, DetectedCon
     largest = np.zeros(robot.n)
     for count, _ in enumerate(cycles(arm, loop, MOTION_DELAY, seconds)):
         if count % round(MOVE * RATE) == 0:
-            loop.motion.move_joints_to(home + rng.uniform(-REACH, REACH, robot.n))
+            move_anywhere(loop, home, rng)
         largest = np.maximum(largest, loop.contact.report().load)
     return largest, loop.contact.report().contact
+
+
+def move_anywhere(loop: ControlLoop, home: Array, rng: np.random.Generator) -> None:
+    """Send the loop a random joint goal near home (n,) [rad]; draw again where it refuses one, as through the floor."""
+    while True:
+        goal = home + rng.uniform(-REACH, REACH, len(home))
+        try:
+            loop.motion.move_joints_to(goal)
+        except ConfigError:
+            continue
+        return
 
 
 def rows(robot: str) -> list[Row]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from robot_control_ros.core.output_files import write_text
 from robot_control_ros.simulation.log import figure_class
 
+from ..options import FIGURES
 from .case import Result, Row
 
 CASES = ("joint_pid", "admittance", "task_space_pd", "position_domain", "planar")
@@ -29,7 +30,7 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
     Args:
         names: of CASES.
         output: folder for the files.
-        page: Markdown page to write as well, with its figures in a folder beside it that is named as the page.
+        page: Markdown page to write as well, with its pictures in the folder FIGURES beside it.
 
     Returns:
         The exit status: 1 where a row is out of its bounds.
@@ -61,18 +62,18 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
     if not can_draw:
         print("The figures were not drawn: matplotlib is not installed (pip install matplotlib)")
     if page is not None:
-        write_text(page, "\n".join([_HEAD, *sections]), ".md")
+        write_text(page, "\n".join([PAGE_HEAD, *sections]), ".md")
         print(page)
     return 1 if failed else 0
 
 
-_HEAD = """# Reproduction
+PAGE_HEAD = """# Reproduction
 
 This page is for you if you ask whether the laws do what their sources say. After it you can repeat each figure.
 
 The experiments that the laws come from, run again with the laws of this package. Made by
 
-    python -m evidence reproduce all --page docs/reproduction.md
+    python -m evidence reproduce all --page evidence/reproduce/README.md
 
 A row passes if the measured figure is within the bounds. If one doesn't, `python -m evidence reproduce` ends with exit
 status 1. `python -m evidence reproduce <name>` runs one of the experiments.
@@ -80,10 +81,10 @@ status 1. `python -m evidence reproduce <name>` runs one of the experiments.
 
 
 def _section(name: str, result: Result, page: Path) -> str:
-    pictures = result.draw(page.with_suffix(""), name)
+    pictures = result.draw(page.parent / FIGURES, name)
     lines = [f"## {name}: {result.title}", "", result.source, "", *result.markdown(), ""]
     for note in result.notes:
         lines += [note, ""]
     for path in pictures:
-        lines += [f"![{path.stem.replace('_', ' ')}]({page.stem}/{path.name})", ""]
+        lines += [f"![{path.stem.replace('_', ' ')}]({FIGURES}/{path.name})", ""]
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import robot_control_ros.client.gym  # noqa: F401  # registers the environments
+import robot_control_learning  # noqa: F401  # registers the environments
 from robot_control_ros.simulation.many_arms import simulate_many
 from robot_control_ros.simulation.worker_processes import worker_processes
 

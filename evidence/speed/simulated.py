@@ -45,7 +45,7 @@ def environment_rows() -> dict[str, dict[str, float]]:
     """Steps a second of the environment Reach, with and without a stiffness in each action, and of its physics."""
     import gymnasium
 
-    import robot_control_ros.client.gym  # noqa: F401  # registers the environments
+    import robot_control_learning  # noqa: F401  # registers the environments
 
     rows = {}
     for name, stiffness in (("Reach", False), ("Reach, streamed stiffness", True)):

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from robot_control_ros import gym
+from robot_control_learning import TASKS
 
 COUNT = 8  # environments in a vector
 
@@ -22,7 +22,7 @@ def vector_environments(seconds: float) -> int:
         f"{COUNT}, workers=2": {"num_envs": COUNT, "workers": 2},
     }
     print(f"{'steps per second':<18}" + "".join(f"{kind:>14}" for kind in kinds))
-    for task in gym.TASKS.values():
+    for task in TASKS.values():
         rates = [_rate(task.id, settings, seconds) for settings in kinds.values()]
         print(f"{task.id:<18}" + "".join(f"{rate:>14.0f}" for rate in rates), flush=True)
     return 0

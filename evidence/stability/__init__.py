@@ -14,6 +14,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.log import figure_class
 from robot_control_ros.tuning.grid import Point, sweep
 
+from ..options import FIGURES
 from .cells import DELAYS, QUANTITIES, RATES, Cell, least_contact_damping, measure
 from .default_gains import default_gains_table
 from .gain_table import gain_table
@@ -37,7 +38,7 @@ def stability(
 ) -> int:
     """Measure robots, by default ROBOTS; print the cells as they come, and write CSV file and figure to a folder.
 
-    Where `page` is given, that Markdown page is written as well, with its figure in a folder of its name beside it.
+    Where `page` is given, that Markdown page is written as well, with its picture in the folder FIGURES beside it.
     `workers` and `scheduler` say where it is computed, see :func:`~...tuning.engine.engine`. Returns the exit status.
 
     Raises:
@@ -61,7 +62,7 @@ def stability(
     print(table)
     print(draw(cells, output / FIGURE))
     if page is not None:
-        figure = draw(cells, page.with_suffix("") / FIGURE)
+        figure = draw(cells, page.parent / FIGURES / FIGURE)
         write_text(page, page_text(cells, figure.relative_to(page.parent)), ".md")
         print(page)
     return 0

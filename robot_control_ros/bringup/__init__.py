@@ -1,4 +1,4 @@
-"""Which nodes, with which parameters, in which order, make a running system.
+"""Systems that run: their nodes, the nodes' parameters, and the order in which they start.
 
 The command line starts them as processes, the launch files as launch actions; both decide nothing themselves.
 """

@@ -66,7 +66,7 @@ def _on_driver(given: Given, robot: str) -> tuple[RobotConfig, dict[str, str]]:
 
 
 def _rate(given: Given, robot: str) -> float:
-    """That of the file of the gains, or the driver's, which is the same on mock hardware [Hz]."""
+    """Rate in the file of the gains, or the driver's, which is the same on mock hardware [Hz]."""
     return file_rate(given["gains"]) or load_robot(robot, "real").profile.rate
 
 
@@ -98,7 +98,7 @@ def checked_law(config: RobotConfig, law: str, gains: str) -> RunningLaw:
 
 
 def _runs(config: RobotConfig, law: str) -> bool:
-    """Whether a driver takes a law with its default gains."""
+    """True where a driver takes a law with its default gains."""
     try:
         _running(config, law, "")
     except ConfigError:

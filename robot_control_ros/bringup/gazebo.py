@@ -70,7 +70,10 @@ def simulator(world: Path, headless: bool) -> Program:
 
 
 def search_paths() -> dict[str, str]:
-    """Where Gazebo looks for plug-ins and models: the user's places, then those of the installed ROS packages."""
+    """Places where Gazebo looks for plug-ins and models, by environment variable.
+
+    The user's places come first, then those of the installed ROS packages.
+    """
     plugins = list(_exported("plugin_path"))
     resources = list(_exported("gazebo_model_path", "gazebo_media_path"))
     plugins += [str(prefix / "lib") for prefix in ament_prefixes() if has_package(prefix, "gz_ros2_control")]
@@ -83,7 +86,10 @@ def search_paths() -> dict[str, str]:
 
 
 def _exported(*attributes: str) -> Iterator[str]:
-    """What package.xml files say in <export><gazebo_ros …/></export>; ${prefix} is the package's share folder."""
+    """Values of <export><gazebo_ros …/></export> in package.xml files.
+
+    ${prefix} in them is the package's share folder.
+    """
     for file in (file for prefix in ament_prefixes() for file in sorted(prefix.glob("share/*/package.xml"))):
         try:
             exports = ElementTree.parse(file).findall("export/gazebo_ros")

@@ -1,4 +1,4 @@
-"""From what the bringup decides to launch's actions: what every file in launch/ consists of."""
+"""Actions of launch for what the bringup decides: what every file in launch/ consists of."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _parameter(value: Value | Xacro) -> Any:
 
 
 def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) -> list[Any]:
-    """What follows the end of a node that ends by itself."""
+    """Actions that follow the end of a node that ends by itself."""
     if context.is_shutdown:
         return []
     if event.returncode == 0:
@@ -138,20 +138,20 @@ def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) 
 
 
 def _started_again(spec: NodeSpec) -> list[Any]:
-    """Another process of a node, and what follows its end."""
+    """Actions that start another process of a node, and follow its end."""
     action = _action(spec)
     on_exit = partial(_ended, spec, time.monotonic())
     return [action, RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit))]
 
 
 def _ended(spec: NodeSpec | Program, started: float, event: Any, context: LaunchContext) -> list[Any]:
-    """What follows the end of what doesn't end by itself.
+    """Actions that follow the end of a node or program that doesn't end by itself.
 
     Args:
-        spec: that has ended.
-        started: when, by the steady clock [s].
-        event: of launch; has the exit status.
-        context: of launch.
+        spec: Node or program that has ended.
+        started: Time when it was started, by the steady clock [s].
+        event: Event of launch, which has the exit status.
+        context: Context of launch.
     """
     if context.is_shutdown:
         return []
@@ -175,5 +175,5 @@ def _fail(context: LaunchContext) -> None:
 
 
 def _label(spec: NodeSpec | Program) -> str:
-    """For messages."""
+    """Name of a node or program, for messages."""
     return spec.full_name if isinstance(spec, NodeSpec) else spec.name

@@ -61,11 +61,12 @@ def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = T
     """The controller of one robot under one of its profiles.
 
     Args:
-        given: robot, law and gains; prefix and namespace where they aren't empty.
-        profile: of the robot's file.
-        rate: joint states per second [Hz]; 0 takes that of the file of the gains, or the profile's.
-        vital: whether its end is the end of all; else what is left keeps the robot safe.
-        parameters: more of its parameters.
+        given: Arguments robot, law and gains; prefix and namespace where they aren't empty.
+        profile: Name of a profile in the robot's file.
+        rate: Joint states per second [Hz]; 0 takes that of the file of the gains, or the profile's.
+        vital: True where the controller's end is the end of all; else what is left keeps the robot
+            safe.
+        parameters: More parameters of the controller.
 
     Raises:
         ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take, or whose
@@ -95,7 +96,7 @@ def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = T
 
 
 def active(*, vital: bool = True) -> NodeSpec:
-    """Ends when the controller is active, and publishes commands."""
+    """Node that ends when the controller is active and publishes commands."""
     return NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True, vital=vital)
 
 

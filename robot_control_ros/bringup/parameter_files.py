@@ -1,4 +1,4 @@
-"""What arguments name: files, ROS parameter files and what they give to a node, numbers."""
+"""Files, ROS parameter files and numbers that arguments name."""
 
 from __future__ import annotations
 
@@ -60,14 +60,16 @@ def with_prefix(path: Path, prefix: str) -> Path:
 def node_parameters(
     argument: str, path: Path, node: str, namespace: str = "", *, needed: bool = True
 ) -> dict[str, Any]:
-    """What a ROS parameter file has for a node, by full names such as impedance.stiffness.
+    """Parameters that a ROS parameter file has for a node, by full names.
+
+    Such a name is impedance.stiffness, for example.
 
     Args:
-        argument: that named the file, for errors.
-        path: of the file.
-        node: its name.
-        namespace: that it is in; empty for the root.
-        needed: whether the file must have something for the node.
+        argument: Name of the argument that named the file, for errors.
+        path: Path of the file.
+        node: Name of the node.
+        namespace: Namespace that the node is in; empty for the root.
+        needed: True where the file must have something for the node.
 
     Raises:
         ConfigError: it can't be read, isn't a parameter file, or has nothing for the node; names line and key.
@@ -76,12 +78,18 @@ def node_parameters(
 
 
 def gain_parameters(gains: str, namespace: str = "") -> dict[str, Any]:
-    """What the file of the gains has for the controller in a namespace; nothing where there is no file."""
+    """Parameters of the file of the gains for the controller in a namespace.
+
+    They are empty where there is no file.
+    """
     return node_parameters("gains", parameter_file("gains", gains), "controller", namespace) if gains else {}
 
 
 def portable(name: str) -> str:
-    """A name as it is, a path made absolute: nodes may run elsewhere; so before an arm, and with robot and gripper."""
+    """A name as it is, or a path made absolute: nodes may run elsewhere.
+
+    A path before an arm, and paths of robot and gripper, are made absolute, too.
+    """
     robot, gripper = split_gripper(name)
     if gripper:
         return equipped(portable(robot), portable(gripper))

@@ -40,7 +40,9 @@ class Processes:
         return process
 
     def check(self) -> None:
-        """See that all still run; what may be started again is, and that is said.
+        """See that all nodes still run.
+
+        A node that may be started again is, and that is said.
 
         Raises:
             HardwareFault: another one has ended; names it and its exit status.

@@ -47,7 +47,10 @@ def die_with_parent() -> None:
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:
-    """SIGINT for all of the session, SIGKILL after the grace; returns when all have ended."""
+    """Send SIGINT to all of the session, and SIGKILL after the grace.
+
+    It returns when all have ended.
+    """
     _send(signal.SIGINT, _members(program.pid))
     deadline = time.monotonic() + GRACE
     while program.poll() is None or _members(program.pid):

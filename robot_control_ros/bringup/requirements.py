@@ -1,4 +1,4 @@
-"""What a system needs on this machine: packages and programs, looked up before it starts."""
+"""Requirements of a system on this machine: packages and programs, looked up before it starts."""
 
 from __future__ import annotations
 

@@ -138,7 +138,10 @@ def in_front(
 def spawner(
     file: Path | None, *names: str, inactive: bool = False, vital: bool = True, optional: bool = False
 ) -> NodeSpec:
-    """Loads, configures and, unless `inactive`, activates controllers; of one that is loaded it does the rest."""
+    """Node that loads, configures and, unless `inactive`, activates controllers.
+
+    Of a controller that is loaded it does the rest.
+    """
     arguments = [*names, "--controller-manager-timeout", MANAGER_LIMIT]
     if file is not None:
         arguments += ["--param-file", str(file)]
@@ -155,7 +158,9 @@ def wrench_broadcaster(file: Path) -> NodeSpec:
 
 
 def state_publisher(description: Xacro, *, simulated_time: bool = False) -> NodeSpec:
-    """Publishes the frames, and the robot description, from which the controller manager makes the hardware.
+    """Node that publishes the frames, and the robot description.
+
+    The controller manager makes the hardware from that description.
 
     Its end changes nothing for those who have the description already.
     """
@@ -165,7 +170,7 @@ def state_publisher(description: Xacro, *, simulated_time: bool = False) -> Node
 
 
 def manager(file: Path) -> NodeSpec:
-    """The controller manager."""
+    """Node of the controller manager."""
     return NodeSpec(
         "ros2_control_node",
         "controller_manager",

@@ -1,4 +1,4 @@
-"""What a running system is made of: nodes, other programs, launch files, and the order in which they start."""
+"""Parts of a running system: nodes, other programs, launch files, and the order of their start."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ class Xacro:
     """A robot description that xacro makes of a file at the start.
 
     Attributes:
-        path: of the .urdf.xacro file.
-        arguments: its ``xacro:arg`` values by name.
-        prefix, mount: see :func:`~..robot.description.place_description`.
+        path: Path of the .urdf.xacro file.
+        arguments: Values of its ``xacro:arg`` by name.
+        prefix, mount: Prefix of names, and place of the root in the world, see
+            :func:`~..robot.description.place_description`.
     """
 
     path: Path
@@ -57,7 +58,7 @@ class Xacro:
     mount: tuple[float, ...] = ()
 
     def text(self) -> str:
-        """The description.
+        """Text of the description.
 
         Raises:
             ConfigError: xacro refuses the file, or an argument.
@@ -74,18 +75,24 @@ class NodeSpec:
     """One node to start.
 
     Attributes:
-        executable: in ``lib/<package>``; of this package also a folder of ``robot_control_ros.nodes``.
-        name: of the node; one of another package keeps the name that it gives itself, and this is a label only.
-        parameters: by name; they win over the files.
-        parameter_files: paths of ROS parameter files.
-        remappings: topic by topic.
-        package: that has the executable.
-        arguments: of the command line, before those of ROS.
-        namespace: that the node is in; empty for the root.
-        once: it ends by itself, with status 0 where all went well; the next stage waits for that.
-        vital: its end, or failure where it is `once`, is the end of all; else the others go on.
-        optional: where it is `once` and not vital, the next stage starts after a failure, too.
-        respawn: where it is not vital and fails, it is started again, if it had run for :data:`LONG_ENOUGH`.
+        executable: Program in ``lib/<package>``; of this package also a folder of
+            ``robot_control_ros.nodes``.
+        name: Name of the node; one of another package keeps the name that it gives itself, and this
+            is a label only.
+        parameters: Parameters by name; they win over the files.
+        parameter_files: Paths of ROS parameter files.
+        remappings: New topics by old ones.
+        package: Name of the package that has the executable.
+        arguments: Arguments of the command line, before those of ROS.
+        namespace: Namespace that the node is in; empty for the root.
+        once: True where the node ends by itself, with status 0 where all went well; the next stage
+            waits for that.
+        vital: True where its end, or failure where it is `once`, is the end of all; else the others
+            go on.
+        optional: True where the next stage starts after a failure, too, of a node that is `once`
+            and not vital.
+        respawn: True where a node that is not vital is started again after a failure, if it had run
+            for :data:`LONG_ENOUGH`.
     """
 
     executable: str
@@ -107,11 +114,11 @@ class NodeSpec:
         return "/".join(filter(None, (self.namespace, self.name)))
 
     def respawns(self, status: int, lifetime: float) -> bool:
-        """Whether it is started again.
+        """True where the node is started again.
 
         Args:
-            status: its exit status.
-            lifetime: of its process [s].
+            status: Exit status of the node.
+            lifetime: Lifetime of its process [s].
         """
         return self.respawn and status != 0 and lifetime >= LONG_ENOUGH
 
@@ -134,10 +141,10 @@ class Program:
     """A program that isn't a ROS node. Its end is the end of all.
 
     Attributes:
-        command: its command line.
-        name: of the process.
+        command: Command line of the program.
+        name: Name of the process.
         package: ROS package that brings the program.
-        environment: variables that it gets besides those of this process.
+        environment: Environment variables that it gets besides those of this process.
     """
 
     command: tuple[str, ...]
@@ -151,9 +158,9 @@ class LaunchFile:
     """A launch file of another package.
 
     Attributes:
-        package: that has it.
-        path: below the package's share folder.
-        arguments: by name.
+        package: Name of the package that has it.
+        path: Path below the package's share folder.
+        arguments: Values of its arguments, by name.
     """
 
     package: str
@@ -167,13 +174,14 @@ Stage = tuple[Part, ...]
 
 @dataclass(frozen=True)
 class System:
-    """What is started together.
+    """Parts that are started together.
 
     Attributes:
-        stages: one after the other. A stage whose last node is `once` keeps the next one waiting until that has ended
-            well; any other starts at the same time as the next.
+        stages: Stages, one after the other. A stage whose last node is `once` keeps the next one
+            waiting until that has ended well; any other starts at the same time as the next.
         plugins: ROS packages that its processes load plug-ins of.
-        checks: whether it can start here and now; each raises ConfigError where it can't.
+        checks: Functions that check that it can start here and now; each raises ConfigError where
+            it can't.
     """
 
     stages: tuple[Stage, ...]
@@ -198,8 +206,9 @@ class Setup:
     """A kind of system.
 
     Attributes:
-        arguments: of its launch file.
-        build: makes the system of the values of all arguments; raises ConfigError where it can't.
+        arguments: Arguments of its launch file.
+        build: Function that makes the system of the values of all arguments; raises ConfigError
+            where it can't.
     """
 
     arguments: tuple[Argument, ...]

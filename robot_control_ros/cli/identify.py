@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
+import os
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..identification.dialog import IdentificationStep, StopRequested
 from .options import POSITIVE, ROBOT, add_command, option_type, picture
+
+if TYPE_CHECKING:
+    from ..identification.motion_plan import MotionPlan
+    from ..identification.session import IdentificationRequest
+    from ..robot.configuration import RobotConfig
+
+INTERRUPTED = 130  # exit status after Ctrl-C
 
 
 def add_identify(commands: Any) -> None:
@@ -30,97 +39,103 @@ def add_identify(commands: Any) -> None:
     add("--out", type=_imperfections_file, metavar="FILE", help="write the arm as imperfections, YAML")
     add("--plot", type=picture, metavar="FILE", help="write a picture")
     add("--yes", action="store_true", help="don't ask before the motion")
-    add("--json", action="store_true", help="for programs: print each step as a line of JSON; the answer is y")
 
 
 def _identify(options: argparse.Namespace) -> int:
     from ..identification.motion_plan import MotionBounds
+    from ..identification.session import IdentificationRequest
 
     bounds = MotionBounds(options.amplitude, options.speed, tuple(options.joints))
-    return (_simulated if options.simulated else _running)(options, bounds)
+    request = IdentificationRequest(bounds, options.mode, options.out, options.plot)
+    dialog = TerminalDialog(asks=not options.yes)
+    if options.simulated:
+        return _simulated(options, request, dialog)
+    return _running(options.controller, request, dialog)
 
 
-def _simulated(options: argparse.Namespace, bounds: Any) -> int:
-    import numpy as np
-
-    from ..identification.motion_law import motion_mode
-    from ..identification.motion_plan import plan_motion
-    from ..identification.simulated import identify_plan
+def _simulated(options: argparse.Namespace, request: IdentificationRequest, dialog: TerminalDialog) -> int:
+    from ..identification.simulated import identify_simulated
     from ..robot.configuration import load_robot
-    from ..robot.model import RobotModel
     from ..simulation.imperfect.imperfections import load_imperfections
 
     robot = load_robot(options.robot).at_rate(options.rate)
-    arm = load_imperfections(options.simulated)
-    arm.check(robot)
-    motion_mode(robot.profile, options.mode)
-    plan = plan_motion(robot, RobotModel.of(robot), np.array(robot.home), bounds)
-    if not _agreed(options, plan.as_step(robot.joints)):
-        return 1
-    return _report(options, robot, *identify_plan(robot, arm, plan, options.mode))
+    imperfections = load_imperfections(options.simulated)
+    return 0 if identify_simulated(robot, imperfections, request, dialog) else 1
 
 
-def _running(options: argparse.Namespace, bounds: Any) -> int:
-    import os
-
+def _running(controller: str, request: IdentificationRequest, dialog: TerminalDialog) -> int:
     from ..core.errors import missing_extra
     from ..ros.process_environment import environment
 
     os.environ.update(environment())
     try:
-        from ..nodes.identify.identification_operator import IdentificationOperator
-        from ..ros.running import spinning
+        from ..identification.over_ros import identify_running
     except ImportError as error:
         raise missing_extra("a running arm", "rclpy", "ros") from error
-    from ..identification.running_arm import RunningIdentification
-
-    name = options.controller
     try:
-        with spinning(lambda: IdentificationOperator(name)) as (operator, spin), contextlib.closing(operator):
-            session = RunningIdentification(operator, spin, name, _printer(options), options.mode)
-            plan = session.plan(bounds)
-            if not _agreed(options, plan.as_step(session.robot.joints)):
-                return 1
-            found, recording = session.run(plan)
-    except KeyboardInterrupt:
-        _printer(options)({"state": "stopped", "text": "stopped"})
-        return 130
-    return _report(options, session.robot, found, recording)
+        with dialog.hears_signals():
+            return 0 if identify_running(controller, request, dialog) else 1
+    except StopRequested:
+        print("stopped", flush=True)
+        return INTERRUPTED
 
 
-def _printer(options: argparse.Namespace) -> Callable[[dict[str, Any]], None]:
-    """What prints a step: all of it as JSON, or its text."""
-    return lambda step: print(json.dumps(step) if options.json else step["text"], flush=True)
+class TerminalDialog:
+    """A person at a terminal, who answers the question and stops by Ctrl-C; see ``identification/dialog.py``.
 
+    Args:
+        asks: Whether the person is asked before the motion.
+    """
 
-def _agreed(options: argparse.Namespace, plan: dict[str, Any]) -> bool:
-    _printer(options)(plan)
-    if options.yes:
-        return True
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, signal.default_int_handler) for number in signals]  # nothing spins meanwhile
-    try:
-        return input("" if options.json else "Move within these bounds? [y/N] ").strip().lower() == "y"
-    except EOFError:  # nobody is there who could answer
-        return False
-    finally:
-        for number, handler in zip(signals, before, strict=True):
-            signal.signal(number, handler)
+    def __init__(self, asks: bool) -> None:
+        self._asks = asks
+        self._asking = False
+        self._stop_waits = False
 
+    @contextmanager
+    def hears_signals(self) -> Iterator[None]:
+        """SIGINT and SIGTERM ask for the stop within the block; they interrupt nothing but the question.
 
-def _report(options: argparse.Namespace, robot: Any, found: Any, recording: Any) -> int:
-    from ..identification.identified_file import figures, plot, table, write_file
+        An exception that a signal throws into a call of ROS leaves that call half done.
+        """
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, self._on_signal) for number in numbers]
+        try:
+            yield
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
 
-    step: dict[str, Any] = {"state": "done", "text": table(robot, found), "figures": figures(found)}
-    try:
-        if options.out:
-            step["file"] = str(write_file(options.out, robot, found))
-        if options.plot:
-            step["picture"] = str(plot(options.plot, robot, found, recording))
-    finally:  # also where the disk is full
-        paths = (step[key] for key in ("file", "picture") if key in step)
-        _printer(options)(step if options.json else step | {"text": "\n".join((step["text"], *paths))})
-    return 0
+    def report(self, step: IdentificationStep) -> None:
+        """Print the words of a step, then the files."""
+        paths = (str(path) for path in (step.file, step.picture) if path is not None)
+        print("\n".join((step.text, *paths)), flush=True)
+
+    def warn(self, text: str) -> None:
+        print(text, file=sys.stderr)
+
+    def agrees(self, robot: RobotConfig, plan: MotionPlan) -> bool:
+        print(plan.describe(robot.joints), flush=True)
+        if not self._asks:
+            return True
+        self.check_stop()
+        self._asking = True
+        try:
+            return input("Move within these bounds? [y/N] ").strip().lower() == "y"
+        except EOFError:  # nobody is there who could answer
+            return False
+        finally:
+            self._asking = False
+
+    def check_stop(self) -> None:
+        if self._stop_waits:
+            self._stop_waits = False
+            raise StopRequested
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self._stop_waits = True
+        if self._asking:
+            self.check_stop()
 
 
 @option_type

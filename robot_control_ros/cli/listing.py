@@ -9,7 +9,6 @@ from typing import Any
 from ..core.gains import gain_specs
 from ..core.types import CommandMode, JointSpaceReference, Reference
 from ..laws import law_class, law_names
-from ..nodes.topics import TOPICS
 from ..robot.configuration import load_robot, robot_names
 from ..robot.files import config_names, read_extended
 from ..robot.gripper import load_gripper
@@ -62,7 +61,6 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "grippers": lambda: ((name, load_gripper(name).description) for name in config_names("grippers")),
     "imperfections": lambda: ((name, load_imperfections(name).description) for name in imperfection_names()),
     "profiles": _profiles,
-    "topics": lambda: ((f"{t.node} {t.name}", f"{t.direction}, {t.type}: {t.text}") for t in TOPICS),
 }
 
 

@@ -52,6 +52,7 @@ MOVED = {
     ("ethercat", "demo"): "contour",
     ("ethercat", "faults"): "ethercat-faults",
 }
+TOPIC_PAGES = "docs/controller.md, docs/simulator.md, docs/teleop.md, docs/watchdog.md, docs/ethercat.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             line = " ".join(["python -m evidence", name, *words[len(moved) :]])
             print(f"robot_control: {' '.join(moved)} is now, in a checkout of the repository: {line}", file=sys.stderr)
             return 2
+    if words[:2] == ["list", "topics"]:  # a command of version 0.1; version 0.3 forgets it
+        print(f"robot_control: the topics of a node are in the table of its page: {TOPIC_PAGES}", file=sys.stderr)
+        return 2
     parser = command_parser()
     complete(parser)
     if "" not in sys.path:
@@ -227,7 +231,7 @@ def _circle(options: argparse.Namespace, start: Any) -> Any:
 
 
 def _add_list(commands: Any) -> None:
-    text = "robots, laws, scenes, imperfections, profiles and topics, and which go together"
+    text = "robots, laws, scenes, imperfections and profiles, and which go together"
     commands.add_parser("list", help=text, fill=_fill_list).set_defaults(run=run_of(".listing"))
 
 

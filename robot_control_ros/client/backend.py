@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..control.payload_input import figures_of
+from ..control.requests import Value
 from ..core.types import Array
 from ..recording.mcap_recording import McapRecording
 from ..robot.configuration import RobotConfig
@@ -16,11 +18,20 @@ from ..robot.payload import Payload
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
-Value = bool | float | str | tuple[float, ...]
+PUSH_LASTS = 0.2  # s of simulated time that a push acts without a newer one
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Report of a part of the system on itself, as a diagnostic_msgs/DiagnosticStatus has it."""
+
+    level: int  # 0 is fine, 1 a warning, 2 an error, 3 nothing known
+    message: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)  # by name
 
 
 def told_payload(parameters: Mapping[str, Any]) -> Payload:
-    """The payload that a controller was told, from its parameters by name."""
+    """Payload that a controller was told, from its parameters by name."""
     return Payload(*(parameters[f"payload.{name}"] for name in figures_of(Payload())))
 
 
@@ -28,10 +39,10 @@ class RobotBackend(Protocol):
     """A robot under a law. Commands raise what the controller refuses, with its words, as ConfigError.
 
     Attributes:
-        config: of the robot.
-        feed: its states and faults.
-        concurrent: whether states come while nobody waits for them.
-        simulated: whether it is a simulation in this process.
+        config: Configuration of the robot.
+        feed: States and faults of the robot.
+        concurrent: True where states come while nobody waits for them.
+        simulated: True for a simulation in this process.
     """
 
     config: RobotConfig
@@ -41,28 +52,32 @@ class RobotBackend(Protocol):
 
     @property
     def model(self) -> RobotModel:
-        """Of the robot."""
+        """Model of the robot."""
 
     @property
     def record_topics(self) -> Callable[[McapRecording], None] | None:
-        """Writes its topics to a record until that is closed; None where it has none."""
+        """Function that writes the topics to a record until that is closed; None without topics."""
 
     @property
     def gripper(self) -> Fingers | None:
-        """On the tip; None where there is none."""
+        """Fingers on the tip; None where there are none."""
 
     @property
     def law(self) -> str:
-        """The name of the law that runs."""
+        """Name of the law that runs."""
+
+    @property
+    def diagnostics(self) -> Mapping[str, Diagnosis]:
+        """Newest report of each part of the system, by name."""
 
     def parameters(self) -> Mapping[str, Value]:
-        """The gains of the law by name, and the settings, such as ``wrench.…`` and ``workspace.…``."""
+        """Gains of the law by name, and settings, such as ``wrench.…`` and ``workspace.…``."""
 
     def clock(self) -> float:
-        """The time that time-outs count by [s]."""
+        """Time that time-outs count by [s]."""
 
     def advance(self, seen: Snapshot | None, limit: float) -> None:
-        """Return when there is another state than `seen`, or a fault; after `limit` seconds at the latest."""
+        """Return when there is another state than `seen`, or a fault; after `limit` seconds at most."""
 
     def move_to(self, pose: Array) -> float:
         """Make a pose (4, 4) the target; states later than the returned time [s] are under it."""
@@ -70,8 +85,14 @@ class RobotBackend(Protocol):
     def move_joints_to(self, q: Array) -> float:
         """Make joint angles (n,) the target; see :meth:`move_to`."""
 
+    def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> float:
+        """Follow joint angles (k, n) at times (k,) [s] from now; see :meth:`move_to`."""
+
     def jog(self, twist: Array) -> None:
         """Move the reference with a twist (6,) for 0.2 s."""
+
+    def push(self, force: Array) -> None:
+        """Push the tip of a simulated arm with a force (3,), base axes [N], for 0.2 s."""
 
     def hold(self) -> None:
         """Hold the robot where it is."""
@@ -93,6 +114,9 @@ class RobotBackend(Protocol):
 
     def clear_contact(self) -> str:
         """End the reaction to a contact; returns what was cleared."""
+
+    def request(self, service: str) -> str:
+        """Request a service of the robot's nodes by its name; returns its answer."""
 
     def close(self) -> None:
         """Release everything; the robot stays as it is."""

@@ -30,13 +30,13 @@ class MotionGoal:
     """A goal that a robot has taken.
 
     Args:
-        since: states later than that are under it [s].
-        error: its distance from a state's reference, (m,) [m, rad].
-        backend: the robot, whose axes of the tip count.
-        pose: (4, 4) where it is one of the tip; None where it is one of the joints.
+        since: Time [s]; states later than it are under the goal.
+        error: Function that gives the distance of a state's reference from the goal, (m,) [m, rad].
+        backend: Robot, whose axes of the tip count.
+        pose: Pose (4, 4) where it is a goal of the tip; None where it is one of the joints.
 
     Attributes:
-        arrived: stamp of the first state whose reference rests at it [s]; None before.
+        arrived: Stamp of the first state whose reference rests at the goal [s]; None before.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class MotionGoal:
         self._stands_since: float | None = None  # stamp [s]; None while the tip follows
 
     def reached(self, state: Snapshot) -> bool:
-        """Whether the reference rests at it, and the arm too, or long enough.
+        """Say whether the reference rests at the goal, and the arm too, or long enough.
 
         Raises:
-            NotReached: the reference rests elsewhere, or waits for an arm whose way is blocked. Or the arm rests too
-                far away, as from a pose that is beyond reach.
+            NotReached: The reference rests elsewhere, or waits for an arm whose way is blocked. Or the
+                arm rests too far away, as from a pose that is beyond reach.
         """
         if self.arrived is None:
             if state.time <= self._since:
@@ -74,8 +74,12 @@ class MotionGoal:
         return rests
 
     def _check_way(self, state: Snapshot) -> None:
-        """Raise NotReached where the tip stands while the reference waits for it, or moves joints without the tip."""
-        speed, turning = np.linalg.norm(state.twist.reshape(2, 3), axis=1)
+        """Raise NotReached for a blocked tip.
+
+        It stands while the reference waits for it, or moves the joints without the tip.
+        """
+        speed = np.linalg.norm(state.twist[:3])
+        turning = np.linalg.norm(state.twist[3:])
         waits = state.blocks["spring_load"][0] >= ONSET
         joints_only = self._pose is not None and float(np.abs(self._error(state)).max()) < AT_GOAL
         if speed > STANDS[0] or turning > STANDS[1] or not (waits or joints_only):
@@ -100,7 +104,7 @@ class MotionGoal:
             raise self._not_reached(state, "")
 
     def _is_beyond(self, state: Snapshot, bounds: tuple[float, float]) -> bool:
-        """Whether the tip is further from its target than bounds [m, rad]."""
+        """Say whether the tip is further from its target than bounds [m, rad]."""
         distance, angle = self._left(state)
         return distance > bounds[0] or angle > bounds[1]
 
@@ -112,7 +116,7 @@ class MotionGoal:
 
     @cached_property
     def _beyond_reach(self) -> str:
-        """That no posture reaches the pose; empty where one does."""
+        """Text that no posture reaches the pose; empty where one does."""
         if self._pose is None:
             return ""
         backend = self._backend
@@ -130,10 +134,10 @@ class MotionGoal:
 
 
 def tip_target(backend: RobotBackend, pose: Any) -> Array:
-    """The target (4, 4) of a pose (4, 4), or of a position (3,) with the rotation of the reference.
+    """Target (4, 4) of a pose (4, 4), or of a position (3,) with the rotation of the reference.
 
     Raises:
-        ConfigError: it is no pose.
+        ConfigError: It is no pose.
     """
     if np.shape(pose) == (3,):
         assert backend.feed.newest is not None
@@ -145,23 +149,39 @@ def tip_target(backend: RobotBackend, pose: Any) -> Array:
     return target
 
 
-def tip_goal(backend: RobotBackend, pose: Any) -> MotionGoal:
+def send_tip_target(backend: RobotBackend, pose: Any) -> MotionGoal:
     """Send the target of a pose, see :func:`tip_target`; ConfigError where it is refused."""
     target = tip_target(backend, pose)
     since = backend.move_to(target)
     return MotionGoal(since, lambda state: pose_error(target, state.reference_pose), backend, target)
 
 
-def joint_goal(backend: RobotBackend, q: Any) -> MotionGoal:
+def send_joint_target(backend: RobotBackend, q: Any) -> MotionGoal:
     """Send joint angles (n,) [rad]; ConfigError where they are refused."""
-    goal = finite("q", q, (backend.config.n,))
+    target = finite("q", q, (backend.config.n,))
+    return _joint_goal(backend, backend.move_joints_to(target), target)
+
+
+def send_joint_path(backend: RobotBackend, times: Any, positions: Any, velocities: Any) -> MotionGoal:
+    """Send joint angles over time, see Robot.follow_joints; ConfigError where they are refused."""
+    count = len(np.atleast_1d(times))
+    shape = (count, backend.config.n)
+    path_times = finite("times", times, (count,))
+    path = finite("positions", positions, shape)
+    speeds = None if velocities is None else finite("velocities", velocities, shape)
+    if count == 0:
+        raise refused("times", (), "must be one or more")
+    return _joint_goal(backend, backend.follow_joints(path_times, path, speeds), path[-1])
+
+
+def _joint_goal(backend: RobotBackend, since: float, target: Array) -> MotionGoal:
+    """Goal of the joints that a robot has taken; see :class:`MotionGoal`."""
     cyclic = backend.model.cyclic
-    since = backend.move_joints_to(goal)
-    return MotionGoal(since, lambda state: wrap(goal - state.blocks["reference_position"], cyclic), backend)
+    return MotionGoal(since, lambda state: wrap(target - state.blocks["reference_position"], cyclic), backend)
 
 
 def finite(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """A copy of finite numbers of a shape, or ConfigError."""
+    """Copy of finite numbers of a shape, or ConfigError."""
     try:
         numbers = np.array(value, dtype=float)
     except (TypeError, ValueError):

@@ -14,18 +14,36 @@ import numpy as np
 
 from ..control.motion_commands import JOG_LASTS
 from ..control.payload_input import figures_of, robot_note
-from ..core.errors import NotReached, RobotControlError, missing_extra, refused, unknown
-from ..core.types import CommandMode
+from ..control.requests import SETTINGS, Value
+from ..core.errors import (
+    ConfigError,
+    NotReached,
+    RobotControlError,
+    missing_extra,
+    refused,
+    unknown,
+)
+from ..core.types import Array, CommandMode
 from ..laws import law_class
 from ..recording.file_recording import LARGEST, FileRecording
-from ..robot.configuration import equipped
+from ..robot.configuration import RobotConfig, equipped
+from ..robot.files import config_names
+from ..robot.model import JointLimits, RobotModel
 from ..robot.payload import Payload
 from ..ros.process_environment import environment
+from ..sensing.contact_detector import DetectedContact
 from ..simulation.log import Log
-from .backend import RobotBackend, Value
-from .goals import finite, joint_goal, tip_goal, tip_target
+from .backend import PUSH_LASTS, Diagnosis, RobotBackend, told_payload
+from .goals import (
+    MotionGoal,
+    finite,
+    send_joint_path,
+    send_joint_target,
+    send_tip_target,
+    tip_target,
+)
 from .recording.state_channel import record_robot
-from .robot_readings import RobotReadings
+from .robot_gripper import Gripper
 from .snapshot import Snapshot
 from .state_recording import StateRecording
 from .user_callbacks import Callbacks
@@ -35,31 +53,32 @@ MAX_DOMAIN = 232  # of ROS: beyond it Fast DDS ends the process
 LOST_AFTER = 0.4  # s; a call then ends within 0.5 s
 
 
-class Robot(RobotReadings):
+class Robot:
     """A robot under a law, led from Python::
 
         with Robot("ur5") as robot:
             robot.set_gains(stiffness=300.0)
             robot.move_to(robot.pose[:3, 3] + (0.0, 0.0, 0.1))
 
-    Poses are in the base. A call that waits ends with the fault that stops the robot, as HardwareFault, or as
-    StaleStateError within 0.5 s where the controller is gone. A Ctrl-C in such a call holds the robot.
+    Poses are in the base. A call that waits ends with the fault that stops the robot, as HardwareFault.
+    It ends as StaleStateError within 0.5 s where the controller is gone. A Ctrl-C in it holds the robot.
 
     Args:
-        name: of the robot, which the controller must have; empty takes what it has.
-        namespace: of the controller; that of an arm of a work cell is the arm's name where it is empty.
-        controller: name of its node.
-        domain: of ROS; None takes ROS_DOMAIN_ID.
-        timeout: to find the controller [s].
-        lost_after: time without a sign of life after which the controller counts as gone [s].
-        backend: what to lead in place of a controller over ROS.
+        name: Name of the robot, which the controller must have. Empty takes what the controller has.
+        namespace: Namespace of the controller. Empty takes that of an arm of a work cell: its name.
+        controller: Name of the controller's node.
+        domain: ROS domain; None takes ROS_DOMAIN_ID.
+        timeout: Time to find the controller [s].
+        lost_after: Time without a sign of life after which the controller counts as gone [s].
+        backend: Robot that is led in place of a controller over ROS.
 
     Attributes:
-        close: ends the connection, as the end of a ``with`` block does; the robot goes on as it is.
+        close: Function that ends the connection, as the end of a ``with`` block does. The robot goes
+            on as it is.
 
     Raises:
         ConfigError: rclpy isn't installed, the controller isn't active, or has another robot.
-        StaleStateError: there is no such controller; names the others.
+        StaleStateError: There is no such controller; the error names the others.
     """
 
     def __init__(
@@ -73,8 +92,9 @@ class Robot(RobotReadings):
         lost_after: float = LOST_AFTER,
         backend: RobotBackend | None = None,
     ) -> None:
-        backend = backend or _over_ros(name, namespace, controller, domain, timeout, lost_after)
-        super().__init__(backend)
+        if backend is None:
+            backend = _over_ros(name, namespace, controller, domain, timeout, lost_after)
+        self._backend = backend
         self._callbacks = Callbacks(backend.concurrent)
         self._recording = StateRecording()
         self._files: list[FileRecording] = []
@@ -94,18 +114,18 @@ class Robot(RobotReadings):
         gripper: str = "",
         real_time: bool = False,
     ) -> Robot:
-        """The same on a simulation in this process.
+        """Lead a simulation in this process.
 
-        It is simulated while a call waits, as fast as it goes, and stands still otherwise: so a script gives the same
-        each time. In real time it goes on by itself.
+        It is simulated while a call waits, as fast as it goes, and stands still otherwise.
+        So a script gives the same each time. In real time it goes on by itself.
 
         Args:
-            name, law, gains, scene, imperfections, push: see :func:`~..simulation.in_process.simulate`.
-            gripper: on its tip: a name, or the path of a YAML file.
-            real_time: whether simulated time follows the clock.
+            name, law, gains, scene, imperfections, push: See :func:`~..simulation.in_process.simulate`.
+            gripper: Gripper on the tip: its name, or the path of a YAML file.
+            real_time: True lets simulated time follow the clock.
 
         Raises:
-            ConfigError, ModelError: an argument is refused.
+            ConfigError, ModelError: An argument is refused.
         """
         from .simulated_backend import SimulatedBackend
 
@@ -118,69 +138,226 @@ class Robot(RobotReadings):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    # --- what it measures, and what it is set to: take `state` where several must be of one sample ---
+
+    @property
+    def config(self) -> RobotConfig:
+        """Configuration of the robot: joints, frames, home."""
+        return self._backend.config
+
+    @property
+    def model(self) -> RobotModel:
+        """Kinematics and dynamics of the robot."""
+        return self._backend.model
+
+    @property
+    def state(self) -> Snapshot:
+        """Newest state, all of one sample; the last one where the robot has been lost."""
+        newest = self._backend.feed.newest
+        assert newest is not None  # a backend begins with one
+        return newest
+
+    @property
+    def time(self) -> float:
+        """Time of the newest state, by the robot's clock [s]."""
+        return self.state.time
+
+    @property
+    def pose(self) -> Array:
+        """Pose of the tip in the base, a copy (4, 4)."""
+        return self.state.pose.copy()
+
+    @property
+    def twist(self) -> Array:
+        """Twist of the tip (6,), base axes [m/s, rad/s]."""
+        return self.state.twist
+
+    @property
+    def wrench(self) -> Array:
+        """Wrench by the environment on the tip (6,), base axes [N, N·m]; NaN without a fresh one."""
+        return self.state.wrench
+
+    @property
+    def q(self) -> Array:
+        """Joint angles (n,) [rad]."""
+        return self.state.q
+
+    @property
+    def v(self) -> Array:
+        """Joint velocities (n,) [rad/s]."""
+        return self.state.v
+
+    @property
+    def effort(self) -> Array:
+        """Joint torques (n,) [N·m]."""
+        return self.state.effort
+
+    @property
+    def law(self) -> str:
+        """Name of the law that runs."""
+        return self._backend.law
+
+    @property
+    def gains(self) -> dict[str, Any]:
+        """Gains of the law by name; arrays where they have several numbers."""
+        parameters = self._backend.parameters().items()
+        return {name: _array(value) for name, value in parameters if not name.startswith(SETTINGS)}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings by name, such as ``wrench.…`` and ``workspace.…``."""
+        parameters = self._backend.parameters().items()
+        return {name: _array(value) for name, value in parameters if name.startswith(SETTINGS)}
+
+    @property
+    def payload(self) -> Payload:
+        """Payload that the robot was told."""
+        return told_payload(self._backend.parameters())
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of the joints; those of the tip are `config.tip_speed` and `config.tip_acceleration`."""
+        return self._backend.model.limits
+
+    @property
+    def gripper(self) -> Gripper:
+        """Gripper on the tip; ConfigError where there is none."""
+        fingers = self._backend.gripper
+        if fingers is None:
+            names = config_names("grippers")
+            text = f"robot {self.config.name} has no gripper: start it with one; grippers: {', '.join(names)}"
+            raise ConfigError(text, name="gripper", bound=tuple(names))
+        return Gripper(self._backend, fingers)
+
+    @property
+    def fault(self) -> str:
+        """Reason why the robot doesn't follow its targets; empty where it does."""
+        return str(self._backend.feed.fault or "")
+
+    @property
+    def contact(self) -> DetectedContact | None:
+        """Last contact that the controller has found; None before the first, and after a clear."""
+        return self._backend.feed.contact
+
+    @property
+    def diagnostics(self) -> Mapping[str, Diagnosis]:
+        """Newest report on /diagnostics of each part of the system, by name; none in a simulation."""
+        return self._backend.diagnostics
+
     # --- motion ---
 
     def move_to(self, pose: Any = None, *, q: Any = None, wait: bool = True, timeout: float = 30.0) -> Snapshot:
         """Move to a pose or to joint angles, within the robot's limits; returns the state there.
 
-        It waits until the reference is at the goal and the arm rests; for 2 s at most where the arm doesn't rest.
-        An arm that can't get there ends the wait early, and is held: its way is blocked for 1 s, or it rests more than
-        50 mm or 0.2 rad away, or more than 5 mm or 0.02 rad from a pose that is beyond reach.
+        It waits until the reference is at the goal and the arm rests; for 2 s at most where the arm
+        doesn't rest. An arm that can't get there ends the wait early, and is held: its way is blocked
+        for 1 s, or it rests more than 50 mm or 0.2 rad away, or more than 5 mm or 0.02 rad from a pose
+        that is beyond reach.
 
         Args:
-            pose: (4, 4), or (3,) a position, to which the rotation of the reference is kept.
-            q: (n,) joint angles [rad] in place of it.
+            pose: Pose (4, 4), or a position (3,), to which the rotation of the reference is kept.
+            q: Joint angles (n,) [rad] in place of the pose.
             wait: False returns once the target is taken.
-            timeout: [s]; after it the robot holds.
+            timeout: Time after which the robot holds [s].
 
         Raises:
-            ConfigError: the controller refuses the target.
-            NotReached: in time, or because the arm can't get there, or another target or a hold took its place.
+            ConfigError: The controller refuses the target.
+            NotReached: The time is over, or the arm can't get there, or another target or a hold took
+                the target's place.
         """
         if (pose is None) == (q is None):
-            raise refused("pose, q", None if pose is None else "both", "exactly one must be given")
+            value = None if pose is None else "both"
+            raise refused("pose, q", value, "exactly one must be given")
         backend = self._backend
         with held_on_interrupt(backend):
             faults = backend.feed.faults
-            goal = tip_goal(backend, pose) if q is None else joint_goal(backend, q)
-            if not wait:
-                return self.state
-            try:
-                return wait_for(backend, goal.reached, timeout, faults, "the goal")
-            except NotReached:
-                if self.state.moving or goal.arrived is not None:
-                    backend.interrupt()
-                raise
+            goal = send_tip_target(backend, pose) if q is None else send_joint_target(backend, q)
+            return self._wait_for_goal(goal, faults, timeout) if wait else self.state
 
-    def set_target(self, pose: Any, stiffness: Any = None) -> None:
-        """A target of a stream, as often as you like; returns once it is taken.
+    def follow_joints(
+        self,
+        times: Any,
+        positions: Any,
+        velocities: Any = None,
+        *,
+        wait: bool = True,
+        timeout: float = 30.0,
+    ) -> Snapshot:
+        """Follow joint angles over time, as a planner gives them; returns the state at their end.
 
         Args:
-            pose: see :meth:`move_to`.
-            stiffness: a gain that goes with it; nothing is sent where it is the present one. A change costs a service
-                call, and acts with `gain_time_constant`.
+            times: Times (k,) from now [s]. The arm gets to the first point from where it is.
+            positions: Joint angles (k, n) [rad].
+            velocities: Joint velocities (k, n) [rad/s]; None finds them from the positions.
+            wait: False returns once the path is taken.
+            timeout: Time beyond the last of `times` after which the robot holds [s].
 
         Raises:
-            ConfigError: one of the two is refused; then neither the target nor the stiffness is changed, where it is
-                the stiffness.
+            ConfigError: The controller refuses the path.
+            NotReached: See :meth:`move_to`.
+        """
+        backend = self._backend
+        with held_on_interrupt(backend):
+            faults = backend.feed.faults
+            goal = send_joint_path(backend, times, positions, velocities)
+            limit = timeout + float(np.asarray(times)[-1])
+            return self._wait_for_goal(goal, faults, limit) if wait else self.state
+
+    def _wait_for_goal(self, goal: MotionGoal, faults: int, timeout: float) -> Snapshot:
+        """Wait for a goal, counted from so many faults of the feed; hold an arm that isn't there."""
+        try:
+            return wait_for(self._backend, goal.reached, timeout, faults, "the goal")
+        except NotReached:
+            if self.state.moving or goal.arrived is not None:
+                self._backend.interrupt()
+            raise
+
+    def set_target(self, pose: Any, stiffness: Any = None) -> None:
+        """Set a target of a stream, as often as you like; returns once it is taken.
+
+        Args:
+            pose: See :meth:`move_to`.
+            stiffness: Gain that goes with the target. Nothing is sent where it is the present one. A
+                change costs a service call, and acts with `gain_time_constant`.
+
+        Raises:
+            ConfigError: The target or the stiffness is refused. A refused stiffness leaves the target.
         """
         with held_on_interrupt(self._backend):
             if stiffness is not None:
                 present = self._backend.parameters().get("stiffness")
-                if not _is_set(_value("stiffness", stiffness), present):
+                if not _is_set(_plain_value("stiffness", stiffness), present):
                     self.set_gains(stiffness=stiffness)
             self._backend.move_to(tip_target(self._backend, pose))
 
     def jog(self, twist: Any, duration: float = 0.0) -> None:
-        """Move with a twist (6,), base axes [m/s, rad/s], for `duration`, or for 0.2 s without waiting."""
+        """Move with a twist (6,), base axes [m/s, rad/s], for `duration`, or 0.2 s without waiting."""
         twist = finite("twist", twist, (6,))
         with held_on_interrupt(self._backend):
-            self._backend.jog(twist)
-            end = self.time + duration
-            while (left := end - self.time) > JOG_LASTS / 2.0:
-                self.wait(JOG_LASTS / 2.0)
-                self._backend.jog(twist)
-            self.wait(left)
+            self._renew(lambda: self._backend.jog(twist), JOG_LASTS, duration)
+
+    def push(self, force: Any, duration: float = 0.0) -> None:
+        """Push the tip of a simulated arm with a force (3,), base axes [N], as a hand would.
+
+        Args:
+            force: Force (3,) at the origin of the tip.
+            duration: Time for which this call pushes [s]. 0 pushes for 0.2 s without waiting.
+
+        Raises:
+            ConfigError: Nobody simulates the arm, or the force isn't three finite numbers.
+        """
+        force = finite("force", force, (3,))
+        with held_on_interrupt(self._backend):
+            self._renew(lambda: self._backend.push(force), PUSH_LASTS, duration)
+
+    def _renew(self, act: Callable[[], object], lasts: float, duration: float) -> None:
+        """Do what lasts for some time [s] again and again, until a duration [s] is over."""
+        act()
+        end = self.time + duration
+        while (left := end - self.time) > lasts / 2.0:
+            self.wait(lasts / 2.0)
+            act()
+        self.wait(left)
 
     def hold(self) -> None:
         """Hold the robot where it is; a motion brakes."""
@@ -192,7 +369,8 @@ class Robot(RobotReadings):
         They are at the full rate, and may be replayed: see ``robot_control replay --help``.
 
         Raises:
-            ConfigError: the file is there, or can't be written; the controller runs on another machine, or refuses.
+            ConfigError: The file is there, or can't be written; the controller runs on another machine,
+                or refuses.
         """
         if not (math.isfinite(seconds) and seconds > 0.0):
             raise refused("seconds", seconds, "must be above 0 s", (0.0, math.inf))
@@ -206,19 +384,19 @@ class Robot(RobotReadings):
     # --- gains, law, sensor ---
 
     def set_gains(self, values: Mapping[str, Any] | None = None, **named: Any) -> None:
-        """Change gains of the law and settings, all or none, as in ``set_gains(stiffness=300.0, damping_ratio=1.0)``.
+        """Change gains and settings, all or none: ``set_gains(stiffness=300.0, damping_ratio=1.0)``.
 
         Raises:
-            ConfigError: one is refused; its name, value and bound are those of the error.
+            ConfigError: A value is refused; the error has its name, value and bound.
         """
-        given = {name: _value(name, value) for name, value in {**(values or {}), **named}.items()}
+        changes = {name: _plain_value(name, value) for name, value in {**(values or {}), **named}.items()}
         known = self._backend.parameters()
-        for name in given:
+        for name in changes:
             if name not in known:
                 raise unknown("gain", name, known)
-        if given:
+        if changes:
             with held_on_interrupt(self._backend):
-                self._backend.set_parameters(given)
+                self._backend.set_parameters(changes)
 
     def set_law(self, name: str) -> None:
         """Go on with another law, without a jump; ConfigError where it is refused."""
@@ -229,24 +407,38 @@ class Robot(RobotReadings):
         """Tell what the tip carries from now on, as after a grasp; the arm goes on without a jump.
 
         Args:
-            mass: [kg]; 0 takes the payload away.
-            center: (3,) centre of gravity in the tip's frame [m].
-            inertia: (6,) about it along the tip's axes: xx, yy, zz, xy, xz, yz [kg·m²]; one number for the first three.
+            mass: Mass [kg]; 0 takes the payload away.
+            center: Centre of gravity (3,) in the tip's frame [m].
+            inertia: Inertia (6,) about it along the tip's axes: xx, yy, zz, xy, xz, yz [kg·m²]. One
+                number stands for the first three.
 
         Returns:
-            What has to be done besides, where the robot compensates gravity itself; else an empty text.
+            Text of what has to be done besides, where the robot compensates gravity itself; else empty.
 
         Raises:
-            ConfigError: no body is like that, or the joints can't hold it at this posture.
+            ConfigError: No body is like that, or the joints can't hold it at this posture.
         """
-        payload = Payload(mass, center, inertia)
-        self.set_gains({f"payload.{name}": value for name, value in figures_of(payload).items()})
+        figures = figures_of(Payload(mass, center, inertia))
+        self.set_gains({f"payload.{name}": value for name, value in figures.items()})
         return robot_note(self.config)
 
     def zero_wrench(self) -> str:
         """Make the present wrench zero; returns what was done, with a warning where the arm moves."""
         with held_on_interrupt(self._backend):
             return self._backend.zero_wrench()
+
+    def request(self, service: str) -> str:
+        """Request a service of the robot's nodes that has no method here; returns its answer.
+
+        Args:
+            service: Name of a service of type std_srvs/Trigger, in the robot's namespace, such as
+                ``ethercat/enable`` or ``controller/reset_ringing``.
+
+        Raises:
+            ConfigError: The service refuses, or isn't there.
+        """
+        with held_on_interrupt(self._backend):
+            return self._backend.request(service)
 
     # --- waiting ---
 
@@ -262,7 +454,7 @@ class Robot(RobotReadings):
             return wait_for(self._backend, condition, timeout)
 
     def clear_contact(self) -> str:
-        """End the reaction to a contact, so that the robot takes targets again; returns what was cleared."""
+        """End the reaction to a contact, so that targets are taken again; returns what was cleared."""
         with held_on_interrupt(self._backend):
             return self._backend.clear_contact()
 
@@ -270,8 +462,9 @@ class Robot(RobotReadings):
         """Call with the state at each new contact; `contact` then says where and how hard.
 
         Args:
-            callback: gets the newest state.
-            force: a bound of the measured force [N], in place of the controller's detection. It needs a wrist sensor.
+            callback: Function that gets the newest state.
+            force: Bound of the measured force [N], in place of the controller's detection. It needs a
+                wrist sensor.
         """
         self._callbacks.on_contact(callback, force)
 
@@ -289,10 +482,10 @@ class Robot(RobotReadings):
         """Keep each state from now on, and forget those that were kept before; or write a file.
 
         Args:
-            path: of a new file, which is written until the result is closed, or the robot. A file that ends in .csv
-                has the states, in the columns of the log. Any other is an MCAP file: it has the states and, of a
-                running controller, each topic that it uses.
-            largest: bytes of one file, after which the next one begins: run.mcap, run_1.mcap.
+            path: Path of a new file, which is written until the result is closed, or the robot. A file
+                that ends in .csv has the states, in the columns of the log. Any other is an MCAP file:
+                it has the states and, of a running controller, each topic that it uses.
+            largest: Bytes of one file, after which the next one begins: run.mcap, run_1.mcap.
 
         Raises:
             ConfigError: mcap isn't installed, or the file is there, or can't be written.
@@ -306,23 +499,29 @@ class Robot(RobotReadings):
         return recording
 
     def log(self) -> Log:
-        """What was recorded; its times count from the call of :meth:`record`.
+        """Log of what was recorded; its times count from the call of :meth:`record`.
 
         Raises:
-            ConfigError: nothing was.
+            ConfigError: Nothing was recorded.
         """
         mode = self.gains.get("output") or law_class(self.law).mode
         return Log.of(self.config.joints, CommandMode(mode), self._recording.samples, self.limits)
 
 
 def _over_ros(
-    name: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
+    name: str,
+    namespace: str,
+    controller: str,
+    domain: int | None,
+    timeout: float,
+    lost_after: float,
 ) -> RobotBackend:
-    """A controller over ROS; wheels of ROS find their parts by a variable that nobody sets."""
+    """Connect to a controller over ROS; wheels of ROS find their parts by a variable set here."""
     if find_spec("rclpy") is None:
         raise missing_extra("a running robot", "rclpy", "ros")
     if domain is not None and domain not in range(MAX_DOMAIN + 1):
-        raise refused("domain", domain, f"must be a whole number from 0 to {MAX_DOMAIN}", (0, MAX_DOMAIN))
+        rule = f"must be a whole number from 0 to {MAX_DOMAIN}"
+        raise refused("domain", domain, rule, (0, MAX_DOMAIN))
     if path := environment().get("AMENT_PREFIX_PATH"):
         os.environ["AMENT_PREFIX_PATH"] = path
     from .ros_backend import RosBackend
@@ -331,8 +530,9 @@ def _over_ros(
 
 
 def _close(process: int, backend: RobotBackend, callbacks: Callbacks, files: list[FileRecording]) -> None:
+    """End what a robot uses; not in a forked process, as the robot is its parent's."""
     if process != os.getpid():
-        return  # a forked process ends: the robot is its parent's
+        return
     callbacks.close()
     try:
         for each in tuple(files):
@@ -342,16 +542,24 @@ def _close(process: int, backend: RobotBackend, callbacks: Callbacks, files: lis
 
 
 def _is_set(value: Value, present: Value | None) -> bool:
-    """Whether a gain has a value, or has it for each of its numbers."""
-    return value == present or (isinstance(present, tuple) and present == (value,) * len(present))
+    """Say whether a gain has a value, or has it for each of its numbers."""
+    if value == present:
+        return True
+    return isinstance(present, tuple) and present == (value,) * len(present)
 
 
-def _value(name: str, value: Any) -> Value:
-    """A gain's value as plain Python; a matrix row by row."""
+def _plain_value(name: str, value: Any) -> Value:
+    """Value of a gain as plain Python; a matrix row by row."""
     if isinstance(value, (bool, str)):
         return value
     try:
         numbers = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise refused(name, value, "must be a number, several numbers, true, false or a word") from error
+        rule = "must be a number, several numbers, true, false or a word"
+        raise refused(name, value, rule) from error
     return float(numbers) if numbers.ndim == 0 else tuple(numbers.ravel().tolist())
+
+
+def _array(value: Value) -> Any:
+    """Value of a gain for a user: several numbers as an array."""
+    return np.array(value) if isinstance(value, tuple) else value

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.validate_full_topic_name import validate_full_topic_name
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from ..control.requests import Parameter, RequestResult
+from ..control.requests import Parameter, RequestResult, Value
 from ..core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError, refused
 from ..core.output_paths import writable_file
 from ..core.types import Array
@@ -29,8 +27,16 @@ from ..robot.model import RobotModel
 from ..robot.workcell import arm_namespace
 from ..ros.controller_client import ControllerClient
 from ..ros.gripper_commands import RosGripper
-from ..ros.messages import fill_pose, fill_twist, numbers
-from .backend import Value, told_payload
+from ..ros.messages import check_count, to_stamp
+from ..ros.target_publishers import (
+    TargetPublishers,
+    joints_message,
+    path_message,
+    pose_message,
+    push_message,
+    twist_message,
+)
+from .backend import Diagnosis, told_payload
 from .controller_watch import ControllerWatch
 from .recording.topic_recording import record_topics
 from .ros_thread import RosThread
@@ -42,25 +48,42 @@ CONNECT_POLL = 0.02  # s, while it connects
 ATTEMPTS = 5  # of a request whose answer was lost; each may be made twice
 RESEND = 0.2  # s after which a target is sent again
 UNANSWERED = 10.0  # s
+FOUND_WITHIN = 2.0  # s for a service or a simulator that nobody has asked for before
+PATH_BEGINS = 0.1  # s after the newest state, so that the controller has a path before it begins
 TRIGGERS = ("hold", "zero_wrench", "clear_contact", "save_record")
 
 
 class RosBackend:
-    """See :class:`~.backend.RobotBackend` and :class:`~.robot.Robot`."""
+    """A controller over ROS; see :class:`~.backend.RobotBackend` and :class:`~.robot.Robot`.
+
+    Args:
+        robot, namespace, controller, domain, timeout, lost_after: See :class:`~.robot.Robot`.
+        while_connecting: Function that is called again and again until the controller is found. An
+            error of it ends the search.
+    """
 
     concurrent = True
     simulated = False
     clock = staticmethod(time.monotonic)
 
     def __init__(
-        self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
+        self,
+        robot: str,
+        namespace: str,
+        controller: str,
+        domain: int | None,
+        timeout: float,
+        lost_after: float,
+        while_connecting: Callable[[], object] = lambda: None,
     ) -> None:
         self.feed = StateFeed()
         self.gripper = None
+        self.diagnostics: Mapping[str, Diagnosis] = {}  # replaced, never changed
         feed = self.feed
         parts = namespace.strip("/") or arm_namespace(robot), controller.strip("/")
         self._name = name = _checked("/" + "/".join(filter(None, parts)))
-        self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
+        # Replies by the stamp of the target; None while a target waits for its reply.
+        self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}
         self._ros = RosThread(
             domain, name.rpartition("/")[0], lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}"))
         )
@@ -69,13 +92,12 @@ class RosBackend:
             entities = self._ros.entities
             self._controller = ControllerClient(self._ros.node, entities, name)
             self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after, self._ros.hears)
-            self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
-            self._joints = entities.publisher(JointState, f"{name}/target_joint")
-            self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")
+            self._targets = TargetPublishers(entities, name)
             self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in TRIGGERS}
             entities.subscription(DiagnosticStatus, f"{name}/target_reply", self._on_reply, QoSProfile(depth=20))
+            entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, QoSProfile(depth=20))
             self._ros.start()
-            self._connect(timeout)
+            self._connect(timeout, while_connecting)
             known = self._controller
             self.config = config = load_robot(known.robot, known.profile, known.prefix)
             self._model = RobotModel.of(config)
@@ -96,7 +118,7 @@ class RosBackend:
 
     @property
     def model(self) -> RobotModel:
-        """Of the robot, with the payload that the controller has now."""
+        """Model of the robot, with the payload that the controller has now."""
         payload = told_payload(self.parameters())
         if not np.array_equal(payload.row, self._model.payload.row):
             self._model.payload = payload
@@ -111,20 +133,31 @@ class RosBackend:
         self.feed.wait(seen, limit)
 
     def move_to(self, pose: Array) -> float:
-        message = PoseStamped()
-        message.header.frame_id = self.config.base
-        fill_pose(message.pose, pose)
-        return self._send(self._poses, message)
+        return self._send(self._targets.poses, pose_message(self.config.base, pose))
 
     def move_joints_to(self, q: Array) -> float:
-        return self._send(self._joints, JointState(name=list(self.config.joints), position=numbers(q)))
+        return self._send(self._targets.joints, joints_message(self.config.joints, q))
+
+    def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> float:
+        check_count("joint trajectory", times.tolist())
+        assert self.feed.newest is not None
+        message = path_message(self.config.joints, times, positions, velocities)
+        message.header.stamp = to_stamp(self.feed.newest.time + PATH_BEGINS)
+        return self._send(self._targets.paths, message)
 
     def jog(self, twist: Array) -> None:
         self._check_alive()
-        message = TwistStamped()
-        message.header.frame_id = self.config.base
-        fill_twist(message.twist, twist)
-        self._twists.publish(message)
+        self._targets.twists.publish(twist_message(self.config.base, twist))
+
+    def push(self, force: Array) -> None:
+        self._check_alive()
+        publisher = self._targets.pushes
+        taken = self._until(lambda: publisher.get_subscription_count() > 0, FOUND_WITHIN)
+        if not taken:
+            raise ConfigError(f"nobody simulates this robot: {publisher.topic_name}", name="push")
+        assert self.feed.newest is not None
+        rotation = self.feed.newest.pose[:3, :3]
+        publisher.publish(push_message(self.config.tip, rotation.T @ force))
 
     def hold(self) -> None:
         self._trigger("hold")
@@ -153,11 +186,16 @@ class RosBackend:
     def clear_contact(self) -> str:
         cleared = self._trigger("clear_contact")
         before = self.feed.newest
-        end = time.monotonic() + UNANSWERED
-        while (self.feed.contact or self.feed.newest is before) and time.monotonic() < end:
-            self._check_alive()  # the end of its fault comes before the next state
-            time.sleep(POLL)
+        # The end of its fault comes before the next state.
+        self._until(lambda: self.feed.contact is None and self.feed.newest is not before, UNANSWERED)
         return cleared
+
+    def request(self, service: str) -> str:
+        if service not in self._triggers:
+            self._triggers[service] = self._ros.call(lambda: self._ros.entities.client(Trigger, service))
+        if not self._until(self._triggers[service].service_is_ready, FOUND_WITHIN):
+            raise ConfigError(f"nobody offers the service {service}", name=service)
+        return self._trigger(service)
 
     def close(self) -> None:
         self._ros.close()
@@ -171,11 +209,21 @@ class RosBackend:
             raise ConfigError(result.message, name=name)
         return result.message
 
+    def _until(self, condition: Callable[[], bool], limit: float) -> bool:
+        """Wait until a condition holds, for so many seconds at most; returns whether it does."""
+        end = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() > end:
+                return False
+            self._check_alive()
+            time.sleep(POLL)
+        return True
+
     def _ask(self, request: Callable[[Callable[[RequestResult], None]], None]) -> RequestResult:
-        """The result of a request to a service.
+        """Result of a request to a service.
 
         Raises:
-            StaleStateError: there is no answer.
+            StaleStateError: There is no answer.
         """
         for _ in range(ATTEMPTS):
             results: list[RequestResult] = []
@@ -191,19 +239,22 @@ class RosBackend:
     def _send(self, publisher: Any, message: Any) -> float:
         """Send a target until it is answered; returns the time [s] after which states are under it."""
         stamp = message.header.stamp
-        stamp.sec, stamp.nanosec = key = divmod(time.time_ns(), 1_000_000_000)
+        if stamp.sec == 0:
+            stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
+        key = (stamp.sec, stamp.nanosec)
         end = time.monotonic() + UNANSWERED
-        again = 0.0
+        send_at = 0.0
         self._replies[key] = None
         try:
             while (reply := self._replies[key]) is None:
                 self._check_alive()
-                if (now := time.monotonic()) > end:
-                    message = f"{publisher.topic_name}: no answer within {UNANSWERED:g} s"
-                    raise StaleStateError(message, name=publisher.topic_name, bound=UNANSWERED)
-                if now >= again:
+                now = time.monotonic()
+                if now > end:
+                    text = f"{publisher.topic_name}: no answer within {UNANSWERED:g} s"
+                    raise StaleStateError(text, name=publisher.topic_name, bound=UNANSWERED)
+                if now >= send_at:
                     publisher.publish(message)
-                    again = now + RESEND
+                    send_at = now + RESEND
                 time.sleep(POLL)
         finally:
             del self._replies[key]
@@ -224,11 +275,20 @@ class RosBackend:
         if key in self._replies:
             self._replies[key] = message
 
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        new = {}
+        for status in message.status:
+            level = status.level if isinstance(status.level, int) else status.level[0]
+            values = {item.key: item.value for item in status.values}
+            new[status.name] = Diagnosis(level, status.message, values)
+        self.diagnostics = {**self.diagnostics, **new}
+
     # --- the beginning ---
 
-    def _connect(self, timeout: float) -> None:
+    def _connect(self, timeout: float, while_connecting: Callable[[], object]) -> None:
         end = time.monotonic() + timeout
-        takers = (self._poses, self._joints, self._twists)
+        targets = self._targets
+        takers = (targets.poses, targets.joints, targets.paths, targets.twists)
 
         def ready() -> bool:
             heard = self.feed.newest and self._watch.fault is not None
@@ -237,13 +297,14 @@ class RosBackend:
             return bool(matched and all(each.service_is_ready() for each in self._triggers.values()))
 
         while not ready():
+            while_connecting()
             if time.monotonic() > end:
                 raise _not_connected(self._controller, self._watch.fault or "", self._name, self._ros.node, timeout)
             time.sleep(CONNECT_POLL)
 
 
 def _checked(name: str) -> str:
-    """A full name of a node; ConfigError where ROS allows no such name."""
+    """Full name of a node; ConfigError where ROS allows no such name."""
     try:
         validate_full_topic_name(name)
     except InvalidTopicNameException as error:
@@ -254,22 +315,23 @@ def _checked(name: str) -> str:
 def _not_connected(
     controller: ControllerClient, fault: str, name: str, node: Node, timeout: float
 ) -> RobotControlError:
-    """Why there is no controller of a name, with what it says itself; names the others."""
+    """Error for a controller that isn't found, with what it says itself; it names the others."""
     if controller.answers and controller.lifecycle != "active":
         reason = fault or "activate it first"
         return ConfigError(f"controller {name} is {controller.lifecycle}: {reason}", name=name)
     if controller.answers:
         return StaleStateError(f"controller {name} sends no state: see robot_control doctor", name=name)
-    topics = (topic for topic, _ in node.get_topic_names_and_types())
-    all_found = (topic.removesuffix("/target_pose") for topic in topics if topic.endswith("/target_pose"))
-    found = tuple(each for each in all_found if each != name)
-    others = ", ".join(found) or "none; is it in this ROS_DOMAIN_ID?"
-    text = f"no controller {name} within {timeout:g} s; others: {others}"
-    return StaleStateError(text, name=name, bound=found)
+    suffix = "/target_pose"
+    topics = [topic for topic, _ in node.get_topic_names_and_types() if topic.endswith(suffix)]
+    controllers = [topic.removesuffix(suffix) for topic in topics]
+    others = tuple(each for each in controllers if each != name)
+    shown = ", ".join(others) or "none; is it in this ROS_DOMAIN_ID?"
+    text = f"no controller {name} within {timeout:g} s; others: {shown}"
+    return StaleStateError(text, name=name, bound=others)
 
 
 def _refusal(reason: str, values: Mapping[str, Value], known: Mapping[str, Parameter]) -> ConfigError:
-    """The error for refused gains: the controller's words, and the fields by what it has declared."""
+    """Error for refused gains: the controller's words, and the fields by what it has declared."""
     for name, value in values.items():
         declared = known[name]
         if declared.choices and value not in declared.choices:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..control.controller import settings_of, zero_wrench
 from ..control.loop import ControlLoop
 from ..control.motion_commands import JOG_LASTS
+from ..control.requests import Value
 from ..control.state_blocks import state_blocks
 from ..control.warm_up import warm_up
-from ..core.errors import HardwareFault
+from ..core.errors import ConfigError, HardwareFault
 from ..core.gains import ParameterSet, plain_value
 from ..core.types import Array
 from ..laws.running_law import RunningLaw
@@ -25,7 +29,7 @@ from ..simulation.imperfect.imperfect_plant import ImperfectPlant, arm_and_plant
 from ..simulation.imperfect.imperfections import Imperfections
 from ..simulation.in_process import Disturbance, Push
 from ..simulation.scene import Scene, load_scene
-from .backend import Value
+from .backend import PUSH_LASTS, Diagnosis
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -65,6 +69,8 @@ class SimulatedBackend:
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock = threading.RLock()
         self._closed = threading.Event()
+        self.diagnostics: Mapping[str, Diagnosis] = {}  # nobody reports
+        self._pushed_until = math.inf  # by the arm's clock [s]; infinite while nobody pushes
         self._plain: dict[str, tuple[Any, dict[str, Value]]] = {}  # by prefix: of which target, and its values
         self._plant.open()
         warm_up(self.config, [law])
@@ -109,9 +115,19 @@ class SimulatedBackend:
             self._loop.motion.move_joints_to(q)
             return _stamp(self._loop)
 
+    def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> float:
+        with self._lock:
+            self._loop.motion.follow_joints(times, positions, velocities)
+            return _stamp(self._loop)
+
     def jog(self, twist: Array) -> None:
         with self._lock:
             self._loop.motion.jog(twist, JOG_LASTS)
+
+    def push(self, force: Array) -> None:
+        with self._lock:
+            self._arm.push(self.config.tip, force, np.zeros(3))
+            self._pushed_until = self._arm.time + PUSH_LASTS
 
     def hold(self) -> None:
         with self._lock:
@@ -164,7 +180,11 @@ class SimulatedBackend:
             self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
             self._laws = {self._law: self._loop.running}
             self._count = 0
+            self._pushed_until = math.inf
             self._cycle()
+
+    def request(self, service: str) -> str:
+        raise ConfigError(f"{service}: a simulation in this process has no services", name=service)
 
     def clear_contact(self) -> str:
         with self._lock:
@@ -193,6 +213,7 @@ class SimulatedBackend:
         """One control cycle; its state is passed on where it is time to."""
         with self._lock:
             try:
+                self._end_push()
                 self._disturb()
                 command = self._loop.tick(self._plant.read())
                 self._plant.write(command)
@@ -206,6 +227,12 @@ class SimulatedBackend:
                 self.feed.put(
                     Snapshot.of({name: each.copy() for name, each in state_blocks(self._loop, command).items()})
                 )
+
+    def _end_push(self) -> None:
+        """End a push that nobody has renewed."""
+        if self._arm.time > self._pushed_until:
+            self._arm.push(self.config.tip, np.zeros(3), np.zeros(3))
+            self._pushed_until = math.inf
 
     def _report(self) -> None:
         fault = self._loop.fault or self._loop.contact.message

@@ -1,4 +1,4 @@
-"""How a robot is brought to rest whose joint states have stopped."""
+"""The stop of a robot whose joint states have ceased: it is brought to rest by its model alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RecentMotion:
             self._old = state
 
     def acceleration(self, state: RobotState) -> Array:
-        """Of the joints (n,) [rad/s²] at the last sample; zeros where too few samples have come."""
+        """Joint accelerations (n,) [rad/s²] at the last sample; zeros after too few samples."""
         earlier = self._older or self._old
         if earlier is None or state.time - earlier.time < WINDOW or state.time - earlier.time > 10.0 * WINDOW:
             return np.zeros_like(state.v)
@@ -44,8 +44,8 @@ class RecentMotion:
 class BlindStop:
     """Brakes a robot along the motion that its model predicts, and then holds it.
 
-    Until braking begins, `silence` seconds after the last sample, the joints are taken to go on with the acceleration
-    that they had. From there they come to rest in a time T, with
+    Braking begins `silence` seconds after the last sample. Until then the joints are assumed to go
+    on with the acceleration that they had. From there they come to rest in a time T, with
 
         q̈ = -q̇₀ / T,   τ = M(q) q̈ + C(q, q̇) q̇ + g(q) + friction(q̇).
 
@@ -53,11 +53,11 @@ class BlindStop:
     load that the model doesn't know is not held.
 
     Args:
-        robot: configuration of the robot.
-        model: model of the robot.
-        state: the last sample.
-        acceleration: of the joints at that sample (n,) [rad/s²].
-        silence: time from that sample to the begin of braking [s].
+        robot: Configuration of the robot.
+        model: Model of the robot.
+        state: The last sample.
+        acceleration: Acceleration of the joints at that sample (n,) [rad/s²].
+        silence: Time from that sample to the begin of braking [s].
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class BlindStop:
         return replace(self._state, q=q, v=v), self._model.update(q, v)
 
     def ended(self, silence: float) -> bool:
-        """Whether the joints have come to rest by the prediction, `silence` seconds after the last sample."""
+        """Return True where the joints are predicted to rest, `silence` s after the last sample."""
         return silence - self._begin >= self._duration
 
     def torque(self, silence: float) -> Array:

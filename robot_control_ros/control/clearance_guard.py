@@ -43,8 +43,9 @@ class ClearanceGuard:
     The gap of a pair is its distance less its margin. Where two bodies begin nearer than that, their gap is counted
     from there, until they have been apart by their margin. So nothing jumps.
 
-    A pair is looked at where it may have come near since it was looked at last: no joint moves two bodies by more than
-    its lever on them. So an arm in free space costs one comparison in a cycle, see :func:`is_far`.
+    No joint moves two bodies by more than its lever on them. So the distance of a pair is computed
+    only where the pair may have come near since the last time. An arm in free space costs one
+    comparison in a cycle, see :func:`is_far`.
 
     Source: conservative advancement, B. Mirtich, J. Canny, Impulse-based simulation of rigid bodies, Symposium on
     Interactive 3D Graphics, 1995.
@@ -56,7 +57,7 @@ class ClearanceGuard:
     Attributes:
         row: Memory of :func:`is_far`.
         near: Number of pairs that are near.
-        number: (16,) their numbers.
+        number: (16,) numbers of these pairs.
         gradient: (16, n) change of their distance with each joint [m/rad].
         gap: (16,) [m]; negative within the margin.
         stiffness: (p,) of the wall of each pair [N/m], where it is within its margin; else 0.
@@ -101,7 +102,8 @@ class ClearanceGuard:
             return 0
         begins = self._bodies is None
         if self._bodies is None:
-            self._bodies = bodies = self._clearance.bodies
+            bodies = self._clearance.bodies
+            self._bodies = bodies
             self._least = np.full(len(bodies.bodies.pairs), np.nan)
             self._begin = bodies.bodies.margin.copy()
             self.stiffness = np.zeros(len(bodies.bodies.pairs))

@@ -1,7 +1,7 @@
-"""When a controller has fallen silent, and what its robot is then sent.
+"""The watchdog of commands: where they fail to come, it brings the robot to rest itself.
 
-A forward command controller holds the last command for ever, whatever it is. No ROS and no clock in here: times are
-arguments.
+A forward command controller holds the last command for ever, whatever it is. No ROS and no clock
+in here: times are arguments.
 """
 
 from __future__ import annotations
@@ -35,43 +35,53 @@ REST_TIME = 0.2
 class CommandWatchdog:
     """Watches the commands of a robot's controllers, and commands the robot itself when these fail to come.
 
-    A controller answers joint states, so commands are missed only while joint states come: a paused simulation is no
-    silence. The first command arms the watchdog. When joint states come and no command has for `timeout`, it takes the
-    robot over. The time counts by the steady clock, and in a simulation by the stamps of the joint states as well. Each
-    joint state then gets a command that leads from the last one received to the robot's safe output, within the limits
-    and rates of :class:`Safety`. When joint states fail to come as well, a controller brakes the robot itself; after
-    `state_timeout` without any the watchdog does it, by a :class:`BlindStop`. Once the robot is taken over it does so
-    at once: torque that brakes a joint accelerates it as soon as it stands.
+    A controller answers joint states, so commands are missed only while joint states come: a paused
+    simulation is no silence. The first command arms the watchdog. Where joint states come and no
+    command has come for `timeout`, it takes the robot over. The time counts by the steady clock,
+    and in a simulation by the stamps of the joint states as well. Each joint state is then answered
+    by a command. These commands lead from the last one received to the robot's safe output, within
+    the limits and rates of :class:`Safety`.
+
+    Where joint states fail to come as well, a controller brakes the robot itself. After
+    `state_timeout` without any the watchdog brakes it, by a :class:`BlindStop`. A robot that is
+    taken over already is braked so at once: torque that brakes a joint accelerates it as soon as it
+    stands.
 
     It yields to any other command. Commands of another size, or that aren't finite, don't count: forward command
     controllers drop them.
 
     Args:
-        robot, model: the robot's configuration and its model.
-        timeout: longest silence [s]; in any case three joint states stay without a command.
-        state_timeout: longest time with neither joint states nor commands [s]; longer than the controller's own.
-        simulated: whether the stamps of joint states are those of a simulation, which may pause or be slow.
+        robot, model: Configuration and model of the robot.
+        timeout: Longest silence [s]; in any case three joint states stay without a command.
+        state_timeout: Longest time with neither joint states nor commands [s]; longer than the
+            controller's own.
+        simulated: True where the stamps of joint states are those of a simulation, which may pause
+            or be slow.
 
     Attributes:
-        timeout: the longest silence [s].
-        active: whether it has the robot.
-        at_rest: whether the robot, taken over, has come to rest.
-        silence, longest_silence: how long commands have been missed, and the longest time without a takeover [s].
+        timeout: Longest silence [s].
+        active: True while the watchdog commands the robot.
+        at_rest: True where the robot, taken over, has come to rest.
+        silence, longest_silence: Time for which commands have been missed, and the longest such
+            time that ended without a takeover [s].
     """
 
     def __init__(
         self, robot: RobotConfig, model: RobotModel, timeout: float, state_timeout: float, simulated: bool
     ) -> None:
         self.timeout = timeout
-        self.active = self.at_rest = False
-        self.silence = self.longest_silence = 0.0
+        self.active = False
+        self.at_rest = False
+        self.silence = 0.0
+        self.longest_silence = 0.0
         self._robot = robot
         self._model = model
         self._simulated = simulated
         self._state_timeout = max(state_timeout, self.timeout)
         self._stale = max(STALE, STALE_PERIODS * robot.period)
         self._safety = Safety(robot, model.limits)
-        self._unanswered, self._nothing = Timeout(self.timeout), Timeout(self._state_timeout)
+        self._unanswered = Timeout(self.timeout)
+        self._nothing = Timeout(self._state_timeout)
         self._last: Command | None = None  # received
         self._state: RobotState | None = None
         self._clock = 0.0  # of the simulation, at the last poll
@@ -87,21 +97,25 @@ class CommandWatchdog:
 
     @property
     def armed(self) -> bool:
-        """Whether a command has come."""
+        """True where a command has come."""
         return self._last is not None
 
     @property
     def mode(self) -> CommandMode | None:
-        """Of the last command received."""
+        """Mode of the last command received; None where none has come."""
         return None if self._last is None else self._last.mode
 
     @property
     def moves(self) -> bool:
-        """Whether a joint moves in the last state."""
+        """True where a joint moves in the last state."""
         return self._state is not None and bool(np.abs(self._state.v).max() >= REST_SPEED)
 
     def on_command(self, command: Command, now: float) -> bool:
-        """Take up another's command, received at the steady time `now` [s]; returns whether it counts."""
+        """Take up a controller's command, received at the steady time `now` [s].
+
+        Returns:
+            True where the command counts: one of another size, or that isn't finite, doesn't.
+        """
         if not self._safety.usable(command):
             return False
         if not self.active:
@@ -116,7 +130,7 @@ class CommandWatchdog:
         return True
 
     def _learn_load(self, command: Command, now: float) -> None:
-        """Look from time to time at what the arm holds under another's efforts."""
+        """Look from time to time at the load that the arm holds under a controller's efforts."""
         since = now - self._load_at
         if command.mode is not CommandMode.EFFORT or self._state is None or since < LOAD_PERIOD:
             return
@@ -162,10 +176,15 @@ class CommandWatchdog:
         return command
 
     def poll(self, now: float, clock: float = 0.0, hears: bool = True) -> Command | None:
-        """The command where nothing comes any more; None where none is due. To be called 50 times a second or more.
+        """The command where neither states nor commands come any more; None where none is due.
 
-        `now` is the steady time [s], `clock` that of the simulation [s], unused where the robot isn't simulated.
-        `hears` says whether this process receives messages at all: one that is deaf takes no robot over.
+        Call it 50 times a second or more.
+
+        Args:
+            now: Steady time [s].
+            clock: Time of the simulation [s]; unused where the robot isn't simulated.
+            hears: True where this process receives messages at all: one that is deaf takes no robot
+                over.
         """
         self._clock = clock
         if self._last is None or self._state is None:
@@ -188,12 +207,15 @@ class CommandWatchdog:
 
     def disarm(self) -> None:
         """Do nothing until the next command comes."""
-        self.active = self.at_rest = False
+        self.active = False
+        self.at_rest = False
         self.silence = 0.0
         self._last = None
 
     def final_commands(self) -> Iterator[Command]:
-        """The last commands before the watchdog ends, one a period; none where the robot isn't taken over, or at rest.
+        """The last commands before the watchdog ends, one a period.
+
+        There are none where the robot isn't taken over, or is at rest.
 
         They lead to one that holds the robot and doesn't brake any more: nobody changes it after that.
         """
@@ -224,7 +246,10 @@ class CommandWatchdog:
         return (now, simulated) if self._simulated else (now,)
 
     def _state_age(self, state: RobotState, now: float) -> float:
-        """How old the last state is [s], by the clock by which it is youngest: a slow simulation has a slow arm."""
+        """Age of the last state [s], by the clock that makes it youngest.
+
+        In a slow simulation, the arm moves as slowly.
+        """
         age = now - self._state_at
         return min(age, max(self._clock - state.time, 0.0)) if self._simulated else age
 

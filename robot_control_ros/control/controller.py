@@ -28,22 +28,25 @@ from .wrench_supply import estimate
 
 @dataclass(frozen=True, eq=False)
 class LoopReport:
-    """What a loop reports of its last cycle.
+    """The report of a loop on its last cycle.
 
     Attributes:
-        state, reference: of it.
-        terms: of the law, by name.
+        state, reference: State of the robot in that cycle, and the reference.
+        terms: Terms (n,) of the law's command, by name; see :class:`~..laws.law.ControlLaw`.
         saturated, rate_limited: (n,) see :class:`~.safety.Safety`.
         soft_limited: (n,) True where :class:`~.soft_limits.SoftLimits` added a torque.
-        fault: why the safe output was sent; empty where it wasn't.
-        wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
-        restarts, restart_reason: see :class:`Controller`.
-        spring_load: how near the spring is to its bound, 0 to 1; 0 where there is none.
-        contact: see :class:`~.reactions.contact_monitor.ContactReport`.
+        fault: Reason why the safe output was sent; empty where it wasn't.
+        wrench_reason: Reason why there is no wrench, or why the last sample was refused; empty
+            where all is well.
+        restarts, restart_reason: Number of restarts, and the last reason; see :class:`Controller`.
+        spring_load: Force of the law's spring without its bound over the bound, 0 to 1; 0 without a
+            bound.
+        contact: Contact and reaction, see :class:`~.reactions.contact_monitor.ContactReport`.
         ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
-        ringing_scale: of the stiffness, what ringing has left; see `scale` of RingingReaction.
-        moving: whether the reference moves.
-        since_zero: time since the wrench was made zero [s]; NaN where it never was.
+        ringing_scale: Fraction of the stiffness that ringing has left; see `scale` of
+            RingingReaction.
+        moving: True where the reference moves.
+        since_zero: Time since the wrench was made zero [s]; NaN where it never was.
     """
 
     state: RobotState
@@ -65,13 +68,13 @@ class LoopReport:
 
 
 class Motion(Protocol):
-    """What moves the reference; see :class:`~.motion_commands.MotionCommands`."""
+    """The commands that move the reference; see :class:`~.motion_commands.MotionCommands`."""
 
     stream: ParameterSet
 
     @property
     def trajectory(self) -> object:
-        """What is followed: another object where it is another trajectory, None where nothing is."""
+        """Trajectory that is followed, an object of its own; None where there is none."""
 
     def hold(self) -> None: ...
     def move_to(self, pose: Array) -> None: ...
@@ -84,26 +87,29 @@ class Motion(Protocol):
 
 
 class WrenchInput(Protocol):
-    """From the sensor to the wrench that a law sees; see :class:`~..sensing.wrench.WrenchPipeline`."""
+    """The input of the wrench that a law sees; see :class:`~..sensing.wrench.WrenchPipeline`."""
 
     settings: ParameterSet
 
     @property
     def reason(self) -> str:
-        """Why there is no wrench, or why the last sample was refused; empty where all is well."""
+        """Reason why there is no wrench, or why the last one was refused; else empty."""
 
     def zero(self) -> object: ...
     def set_tare(self, tare: Array) -> None: ...
 
 
 class PayloadSettings(Protocol):
-    """What the tip carries; see :class:`~.payload_input.PayloadInput`."""
+    """The payload at the tip; see :class:`~.payload_input.PayloadInput`."""
 
     settings: ParameterSet
 
 
 class ContactInput(Protocol):
-    """Detection of contacts and what it does; see :class:`~.reactions.contact_monitor.ContactMonitor`."""
+    """The detection of contacts, and the reaction to them.
+
+    See :class:`~.reactions.contact_monitor.ContactMonitor`.
+    """
 
     settings: ParameterSet
     found: DetectedContact | None
@@ -115,7 +121,7 @@ class ContactInput(Protocol):
 
 
 class RingingControl(Protocol):
-    """What is done about ringing; see :class:`~.reactions.ringing_reaction.RingingReaction`."""
+    """The reaction to ringing; see :class:`~.reactions.ringing_reaction.RingingReaction`."""
 
     settings: ParameterSet
 
@@ -126,16 +132,24 @@ class Controller(Protocol):
     """A robot under a law, as the controller node needs it; see :class:`~.loop.ControlLoop`.
 
     Attributes:
-        publishes_commands: whether its commands have to be sent; else they have been, where it runs.
-        robot, model, running, workspace: its configuration, its model, the law that runs, the box for targets.
-        clearance: what the arm keeps from itself and its cell.
-        state, kin, reference: of the last cycle; state and kin are None before the first.
-        repeats: samples in a row that brought no new time.
-        late_samples: samples that came after a newer one and were dropped, since the last reset.
-        restarts: how often a stamp made the loop start anew.
-        restart_reason: why it did so last, and what that ended; empty where it never did.
-        warning: why the law does less than its gains and targets say; empty where it doesn't.
-        recorder: keeps the last cycles; None where another process runs the law.
+        publishes_commands: True where the caller has to send its commands; False where they are
+            sent in the process in which the loop runs.
+        robot: Configuration of the robot.
+        model: Model of the robot.
+        running: Law that runs.
+        workspace: Box that targets must stay in.
+        clearance: Distances that the arm keeps from itself and its cell.
+        state, kin, reference: State, dynamics and reference of the last cycle; state and kin are
+            None before the first.
+        repeats: Number of samples in a row that brought no new time.
+        late_samples: Number of samples that came after a newer one and were dropped, since the last
+            reset.
+        restarts: Number of times that the loop has started anew, or that a reaction to a contact
+            has begun.
+        restart_reason: Reason of the last of them, and what it ended; empty where there was none.
+        warning: Reason why the law does less than its gains and targets say; empty where it
+            doesn't.
+        recorder: Recorder of the last cycles; None where another process runs the law.
     """
 
     publishes_commands: bool
@@ -192,7 +206,7 @@ class Controller(Protocol):
 
 
 def settings_of(loop: Controller) -> dict[str, ParameterSet]:
-    """What may be changed of a loop at any time beside its gains, by the prefix of its parameters."""
+    """Settings of a loop that may be changed at any time, by the prefix of their parameters."""
     return {
         "payload": loop.payload.settings,
         "wrench": loop.wrench.settings,
@@ -214,7 +228,7 @@ def tip_error(reference: Reference, kin: RobotDynamics | None) -> Array:
 
 
 def missing_wrench(running: RunningLaw, reason: str) -> str:
-    """Why a law that needs a wrench doesn't run; `reason` says why there is none."""
+    """Reason why a law that needs a wrench doesn't run; `reason` says why there is none."""
     return f"law {running.name}: {reason}; it needs one on the topic wrench{estimate(running.robot)}"
 
 

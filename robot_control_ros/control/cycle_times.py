@@ -1,4 +1,4 @@
-"""How long control cycles take, and whether they come on time."""
+"""Durations of control cycles, and the count of those that come late."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class TimeRing:
     """The times of the last cycles, in columns.
 
     Args:
-        columns: times per cycle.
-        size: cycles that are kept.
-        memory: of :meth:`bytes_of`, zeros at first, which one process writes and others may read.
+        columns: Number of times per cycle.
+        size: Number of cycles that are kept.
+        memory: Memory of :meth:`bytes_of` bytes, zeros at first, which one process writes and
+            others may read; None for memory of its own.
     """
 
     def __init__(self, columns: int, size: int, memory: memoryview | None = None) -> None:
@@ -43,16 +44,16 @@ class TimeRing:
         return self._count[0]
 
     def add(self, *times: float) -> None:
-        """One cycle, a time per column [s]."""
+        """Add one cycle, with one time for each column [s]."""
         self._write(self._memory, 8 + self._count[0] % self._size * 8 * self._columns, *times)
         self._count[0] += 1
 
     def samples(self) -> Array:
-        """(columns, cycles) [s] of the last cycles; cycle i is at i modulo the size."""
+        """Times (columns, cycles) [s] of the last cycles; cycle i is at i modulo the size."""
         return np.array(self._rows[: min(self.count, self._size)].T)
 
     def percentiles(self, percents: Sequence[float]) -> Array:
-        """(columns, percents) [s] over the last cycles; NaN where there were none."""
+        """Percentiles (columns, percents) [s] over the last cycles; NaN where there were none."""
         samples = self.samples()
         if not samples.size:
             return np.full((self._columns, len(percents)), np.nan)
@@ -60,15 +61,15 @@ class TimeRing:
 
 
 class CycleTimes:
-    """How long the last cycles took and how far apart they were, in rings of fixed size.
+    """Durations of the last cycles, and the times between them, in a ring of fixed size.
 
     A sample is due one period after the one before was, or came, whichever is later. In simulated time ros2_control
-    stamps samples with a clock that comes unsteadily: what comes early, or with no new time at all, makes good for what
-    comes late.
+    stamps samples with a clock that comes unsteadily. So samples that come early, or without new
+    time, make good for samples that come late.
 
     Attributes:
-        repeated: samples that brought no new time.
-        missed: cycles that came half a period after they were due, or later.
+        repeated: Number of samples that brought no new time.
+        missed: Number of cycles that came half a period after they were due, or later.
     """
 
     SIZE = 2000
@@ -79,7 +80,8 @@ class CycleTimes:
         self._latest = LATE * period
         self._ring = TimeRing(2, self.SIZE)
         self._late = 0.0  # of the last sample [s]; below 0 where it was early
-        self.repeated = self.missed = 0
+        self.repeated = 0
+        self.missed = 0
 
     @property
     def count(self) -> int:
@@ -87,7 +89,7 @@ class CycleTimes:
         return self._ring.count
 
     def add(self, spent: float, gap: float) -> None:
-        """One cycle: the time it took and the time since the one before [s]."""
+        """Add one cycle: the time it took, and the time since the one before [s]."""
         self._ring.add(spent, gap)
         late = self._late + gap - self._period
         if late > self._latest:
@@ -100,7 +102,7 @@ class CycleTimes:
         self._late = late
 
     def repeat(self) -> None:
-        """One sample without new time."""
+        """Count one sample without new time."""
         self.repeated += 1
         self._late = max(self._late - self._period, self._earliest)
 

@@ -1,4 +1,4 @@
-"""Whether the joints follow their commands: one that executes none must not jump when it begins to."""
+"""Monitor of joints that don't follow their commands: they must not jump when they begin to."""
 
 from __future__ import annotations
 
@@ -25,15 +25,18 @@ UNITS = {CommandMode.EFFORT: "N·m", CommandMode.POSITION: "rad", CommandMode.VE
 class FollowingMonitor:
     """Finds joints that don't follow their commands.
 
-    A position must be within 0.2 rad of where its command was during the last 0.1 s. A joint that stands for 0.08 s
-    after its command moved on by 0.02 rad doesn't follow either; for velocities that is what they would have moved it
-    by in the last 0.1 s. Under efforts, a joint that stands may be in contact. It doesn't follow where more than a
-    quarter of its effort limit would move it, and half of that isn't measured. Where no joint torques are measured,
-    efforts aren't judged. Each 10 ms is enough for that.
+    A position must be within 0.2 rad of where its command was during the last 0.1 s. A joint that
+    stands for 0.08 s after its command moved on by 0.02 rad doesn't follow either. Under
+    velocities, the 0.02 rad are the angle by which the commands of the last 0.1 s would have moved
+    the joint.
+
+    Under efforts, a joint that stands may be in contact. It doesn't follow where more than a
+    quarter of its effort limit would move it, and half of that isn't measured. Where no joint
+    torques are measured, efforts aren't judged. The joints are judged every 10 ms.
 
     Args:
-        robot: its configuration.
-        limits: of its joints.
+        robot: Configuration of the robot.
+        limits: Limits of the robot's joints.
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
@@ -48,10 +51,14 @@ class FollowingMonitor:
         self._since = 0.0
         self._near = True
         self._found = ""
-        self._ways: list[float] = []  # that velocity commands went beyond the joints
+        self._ways: list[float] = []  # angles by which velocity commands lead the joints [rad]
 
     def check(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> str:
-        """What is wrong at a sample, `dt` seconds after the last command (n,); empty where all joints follow."""
+        """Look for joints that don't follow, at a sample `dt` seconds after the last command (n,).
+
+        Returns:
+            One such joint in words; empty where all joints follow.
+        """
         self._since += dt
         if mode is self._mode and self._since < INTERVAL:
             return self._found
@@ -92,7 +99,10 @@ class FollowingMonitor:
         )
 
     def _is_near(self, mode: CommandMode, commands: list[float], q: list[float], kin: RobotDynamics) -> bool:
-        """Whether no command is far enough from what the robot does to be judged: the usual case, and a cheap one."""
+        """Return True where all commands are too near the robot's motion to be judged.
+
+        It is the usual case, and a cheap one.
+        """
         if mode is CommandMode.POSITION:
             return all(abs(command - angle) < NEAR for command, angle in zip(commands, q, strict=True))
         if mode is CommandMode.VELOCITY:
@@ -102,7 +112,10 @@ class FollowingMonitor:
 
     def _start(self, last: Array, commands: list[float], q: list[float]) -> None:
         self._near = False
-        self._low = self._high = self._old_low = self._old_high = last
+        self._low = last
+        self._high = last
+        self._old_low = last
+        self._old_high = last
         self._window_age = 0.0
         self._anchors = list(q)
         self._starts = list(commands)
@@ -110,15 +123,20 @@ class FollowingMonitor:
         self._left_for = [0.0] * len(q)
 
     def _late(self, last: Array, state: RobotState) -> str:
-        """Which joint isn't where its position command was within the last window, or up to two."""
-        self._low, self._high = np.minimum(self._low, last), np.maximum(self._high, last)
+        """The joint, in words, that is far from its last position commands; empty for none.
+
+        These are the commands of the present half of the window, and of the one before.
+        """
+        self._low = np.minimum(self._low, last)
+        self._high = np.maximum(self._high, last)
         low = np.minimum(self._low, self._old_low)
         high = np.maximum(self._high, self._old_high)
         self._window_age += self._since
         if self._window_age >= WINDOW / 2.0:
             self._old_low = self._low
             self._old_high = self._high
-            self._low = self._high = last
+            self._low = last
+            self._high = last
             self._window_age = 0.0
         beyond = np.maximum(low - state.q, state.q - high)
         joint = int(beyond.argmax())
@@ -131,12 +149,13 @@ class FollowingMonitor:
         )
 
     def _standing(self, left: list[bool], commands: list[float], q: list[float]) -> int | None:
-        """The joint that has stood longest, where that is the window's time after its command left it."""
+        """The joint that has stood longest since its command left it; None before 0.08 s."""
         for joint, behind in enumerate(left):
             if abs(q[joint] - self._anchors[joint]) > REST:
                 self._anchors[joint] = q[joint]
                 self._starts[joint] = commands[joint]
-                self._ways[joint] = self._left_for[joint] = 0.0
+                self._ways[joint] = 0.0
+                self._left_for[joint] = 0.0
             elif behind:
                 self._left_for[joint] += self._since
             else:

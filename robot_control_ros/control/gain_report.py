@@ -1,4 +1,4 @@
-"""What the gains of a law may be at a posture, and whether they are beyond it, in words."""
+"""The bounds of a law's gains at a posture, and a warning of gains that are beyond, in words."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class GainReport:
     """The bounds of a law's gains at a posture.
 
     Attributes:
-        bounds: by gain, its bound; empty for a law without any.
-        warning: which gain is beyond; empty where none is.
+        bounds: Bound of each gain in words, by the gain's name; empty for a law without any.
+        warning: The gain that is beyond its bound, in words; empty where none is.
     """
 
     bounds: Mapping[str, str]
@@ -40,11 +40,12 @@ def gain_report(
     """The bounds of the gains that a law goes to. It takes milliseconds: not for a control cycle.
 
     Args:
-        running: the law on its robot.
-        kin: at the posture; its mass is read.
-        load: mass beyond the sensor [kg].
-        friction: (n,) viscous [N·m·s/rad], see :func:`~..stability.stiffness_bound.stiffness_bound`.
-        wall: stiffness of what a virtual body may press on [N/m].
+        running: Law on its robot.
+        kin: Dynamics at the posture, of which the mass matrix is read.
+        load: Mass beyond the sensor [kg].
+        friction: (n,) viscous friction of the joints [N·m·s/rad], see
+            :func:`~..stability.stiffness_bound.stiffness_bound`; None for its default.
+        wall: Stiffness of what a virtual body may press on [N/m].
     """
     stiffness = stiffness_bound(running, kin, friction=friction)
     if stiffness is not None:
@@ -94,6 +95,6 @@ def _describe_timing(running: RunningLaw) -> str:
 
 
 def _numbers(values: Array) -> str:
-    """Two digits of each; once where all are alike."""
+    """Each number in two digits; a single one where all are alike."""
     texts = [f"{value:.2g}" if value < 100.0 else f"{float(f'{value:.2g}'):.0f}" for value in values.tolist()]
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)

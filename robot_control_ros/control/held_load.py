@@ -1,4 +1,4 @@
-"""What holds a resting arm beyond the torques that its model knows: an unknown load, say."""
+"""The torque that holds a resting arm beyond that of its model, such as that of an unknown load."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class HeldLoad:
     that.
 
     Args:
-        n: number of joints.
+        n: Number of joints.
 
     Attributes:
-        present: (n,) torques beyond the model's, low-passed, of an arm that rests [N·m].
+        present: (n,) torques that hold the resting arm beyond the model's, low-passed [N·m].
     """
 
     def __init__(self, n: int) -> None:
@@ -39,7 +39,7 @@ class HeldLoad:
         self.forget()
 
     def forget(self) -> None:
-        """Nothing is held."""
+        """Hold nothing, and begin to learn anew."""
         self._torque = self._none
         self._work = 0.0
         self.present = self._none
@@ -47,13 +47,13 @@ class HeldLoad:
         self._rested = 0.0  # s since then
 
     def learn(self, sent: Array, holding: Array, state: RobotState, dt: float) -> None:
-        """Look at a sample of an arm that isn't stopped.
+        """Learn from a sample of an arm that isn't stopped.
 
         Args:
-            sent: torques (n,) [N·m] of the last command.
-            holding: torques (n,) that the model says hold the arm.
-            state: of the sample.
-            dt: since the last look [s].
+            sent: Torques (n,) of the last command [N·m].
+            holding: Torques (n,) that hold the arm by its model [N·m].
+            state: State of the sample.
+            dt: Time since the last call [s].
         """
         self._work = 0.0
         if np.abs(state.v).max() > AT_REST:
@@ -70,18 +70,19 @@ class HeldLoad:
         self._rested = 0.0
 
     def hand_over(self, torque: Array) -> None:
-        """From now on the model holds a part (n,) [N·m] of what was held beyond it, as that of a payload."""
+        """Leave a part (n,) [N·m] of the held torque to the model, such as that of a payload."""
         self._torque = self._torque - torque
         self.present = self.present - torque
         if self._waiting is not None:
             self._waiting = self._waiting - torque
 
     def torque(self, v: Array | None = None, dt: float = 0.0) -> Array:
-        """What a stopped arm is held with (n,) [N·m].
+        """Torque (n,) [N·m] that holds a stopped arm beyond the model's.
 
         Args:
-            v: joint velocities of a fresh sample (n,) [rad/s]; None where there is none, and the work isn't known.
-            dt: since the last command [s].
+            v: Joint velocities of a fresh sample (n,) [rad/s]; None where there is none, and the
+                work isn't known.
+            dt: Time since the last command [s].
         """
         if v is not None:
             self._work = max(0.0, self._work + dt * float(self._torque.dot(v)))

@@ -1,4 +1,4 @@
-"""How hard the tip may strike: a bound on its speed, and what a blow would be, in figures and in words."""
+"""The tip's speed bounded for the sake of a blow; what a blow would be, in figures and words."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ HEAVIEST = 1000.0  # kg: in a direction in which the tip feels heavier it can ha
 class ImpactBound:
     """Bounds the tip's speed, so that a body that it runs into feels no more than a limit.
 
-    The tip meets a body of stiffness k, which can't give way: it is clamped, or a person's hand on a table. The arm of
-    the effective mass m comes with the speed v, and its law presses on with a force f_0. Then the largest force is
+    The tip meets a body of stiffness k, which can't give way: it is clamped, or a person's hand on
+    a table. The arm of the effective mass m comes with the speed v, and its law presses on with a
+    force f_0. Then the largest force is
 
         F = f_0 + √(f_0² + k m v²).
 
@@ -32,9 +33,10 @@ class ImpactBound:
     Λ = (J_v M⁻¹ J_vᵀ)⁻¹. Of all surfaces the worst one is that with n along Λ v. Its blow has the energy vᵀ Λ v / 2.
     So along a direction u the mass m = uᵀ Λ u counts, which is at least 1 / (uᵀ Λ⁻¹ u). Rotors are in M.
 
-    Drives that follow positions or velocities press on with v, however light the arm is, until the reaction stops them.
-    A quarter of F is found as a contact. Then F grows by k v t, t being the delay of the loop, and the drives' time
-    constant; without a wrist sensor the observer's, too. So v ≤ (3/4) F / (k t) as well.
+    Drives that follow positions or velocities press on with v, however light the arm is, until the
+    reaction stops them. A contact is found at a quarter of F. From there the force grows by k v t.
+    Here t is the delay of the loop, with the drives' time constant; without a wrist sensor, with
+    the observer's, too. So v ≤ (3/4) F / (k t) as well.
 
     Source: ISO/TS 15066:2016, annex A.3.4, with a body of infinite mass. There m_R = M / 2 + m_L is an estimate.
     Here it is the effective mass of O. Khatib, Inertial properties in robotic manipulation, Int. J. Robotics
@@ -51,9 +53,10 @@ class ImpactBound:
         """Take up the settings and the state of a cycle.
 
         Args:
-            settings: of the contact.
-            kin: at the state.
-            most: speed that drives may press on with, see :func:`driven_speed` [m/s]; infinite under torques.
+            settings: Settings of contacts.
+            kin: Kinematics and dynamics at that state.
+            most: Speed that drives may press on with, see :func:`driven_speed` [m/s]; infinite
+                under torques.
         """
         self._limit = settings.max_impact
         if self._limit > 0.0:
@@ -63,7 +66,7 @@ class ImpactBound:
 
     @property
     def acts(self) -> bool:
-        """Whether there is a limit."""
+        """True where there is a limit."""
         return self._limit > 0.0
 
     def speed(self, velocity: Array) -> float:
@@ -92,9 +95,10 @@ def driven_speed(robot: RobotConfig, settings: ContactSettings, sensor: bool) ->
     """Speed [m/s] of drives that press on until the reaction stops them; infinite where there is no limit.
 
     Args:
-        robot: its configuration: its rate and its delay count.
-        settings: of the contact.
-        sensor: whether a wrist sensor finds the contact; else an observer does, which is slower.
+        robot: Configuration of the robot, whose rate and delay count.
+        settings: Settings of contacts.
+        sensor: True where a wrist sensor finds the contact; else an observer finds it, which is
+            slower.
     """
     if settings.max_impact <= 0.0:
         return math.inf
@@ -106,15 +110,19 @@ def driven_speed(robot: RobotConfig, settings: ContactSettings, sensor: bool) ->
 
 @dataclass(frozen=True)
 class Blow:
-    """What a blow would be at a posture, by the model of ISO/TS 15066; the law doesn't press on here.
+    """A blow that is expected at a posture, by the model of ISO/TS 15066.
+
+    The model assumes that the law doesn't press on.
 
     Attributes:
-        masses: effective mass of the arm at its tip, in its lightest and its heaviest direction [kg].
-        virtual: largest mass of the law's virtual body [kg]; 0 of a law without one.
-        stiffness: of the body [N/m].
-        speed: with which moves lead the tip [m/s].
-        limit: `contact.max_impact` [N].
-        kept: speed of the tip that keeps the limit, in the heaviest and the lightest direction [m/s].
+        masses: Effective mass of the arm at its tip, in its lightest and its heaviest direction
+            [kg].
+        virtual: Largest mass of the law's virtual body [kg]; 0 of a law without one.
+        stiffness: Stiffness of the body that is struck [N/m].
+        speed: Speed with which moves lead the tip [m/s].
+        limit: Largest force of a blow, `contact.max_impact` [N].
+        kept: Speed of the tip that keeps the limit, in the heaviest and the lightest direction
+            [m/s].
     """
 
     masses: tuple[float, float]
@@ -132,7 +140,7 @@ class Blow:
 
     @property
     def exceeds(self) -> bool:
-        """Whether the moves' own speed would exceed the limit: the tip is slowed down then."""
+        """True where the moves' own speed would exceed the limit: then the tip is slowed down."""
         return self.kept[0] < self.speed
 
     def __str__(self) -> str:
@@ -154,14 +162,14 @@ def expected_blow(
     virtual: Array | None = None,
     most: float = math.inf,
 ) -> Blow | None:
-    """What a blow would be at a posture; None where `contact.max_impact` is off.
+    """The blow that is expected at a posture; None where `contact.max_impact` is off.
 
     Args:
-        settings: of the contact.
-        kin: at the posture.
-        speed: of moves [m/s].
-        virtual: mass (6, 6) of the law's virtual body [kg, kg·m²]; None of a law without one.
-        most: speed that drives may press on with [m/s]; infinite under torques.
+        settings: Settings of contacts.
+        kin: Kinematics and dynamics at the posture.
+        speed: Speed of moves [m/s].
+        virtual: Mass (6, 6) of the law's virtual body [kg, kg·m²]; None of a law without one.
+        most: Speed that drives may press on with [m/s]; infinite under torques.
     """
     limit = settings.max_impact
     if limit <= 0.0:

@@ -1,4 +1,4 @@
-"""A recorded law runs again: with its gains, to see that it does the same, or with others, to see what they do."""
+"""Replay of a recorded law: with its gains, to see that it does the same, or with others."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ PARTS = ("asked", "asked_feedforward", "asked_velocity")
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """What a law commands when it runs again on recorded cycles.
+    """The commands of a law that runs again on recorded cycles.
 
     Attributes:
-        record: the cycles.
+        record: Recorded cycles.
         asked, asked_feedforward, asked_velocity: (N, n) see :data:`~..core.cycle.CYCLE`; NaN where a cycle could not be
             computed again.
-        replayed: (N,) bool, whether it could.
-        reason: why some could not; empty where all could, or the law wasn't asked.
+        replayed: (N,) bool, True where a cycle could be computed again.
+        reason: Reason why some could not; empty where all could, or the law wasn't asked.
     """
 
     record: CycleRecord
@@ -42,9 +42,10 @@ class Replayed:
     reason: str
 
     def difference(self) -> Array:
-        """(N, n) by how much the command differs from the recorded one, at most of its parts; 0 where it is the same.
+        """Largest difference (N, n) between a part of the command and the recorded one; 0 where
+        they agree.
 
-        It is infinite where one of both has a part that the other hasn't.
+        It is infinite where one of the two has a part that the other hasn't.
         """
         largest = np.zeros_like(self.asked)
         for name in PARTS:
@@ -65,8 +66,9 @@ class Replay:
     commanded to the arm as it moved, and not how the arm would have moved.
 
     Args:
-        model: of the robot that was recorded.
-        gains: by name, in place of the recorded ones, in all laws that have them; None for none.
+        model: Model of the robot that was recorded.
+        gains: Gains by name, in place of the recorded ones, in all laws that have them; None for
+            none.
     """
 
     def __init__(self, model: RobotModel, gains: Mapping[str, Any] | None = None) -> None:
@@ -80,7 +82,9 @@ class Replay:
         self._number = math.nan  # of that
 
     def run(self, record: CycleRecord) -> Replayed:
-        """The commands of the next cycles: a part of a record, which goes on where the last part ended.
+        """Compute the commands of the next cycles.
+
+        They are a part of a record, which goes on where the last part ended.
 
         Raises:
             ConfigError: a law can't be loaded, or none of the recorded ones has a gain that was given, or refuses it.
@@ -139,7 +143,7 @@ class Replay:
         return changed(gains, checked) if checked else gains
 
     def _refusal(self) -> str:
-        """Why the present law can't be computed again; empty where it can."""
+        """The reason why the present law can't be computed again; empty where it can."""
         if self._setting is None:
             return "the gains aren't in the record"
         if getattr(law_class(self._setting.law), "reads_path", False):
@@ -160,7 +164,7 @@ class Replay:
         state: RobotState,
         kin: RobotDynamics,
     ) -> bool:
-        """Whether the law can go on, after it began anew or took over its recorded memory."""
+        """Let the law begin anew, or take over its memory; return True where it can go on."""
         if begins:
             law.reset(state, kin)
             self._ready = law
@@ -191,7 +195,7 @@ class Replay:
 
 
 def _takes(law: Any, memory: LawMemory, n: int) -> bool:
-    """Whether a law can go on from a recorded memory; that of another version has another size."""
+    """Return True where a recorded memory fits the law; another version's has another size."""
     return isinstance(law, CompiledLaw) and law.memory.width(n) == memory.row.size
 
 

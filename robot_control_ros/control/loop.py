@@ -69,19 +69,21 @@ class ControlLoop:
     so are three restarts in a row.
 
     Args:
-        robot: its configuration.
-        law: name of a law, or ``package.module:Class``.
-        gains: gains by name, over the robot's own and the law's defaults.
-        model: of the robot, where it isn't the one of the configuration's description.
-        gain_time_constant: [s] with which changed gains are taken over.
-        recorded: seconds that the recorder keeps.
+        robot: Configuration of the robot.
+        law: Name of a law, or ``package.module:Class``.
+        gains: Gains by name, over the robot's own and the law's defaults.
+        model: Model of the robot; None for that of the configuration's description.
+        gain_time_constant: Time constant with which changed gains are taken over [s].
+        recorded: Time that the recorder keeps [s].
 
     Attributes:
-        motion: the commands that move the reference.
-        state, kin: of the last tick, with the wrench; a joint that turns without end is counted on from the last state.
-        cycles: the record of the last cycle, see :data:`~..core.cycle.CYCLE`.
-        recorder: keeps the last cycles.
-        The others: see :class:`~.controller.Controller`.
+        motion: Commands that move the reference.
+        state, kin: State of the last tick, with the wrench, and the dynamics there. A joint that
+            turns without end is counted on from the last state.
+        cycles: Record of the last cycle, see :data:`~..core.cycle.CYCLE`.
+        recorder: Recorder of the last cycles.
+
+        The other attributes are those of :class:`~.controller.Controller`.
 
     Raises:
         ConfigError: the law, a gain, or the pairing of law and robot is refused.
@@ -154,7 +156,7 @@ class ControlLoop:
 
     @property
     def reference(self) -> Reference:
-        """Of the last tick."""
+        """Reference of the last tick."""
         return self.motion.reference
 
     @property
@@ -169,11 +171,11 @@ class ControlLoop:
 
     @property
     def fault(self) -> str:
-        """Why the safe output is sent; empty if it isn't sent."""
+        """Reason why the safe output is sent; empty where it isn't sent."""
         return self.safety.fault
 
     def report(self) -> LoopReport:
-        """The last cycle.
+        """Report of the last cycle.
 
         Raises:
             ConfigError: there was none.
@@ -183,7 +185,10 @@ class ControlLoop:
 
     @property
     def warning(self) -> str:
-        """Why the law does less than its gains and targets say, in the last second; empty where it doesn't."""
+        """Reason why the law did less than it should in the last second; empty where it didn't.
+
+        It should do what its gains and targets say.
+        """
         ringing = ""
         if self.state is not None:
             now = self.state.time
@@ -196,23 +201,26 @@ class ControlLoop:
         return limited or self._standing_warning() or self.running.warning
 
     def _drift_warning(self) -> str:
-        """See :meth:`WrenchPipeline.drift_warning`; a law that uses no wrench bears a drift."""
+        """Warning of a drifting sensor, see :meth:`WrenchPipeline.drift_warning`; empty for none.
+
+        A law that uses no wrench bears a drift.
+        """
         if self.state is None or not self.running.needs_wrench:
             return ""
         return self.wrench.drift_warning(self.state.time)
 
     def _standing_warning(self) -> str:
-        """See :meth:`StandingTip.warning`."""
+        """Warning that the tip stands away from its target, see :meth:`StandingTip.warning`."""
         if self.state is None or self.kin is None or self.fault:
             return ""
         return self._standing_tip.warning(self.running, self.pose_error(), self.state, self.kin, self.safety.held)
 
     def timing(self) -> dict[str, float]:
-        """See :meth:`CycleTimes.summary`."""
+        """Percentiles of the cycle times [s], and counters; see :meth:`CycleTimes.summary`."""
         return self.times.summary()
 
     def tip(self) -> Array:
-        """Pose (4, 4) of the tip in the base, of the last tick.
+        """Pose (4, 4) of the tip in the base, at the last tick.
 
         Raises:
             ConfigError: there is no fresh state.
@@ -220,7 +228,7 @@ class ControlLoop:
         return self._known()[1].pose
 
     def pose_error(self) -> Array:
-        """Reference minus pose (6,), of the last tick; zeros where the reference has no pose."""
+        """Reference minus pose (6,), at the last tick; zeros where the reference has no pose."""
         return tip_error(self.reference, self.kin)
 
     def switch_law(self, running: RunningLaw) -> None:
@@ -251,7 +259,7 @@ class ControlLoop:
         self._integral_action.forget()
 
     def follow_on(self, command: Command) -> None:
-        """Another has commanded the robot meanwhile: the next command is measured against this one."""
+        """Measure the next command against this one, with which another has led the robot."""
         if self.safety.usable(command):
             self.safety.take_over(command)
 
@@ -274,9 +282,9 @@ class ControlLoop:
         return self._record_without_law(state, self.kin, sent, BRAKED)
 
     def brake_or_stop(self, state: RobotState) -> Command | None:
-        """The next command on the robot's way to rest, whether a new sample can be used or not; see :meth:`stop`.
+        """The next command on the robot's way to rest, for a new sample that may not be usable.
 
-        The last command stays where a sample or two can't be used.
+        The last command stays where a sample or two can't be used; see :meth:`stop`.
         """
         try:
             return self.brake(state)
@@ -288,7 +296,7 @@ class ControlLoop:
 
     @property
     def _sent_mode(self) -> CommandMode:
-        """Of the last command: the law may be newer than that."""
+        """Mode of the last command: the law may be newer than that."""
         return self.running.mode if self.safety.mode is None else self.safety.mode
 
     def stop(self, silence: float = 0.0) -> Command | None:
@@ -297,10 +305,10 @@ class ControlLoop:
         It keeps the limits and rates of every command; call it once a period until the robot rests.
 
         Args:
-            silence: time since the last sample that :meth:`tick` has taken [s].
+            silence: Time since the last sample that :meth:`tick` has taken [s].
 
         Returns:
-            None where no sample has ever come.
+            The command; None where no sample has ever come.
         """
         if self.state is None or self.kin is None:
             return None
@@ -316,7 +324,8 @@ class ControlLoop:
         return self._record_without_law(self.state, self.kin, sent, STOPPED)
 
     def idle(self, state: RobotState) -> Command:
-        """What holds the robot at a state while it executes no commands; the next tick starts anew.
+        """The command that holds the robot at a state while it executes none; the next tick starts
+        anew.
 
         Raises:
             ConfigError: see :meth:`tick`.
@@ -327,7 +336,8 @@ class ControlLoop:
         self._order = SampleOrder(self.robot.period)
         self._jumps = JointJumps(self.model, self.robot.period)
         self.safety.reset()
-        self.state, self.kin = state, self.model.update(state.q, state.v)
+        self.kin = self.model.update(state.q, state.v)
+        self.state = state
         sent = Command(self.running.mode, self.safety.holding(self.running.mode, self.state, self.kin))
         return self._record_without_law(self.state, self.kin, sent, "")
 
@@ -338,7 +348,7 @@ class ControlLoop:
         self._blind_stop = None
 
     def close(self) -> None:
-        """Release what it uses outside of itself; call nothing after that."""
+        """Release what the loop uses outside of itself; call nothing after that."""
 
     # --- the cycle ---
 
@@ -346,12 +356,14 @@ class ControlLoop:
         """The command for one sample.
 
         Args:
-            state: arrays (n,) in the order of the robot's joints; `wrench` in a frame of the description.
+            state: Sample with arrays (n,) in the order of the robot's joints, and `wrench` in a
+                frame of the description.
 
         Raises:
-            ConfigError: a sample of the wrong size, with a number that isn't finite, or that no joint can have or have
-                reached, see :class:`JointJumps`; nothing has changed then. (A wrench that can't be used isn't an error
-                of the sample: see :class:`WrenchPipeline`.)
+            ConfigError: a sample of the wrong size, with a number that isn't finite, or one
+                that no joint can have or have reached, see :class:`JointJumps`. Nothing has
+                changed then. A wrench that can't be used isn't an error of the sample, see
+                :class:`WrenchPipeline`.
         """
         begin = time.perf_counter()
         state = _with_rows(state)
@@ -421,7 +433,11 @@ class ControlLoop:
         self._impact.update(settings, kin, most)
 
     def _admit(self, state: RobotState) -> Arrival:
-        """What a sample brings; one that brings new time is accepted. Raises ConfigError, see :meth:`tick`."""
+        """Judge what a sample brings, and accept one that brings new time.
+
+        Raises:
+            ConfigError: see :meth:`tick`.
+        """
         sized = state.q.shape == state.v.shape == self._shape
         if sized and self._jumps.take_usual(state.time, state.q, state.v, MAX_GAP):
             return self._order.judge(state.time)
@@ -436,7 +452,14 @@ class ControlLoop:
         return arrival
 
     def _sense(self, state: RobotState, kin: RobotDynamics, arrival: Arrival) -> tuple[int, int]:
-        """See :func:`.sense.sense`; no contacts are looked for where the loop starts anew."""
+        """Write the sample into the record, and look for contacts and ringing; see
+        :func:`.sense.sense`.
+
+        Contacts aren't looked for where the loop starts anew.
+
+        Returns:
+            Answers of the detectors of contacts and of ringing.
+        """
         self._blind_stop = None
         self._recent_motion.observe(state)
         watched = _UNWATCHED
@@ -482,7 +505,11 @@ class ControlLoop:
         return self._record_without_law(newest, kin, self._sent, reason)
 
     def _go_on(self, arrival: Arrival, contact: int, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
-        """What is followed, and the time that the law has to reckon with [s]; starts anew where there is none."""
+        """Go on with the present trajectory; start anew where there is none, or a restart is due.
+
+        Returns:
+            The trajectory that is followed, and the time step for the law [s].
+        """
         trajectory = self.motion.trajectory
         if trajectory is not None and not arrival.restart:
             if reason := self.contact.observe(contact, state, kin, arrival.gap):
@@ -528,17 +555,20 @@ class ControlLoop:
         self._since_look = 0.0
 
     def _is_free(self, load: float) -> bool:
-        """Whether nothing holds the reference, and it rests; `load` is that of the law's spring, 0 to 1."""
+        """Return True where the reference rests and nothing holds it.
+
+        `load` is that of the law's spring, 0 to 1.
+        """
         return load <= ONSET and self.contact.found is None and not self.motion.is_moving()
 
     def _begin_anew(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Let the law begin anew."""
+        """Let the law begin anew at a state."""
         self._begins = 1.0
         self.running.law.reset(state, kin)
         self._joint_reference.reset(state.q)
 
     def _reference_at(self, trajectory: Trajectory, time: float, dt: float) -> Reference:
-        """The reference of a time [s], which is written into the record."""
+        """Sample the reference at a time [s], and write it into the record."""
         reference = self.motion.sample(trajectory, time)
         if self.running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, time, dt)
@@ -550,7 +580,10 @@ class ControlLoop:
     def _in_place_of_law(
         self, state: RobotState, kin: RobotDynamics, reference: Reference, dt: float
     ) -> Command | None:
-        """What is sent in place of the law's command: the safe output, or a reaction to a contact; None for nothing."""
+        """The command that is sent in place of the law's; None where the law commands.
+
+        It is the safe output, or a reaction to a contact.
+        """
         running = self.running
         if fault := self._order.fault or self.ringing.fault or self._late_samples.fault or self.soft_limits.overrun:
             self.motion.trajectory = None
@@ -574,7 +607,7 @@ class ControlLoop:
         softening: float = 1.0,
         load: float = 0.0,
     ) -> None:
-        """Complete the record of a cycle by what goes with the law's command, and by what is sent; keep it.
+        """Complete the record of a cycle by the parts of the commands asked and sent; keep it.
 
         See :meth:`.recorder.CycleRecorder.add`.
         """
@@ -595,7 +628,7 @@ class ControlLoop:
         self._begins = 0.0
 
     def _limited(self) -> Array:
-        """What limited the last command (n,); see :data:`~..core.cycle.CYCLE`."""
+        """Marks (n,) of what limited the last command; see :data:`~..core.cycle.CYCLE`."""
         if not self.soft_limits.acts:
             return self.safety.limited
         return np.asarray(self.safety.limited + SOFT_LIMITED * self.soft_limits.active, dtype=float)
@@ -612,7 +645,7 @@ class ControlLoop:
 
 
 def _has_parts(command: Command) -> bool:
-    """Whether a command has more than its values."""
+    """Return True where a command has more than its values."""
     return command.feedforward is not None or command.velocity is not None
 
 

@@ -1,4 +1,4 @@
-"""What moves the reference of a control loop: hold, move, follow, go home, jog, and the feed-forward wrench."""
+"""Commands that move a loop's reference: hold, move, follow, go home, jog, feed-forward wrench."""
 
 from __future__ import annotations
 
@@ -55,22 +55,24 @@ class MotionCommands:
     Each command goes on from the present reference, and never makes the loop's command jump.
 
     Args:
-        robot, model: the robot's configuration and its model.
-        workspace: the box that targets stay in.
-        limits: of the tip, see :class:`~.safety.LimitSettings`.
-        impact: bounds the speed of the tip as well.
-        clearance: what the arm keeps from itself and its cell.
-        transition: where a command asks the law to begin anew.
-        known: gives the last state and its dynamics; raises ConfigError where the loop has none to start from.
+        robot, model: Configuration and model of the robot.
+        workspace: Box that targets stay in.
+        limits: Limits of the tip, see :class:`~.safety.LimitSettings`.
+        impact: Bound on the tip's speed for the sake of blows; it counts as well.
+        clearance: Distances that the arm keeps from itself and its cell.
+        transition: Transition by which a command asks the law to begin anew.
+        known: Function that returns the last state and its dynamics; it raises ConfigError where
+            the loop has none to start from.
 
     Attributes:
-        trajectory: the reference over time; None where the next tick starts anew.
-        feedforward_wrench: (6,) to be exerted by the robot, base axes, tip origin [N, N·m]; None for none. It comes and
-            goes by a ramp: 0.05 s from none to the largest.
-        largest_wrench: (2,) largest force and torque of it [N, N·m]; see `target_wrench` of the robot's file.
-        reference: of the last tick.
-        governor: the clock by which the trajectory is sampled.
-        stream: settings of tip trajectories, see :class:`~..references.TipStream`.
+        trajectory: Reference over time; None where the next tick starts anew.
+        feedforward_wrench: (6,) wrench to be exerted by the robot, base axes, tip origin [N, N·m];
+            None for none. It comes and goes by a ramp: 0.05 s from none to the largest.
+        largest_wrench: (2,) largest force and torque of that wrench [N, N·m]; see `target_wrench`
+            of the robot's file.
+        reference: Reference of the last tick.
+        governor: Clock by which the trajectory is sampled.
+        stream: Settings of tip trajectories, see :class:`~..references.TipStream`.
     """
 
     def __init__(
@@ -113,13 +115,14 @@ class MotionCommands:
     def start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
         """Hold the robot where it is, without a feed-forward wrench."""
         self._posture = state.q.copy()
-        self.trajectory = trajectory = Hold(kin.pose, self._posture)
+        trajectory = Hold(kin.pose, self._posture)
+        self.trajectory = trajectory
         self.feedforward_wrench = None
         self._exerted = None
         return trajectory
 
     def stop_here(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
-        """The same while a law runs: it begins anew there."""
+        """Hold the robot where it is, while a law runs: the law begins anew there."""
         self._transition.request()
         return self.start(state, kin)
 
@@ -141,7 +144,7 @@ class MotionCommands:
         return replace(reference, wrench=exerted)
 
     def _reference_speed(self, velocity: Array) -> float:
-        """Speed [m/s] of the reference along its velocity (3,), that the impact bound leaves."""
+        """Largest speed [m/s] of the reference along its velocity (3,), by the impact bound."""
         return REFERENCE_SPEED * self._impact.speed(velocity)
 
     def rest(self, state: RobotState, kin: RobotDynamics, reference: Reference) -> None:
@@ -152,18 +155,19 @@ class MotionCommands:
 
     @property
     def warning(self) -> str:
-        """Why the reference is late; empty where it is on time."""
+        """Reason why the reference is late; empty where it is on time."""
         late = self.trajectory.message if isinstance(self.trajectory, TipStream) else ""
         return self.governor.message or late
 
     def is_moving(self) -> bool:
-        """Whether the reference moves after the last tick."""
+        """Return True where the reference moves after the last tick."""
         return self.trajectory is not None and is_moving(self.trajectory, self.reference, self.governor.time)
 
     def approach(self, state: RobotState, kin: RobotDynamics, joint_space: bool) -> None:
-        """Move from where the robot is to the present reference, if its joints rest and it is far.
+        """Move the robot to the present reference, where the reference's joints rest and it is far
+        away.
 
-        Where it would come too near to itself or its cell on the way, it stays where it is.
+        Where the arm would come too near to itself or its cell on the way, it stays where it is.
         """
         reference = self.reference
         if reference.v is not None and reference.v.any():
@@ -224,8 +228,8 @@ class MotionCommands:
         Cyclic joints take the short way.
 
         Raises:
-            ConfigError: wrong size, not finite, beyond a position limit, the tip outside the workspace, or the arm
-                would come too near to itself or its cell on the way.
+            ConfigError: the goal has a wrong size, isn't finite, is beyond a position limit, or has
+                the tip outside the workspace; or the arm would come too near to itself or its cell.
         """
         state, _ = self._known()
         self._check_joint_goal(goal)
@@ -244,8 +248,8 @@ class MotionCommands:
         Cyclic joints go the short way to the first position, and from there as it is given.
 
         Raises:
-            ConfigError: times that don't rise, values that aren't finite or beyond a limit, the tip outside the
-                workspace, or the arm too near to itself or its cell on the way.
+            ConfigError: times don't rise, values aren't finite or are beyond a limit, or the tip is
+                outside the workspace; or the arm would come too near to itself or its cell.
         """
         state, _ = self._known()
         limits = self._model.limits
@@ -270,8 +274,9 @@ class MotionCommands:
         :class:`~..references.TipStream`.
 
         Raises:
-            ConfigError: a pose outside the workspace, times that don't rise, all of them past, a chunk that begins
-                before the newest one, or the arm would come too near to itself or its cell on the way.
+            ConfigError: a pose is outside the workspace, times don't rise or are all past, or the
+                chunk begins before the newest one; or the arm would come too near to itself or its
+                cell.
         """
         state, _ = self._known()
         for pose in poses:
@@ -294,8 +299,9 @@ class MotionCommands:
     def jog(self, twist: Array, lasting: float) -> None:
         """Move the reference with a twist (6,) for `lasting` seconds, then brake.
 
-        Speeds above the tip limits are scaled down, and those towards the workspace's walls so that it stops before.
-        So are those with which the arm would come too near to itself or its cell.
+        Speeds above the tip limits are scaled down. Speeds towards the workspace's walls are scaled
+        down so that the tip stops before them. So are speeds with which the arm would come too near
+        to itself or its cell.
         """
         state, _ = self._known()
         linear = float(np.linalg.norm(twist[:3]))
@@ -339,7 +345,7 @@ class MotionCommands:
                 raise refused(name, size, rule, most, where="target wrench: ", unit=unit)
 
     def _ramped(self, elapsed: float) -> Array:
-        """The feed-forward wrench (6,) to be exerted, `elapsed` seconds after the last one."""
+        """Feed-forward wrench (6,) to be exerted, `elapsed` seconds after the last one."""
         wanted = np.zeros(6) if self.feedforward_wrench is None else self.feedforward_wrench
         before = np.zeros(6) if self._exerted is None else self._exerted
         change = (wanted - before).reshape(2, 3)
@@ -357,7 +363,7 @@ class MotionCommands:
         return OnlineJointTrajectory(self._model, Reference(q=q, v=v), goal, time, *self._joint_limits)
 
     def _joint_way(self, q: Array, v: Array, goal: Array) -> Array:
-        """The way (k, n) of a move of the joints."""
+        """Joint angles (k, n) on the way of a move of the joints."""
         return self._ways.of_joints(q, v, goal, *self._joint_limits)
 
     @property
@@ -367,19 +373,25 @@ class MotionCommands:
         return speed, speed / JOINT_RAMP
 
     def _tip_way(self, start: Reference, q: Array, pose: Array) -> Array:
-        """The way (k, n) of the joints q (n,) for a move of the tip."""
+        """Joint angles (k, n) on the way of a move of the tip, which begins at q (n,)."""
         robot = self._robot
         return self._ways.of_pose(start, q, self._posture, pose, robot.tip_speed, robot.tip_acceleration)
 
     def _chunk_way(self, state: RobotState, times: Array, poses: Array) -> Array:
-        """The way (k, n) of the joints for a chunk of poses: from the last one, or from the present reference."""
+        """Joint angles (k, n) on the way through a chunk of poses.
+
+        It begins where the last chunk ends, or else at the present reference.
+        """
         until, q = self._streamed
         if not (isinstance(self.trajectory, TipStream) and until <= state.time + float(times[0])):
             q = self._followed_joints(state)
         return self._ways.of_chunk(poses, q, self._posture)
 
     def _followed_joints(self, state: RobotState) -> Array:
-        """Joint angles (n,) that lead the tip to the reference, near those of a state; else those of the state."""
+        """Joint angles (n,) that lead the tip to the reference, near those of a state.
+
+        Where the reference is out of reach, they are those of the state.
+        """
         reference = self.reference
         if reference.q is not None and reference.v is not None:
             self._posture = reference.q
@@ -392,7 +404,7 @@ class MotionCommands:
             return state.q
 
     def _joint_start(self, state: RobotState) -> tuple[Array, Array]:
-        """Joint angles and velocities (n,) of the reference: its own, or else those of its pose and twist."""
+        """Joint angles and velocities (n,) of the reference, or else of its pose and twist."""
         reference = self.reference
         if reference.q is not None and reference.v is not None:
             return reference.q, reference.v

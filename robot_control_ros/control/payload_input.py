@@ -18,16 +18,17 @@ from ..robot.payload import Payload
 class PayloadInput:
     """The one payload of a robot, for its model: gravity, mass, laws, wrench, contact detection, safe output.
 
-    Another payload counts as a whole from one cycle on. So torque, wrench and tare always belong together. That the
-    command doesn't jump is the work of :meth:`.transition.BumplessTransition.bridge`.
+    Another payload counts as a whole from one cycle on. So torque, wrench and tare always belong
+    together. :meth:`.transition.BumplessTransition.bridge` sees to it that the command doesn't
+    jump.
 
     Args:
-        model: gets the payload.
-        known: gives the dynamics of the last cycle; None before the first.
+        model: Model that gets the payload.
+        known: Function that returns the dynamics of the last cycle; None before the first.
 
     Attributes:
-        settings: a :class:`~..robot.payload.Payload`, which may be changed at any time. One that the joints can't hold
-            at the present posture is refused.
+        settings: Figures of the :class:`~..robot.payload.Payload`, which may be changed at any
+            time. A payload that the joints can't hold at the present posture is refused.
     """
 
     def __init__(self, model: RobotModel, known: Callable[[], RobotDynamics | None]) -> None:
@@ -40,7 +41,8 @@ class PayloadInput:
         """Give the model its payload, between two cycles.
 
         Returns:
-            By how much (n,) [N·m] the torque changes that holds the arm where it was last; None for the same payload.
+            Change (n,) [N·m] of the torque that holds the arm where it was last; None for the same
+            payload.
         """
         payload = self.settings.target
         if payload is self._model.payload:
@@ -78,7 +80,7 @@ def check_holdable(kin: RobotDynamics, payload: Payload) -> None:
 
 
 def overload_at(kin: RobotDynamics) -> str:
-    """Which joint can't hold the present payload at a posture; empty where all can."""
+    """The joint that can't hold the present payload at a posture, in words; empty where all can."""
     model = kin.model
     loads = np.abs(kin.gravity) / model.limits.effort
     joint = int(np.argmax(loads))
@@ -95,7 +97,7 @@ def figures_of(payload: Payload) -> dict[str, Any]:
 
 
 def robot_note(robot: RobotConfig) -> str:
-    """What has to be done besides, where the robot compensates gravity itself; else empty."""
+    """Note to set the payload on the robot, too, which compensates gravity itself; else empty."""
     if not robot.profile.gravity_by_robot:
         return ""
     return f"{robot.title} compensates gravity itself: set the payload there, too, on its pendant or by its driver"

@@ -29,10 +29,10 @@ class LawSetting(NamedTuple):
     """A law with its gains.
 
     Attributes:
-        number: in the records' `setting`.
-        cycle: number of the first cycle that had it.
-        law: name of the law.
-        gains: its Gains.
+        number: Number of this setting, as it stands in the records' `setting`.
+        cycle: Number of the first cycle that had it.
+        law: Name of the law.
+        gains: Gains of the law.
     """
 
     number: int
@@ -42,12 +42,12 @@ class LawSetting(NamedTuple):
 
 
 class LawMemory(NamedTuple):
-    """What a law remembered between two cycles.
+    """The memory of a law between two cycles.
 
     Attributes:
-        cycle: number of the cycle that began with it.
-        setting: number of the law and the gains that it had before.
-        row: see :class:`~..laws.compiled_law.CompiledLaw`.
+        cycle: Number of the cycle that began with it.
+        setting: Number of the law and the gains that it had before.
+        row: Memory of the law (width,), see :class:`~..laws.compiled_law.CompiledLaw`.
     """
 
     cycle: int
@@ -56,11 +56,12 @@ class LawMemory(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Words of a cycle.
+    """A fault in words, with the cycle in which it began or ended.
 
     Attributes:
-        cycle: its number.
-        fault: why the safe output was sent from this cycle on; empty where it wasn't any more.
+        cycle: Number of the cycle.
+        fault: Reason why the safe output was sent from this cycle on; empty where it wasn't any
+            more.
     """
 
     cycle: int
@@ -72,11 +73,11 @@ class CycleRecord:
     """Cycles of one loop.
 
     Attributes:
-        rows: (N, width) what is kept of each; see :data:`~..core.cycle.CYCLE`.
-        settings: laws and gains that they had, in the order of time.
-        memories: of the law, in the order of time.
-        notes: see :class:`Note`.
-        joints: number of joints.
+        rows: (N, width) fields that are kept of each cycle; see :data:`~..core.cycle.CYCLE`.
+        settings: Laws and gains that the cycles had, in the order of time.
+        memories: Memories of the law, in the order of time.
+        notes: Faults that began or ended in these cycles, see :class:`Note`.
+        joints: Number of joints.
     """
 
     rows: Array
@@ -97,12 +98,12 @@ class CycleRecord:
         return self.rows.view(CYCLE.kept_dtype(self.joints)).reshape(len(self.rows))
 
     def since(self, number: int) -> CycleRecord:
-        """The same without the cycles before a number, and without the memories that belong to them."""
+        """The record from a number on, without the earlier cycles and their memories."""
         memories = tuple(each for each in self.memories if each.cycle >= number)
         return replace(self, rows=self.rows[self["number"] >= number], memories=memories)
 
     def faults(self) -> list[str]:
-        """Why the safe output was sent, for each cycle; empty where it wasn't."""
+        """Reason why the safe output was sent, for each cycle; empty where it wasn't."""
         texts = []
         notes = deque(self.notes)
         fault = ""
@@ -134,7 +135,10 @@ def keep(
     spring_load: float,
     n: int,
 ) -> None:
-    """Complete the first of the cycles, and copy of it what is kept into a row; see :meth:`CycleRecorder.add`."""
+    """Complete the first of the cycles, and copy the fields that are kept into a row.
+
+    See :meth:`CycleRecorder.add`.
+    """
     cycle = cycle_at(cycles[0], n)
     times(cycle.jacobian, cycle.v, cycle.twist)
     cycle.number[0] = number
@@ -153,15 +157,16 @@ def keep(
 class CycleRecorder:
     """Keeps the last cycles of a loop in a ring.
 
-    One thread adds cycles, others may read: what they read is a second away from what is overwritten next.
+    One thread adds cycles, others may read: the rows that they read are a second away from those
+    that are overwritten next.
 
     Args:
-        n: number of joints.
-        period: of the loop [s].
-        seconds: that are kept.
+        n: Number of joints.
+        period: Period of the loop [s].
+        seconds: Time that is kept [s].
 
     Attributes:
-        count: cycles since the start.
+        count: Number of cycles since the start.
 
     Raises:
         ConfigError: seconds that aren't above 0, or need more memory than there is.
@@ -205,12 +210,12 @@ class CycleRecorder:
         """Complete the record of a cycle, and keep it.
 
         Args:
-            cycles: the first of them, which is complete up to what the law asked for.
-            running: the law that ran.
-            gains: that the law got.
-            fault: why the safe output was sent; empty where it wasn't.
-            sent, limited: (n,) see :data:`~..core.cycle.CYCLE`.
-            interval, begins, softening, spring_load: see there.
+            cycles: Records, the first of which is complete up to what the law asked for.
+            running: Law that ran.
+            gains: Gains that the law got.
+            fault: Reason why the safe output was sent; empty where it wasn't.
+            sent, limited: (n,) fields of the record, see :data:`~..core.cycle.CYCLE`.
+            interval, begins, softening, spring_load: Numbers of the record, see there.
         """
         if gains is not self._gains or running is not self._running:
             self._gains = gains
@@ -242,14 +247,15 @@ class CycleRecorder:
                 self._memories.append(LawMemory(self.count, self._number, memory))
 
     def last(self, seconds: float = SECONDS) -> CycleRecord:
-        """The last seconds, or as much as there is of them, from :meth:`begin_of` on."""
+        """Record of the last seconds, or of the time that is kept, from :meth:`begin_of` on."""
         end = self.count
         return self._record(min(self.begin_of(seconds), end), end)
 
     def begin_of(self, seconds: float = SECONDS) -> int:
-        """Number of the cycle with which the last seconds begin, or as much as there is of them.
+        """Number of the cycle with which the last seconds begin, or the time that is kept.
 
-        They may be up to a second more, so that they begin with the law's memory and can be computed again.
+        It may be up to a second earlier. So the record begins with the law's memory, and can be
+        computed again.
         """
         end = self.count
         oldest = max(0, end - self._kept)
@@ -257,21 +263,22 @@ class CycleRecorder:
         return begin_with_memory(tuple(self._memories), oldest, first)
 
     def since(self, cycle: int, most: int) -> CycleRecord:
-        """The cycles from a number on, at most so many; those that are no longer kept are left out."""
+        """Record of the cycles from a number on, `most` at most, without those no longer kept."""
         end = self.count
         first = max(cycle, end - self._kept)
         return self._record(first, min(first + most, end))
 
     def numbers(self, first: int, most: int, columns: Sequence[int]) -> tuple[int, Array]:
-        """Some numbers of the cycles from one on, at most so many; those that are no longer kept are left out.
+        """Some columns of the cycles from a number on, without cycles that are no longer kept.
 
         Args:
-            first: number of a cycle.
-            most: cycles.
-            columns: k places in their rows.
+            first: Number of the first cycle that is wanted.
+            most: Largest number of cycles.
+            columns: Places of k values in a cycle's row.
 
         Returns:
-            The number of the first of them, or of the next cycle where there is none, and (N, k).
+            The number of the first cycle, or of the next one where there is none, and the values
+            (N, k).
         """
         end = self.count
         first = min(max(first, end - self._kept, 0), end)
@@ -279,7 +286,7 @@ class CycleRecorder:
         return first, self._rows[np.ix_(places, np.array(columns, dtype=int))]
 
     def _record(self, first: int, end: int) -> CycleRecord:
-        """The cycles from `first` to before `end`, with the settings that they had."""
+        """Record of the cycles from `first` to before `end`, with the settings that they had."""
         rows = self._rows[np.arange(first, end) % len(self._rows)]
         memories = tuple(each for each in tuple(self._memories) if first <= each.cycle < end)
         needed = [each.setting for each in memories]
@@ -292,7 +299,7 @@ class CycleRecorder:
         return CycleRecord(rows, settings, memories, tuple(self._needed_notes(first, end)), self.joints)
 
     def _needed_notes(self, first: int, end: int) -> Iterator[Note]:
-        """The notes of these cycles, and the one that holds at their beginning."""
+        """The notes of these cycles, after the one that holds where they begin."""
         notes = [each for each in tuple(self._notes) if each.cycle < end]
         before = [each for each in notes if each.cycle <= first]
         if before:

@@ -1,4 +1,4 @@
-"""What a controller answers to those who lead it from outside: its parameters, the ends of requests, its cycles."""
+"""Answers of a controller to its leaders outside: parameters, the ends of requests, and cycles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def split(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class RequestResult:
-    """How a request ended."""
+    """The end of a request."""
 
     accepted: bool  # whether it was done
     message: str = ""  # why it was refused, or its result

@@ -66,14 +66,18 @@ def limit_settings(robot: RobotConfig) -> ParameterSet:
 class Safety:
     """Bounds each command, and its change per second, joint by joint.
 
-    Effort commands stay within the description's effort limits and change by at most ``effort_rate`` per second,
-    beginning from the torque that holds the robot. Near the joints' other limits :class:`SoftLimits` adds to them,
-    without regard to that rate, but not beyond the effort limits. Position commands stay within the position limits
-    and move at most at the velocity limits, slower towards a position limit. Velocity commands stay within the
-    velocity limits, change within a quarter of a second from 0 to the limit at most, and end before a position limit
-    is passed. Torque that is fed forward keeps the
-    effort limits and ``effort_rate``, beginning at 0. Where a joint doesn't follow, see :class:`FollowingMonitor`, the
-    command goes back to what holds the robot where it is.
+    Effort commands stay within the description's effort limits. They change by at most
+    ``effort_rate`` per second, beginning from the torque that holds the robot. Near the joints'
+    other limits :class:`SoftLimits` adds to them, without regard to that rate, but not beyond the
+    effort limits.
+
+    Position commands stay within the position limits and move at most at the velocity limits,
+    slower towards a position limit.
+
+    Velocity commands stay within the velocity limits, and end before a position limit is passed.
+    From 0 to the limit they take at least a quarter of a second. Torque that is fed forward keeps
+    the effort limits and ``effort_rate``, beginning at 0. Where a joint doesn't follow, see
+    :class:`FollowingMonitor`, the command goes back to that which holds the robot where it is.
 
     A command that comes late changes no more than within twice the usual interval. Joints execute the change at once,
     however long they have waited for it.
@@ -83,17 +87,17 @@ class Safety:
     0.1 rad/s, or as fast as it is asked to.
 
     Args:
-        robot: its configuration.
-        limits: of its joints.
-        soft_limits: of efforts; None for none.
-        impact: bounds the tip's speed as well; None for none.
+        robot: Configuration of the robot.
+        limits: Limits of the robot's joints.
+        soft_limits: Soft limits of efforts; None for none.
+        impact: Bound on the tip's speed for the sake of blows; None for none.
 
     Attributes:
-        settings: may be changed at any time.
-        fault: why the last command was replaced by the safe output; empty where it was not.
-        mode: of the last command; None after a reset.
-        limited: (n,) what has changed the last command: SATURATED, RATE_LIMITED, their sum, or 0; see
-            :mod:`~..core.cycle`.
+        settings: Settings that may be changed at any time.
+        fault: Reason why the last command was replaced by the safe output; empty where it was not.
+        mode: Mode of the last command; None after a reset.
+        limited: (n,) marks of what has changed the last command: SATURATED, RATE_LIMITED, their
+            sum, or 0; see :mod:`~..core.cycle`.
     """
 
     def __init__(
@@ -146,7 +150,7 @@ class Safety:
         self.fault = ""
 
     def reset(self) -> None:
-        """Forget the last command and fault: the next one is measured against what holds the robot now."""
+        """Forget the last command and fault: the next command begins where the robot is."""
         self.fault = ""
         self._last = None
         self._taken_over = False
@@ -159,9 +163,10 @@ class Safety:
             self._soft_limits.release()
 
     def restart(self, state: RobotState) -> None:
-        """The law starts anew, and the next command is measured against the last one.
+        """Let the law start anew; the next command is measured against the last one.
 
-        A position from which the robot has been moved away doesn't count any more: see :meth:`reset`.
+        A position from which the robot has been moved away doesn't count any more. Then the next
+        command begins where the robot is, as after :meth:`reset`.
         """
         last = self._last if self.mode is CommandMode.POSITION else None
         if last is not None and np.abs(last - state.q).max() > DEFLECTION:
@@ -181,9 +186,11 @@ class Safety:
             self._position_rate = self._none
 
     def start(self, mode: CommandMode, state: RobotState, kin: RobotDynamics) -> Array:
-        """What the next command (n,) in this mode is measured against: the last one, or else what the robot does now.
+        """The command (n,) from which the next one in this mode may change.
 
-        That is what holds it, and for velocities the present ones, so that an arm that moves isn't stopped at once.
+        It is the last command in this mode. Where there is none, it is the command that holds the
+        robot. Velocities begin at the present ones, so that an arm that moves isn't stopped at
+        once.
         """
         if self._last is not None and mode is self.mode:
             return self._last
@@ -192,7 +199,11 @@ class Safety:
         return self.holding(mode, state, kin)
 
     def holding(self, mode: CommandMode, state: RobotState, kin: RobotDynamics) -> Array:
-        """The command (n,) that holds the robot where it is: gravity torque where that is ours, q, or 0 rad/s."""
+        """The command (n,) that holds the robot where it is.
+
+        Efforts are the gravity torque, or 0 where the robot compensates gravity itself. Positions
+        are q, and velocities 0.
+        """
         if mode is CommandMode.POSITION:
             return state.q.copy()
         if mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
@@ -202,12 +213,13 @@ class Safety:
     def safe_output(
         self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool = True
     ) -> Command:
-        """The next command on the way to what leaves the robot safe, within the limits and rates of :meth:`apply`.
+        """The next command on the way to a safe robot, within the limits and rates of
+        :meth:`apply`.
 
-        Efforts go to what holds the robot, see :meth:`holding`, with the load that held still before, see
-        :class:`HeldLoad`. Velocities go to 0. Positions brake and then stay where they are: they don't give way, sample
-        by sample, to a load. Where the state is `fresh`, of now, efforts brake by ``safe_damping``. With an old
-        velocity they would drive the arm.
+        Efforts go to the torque that holds the robot, see :meth:`holding`, with the load that held
+        still before, see :class:`HeldLoad`. Velocities go to 0. Positions brake and then stay where
+        they are: they don't give way, sample by sample, to a load. Where the state is `fresh`, of
+        now, efforts brake by ``safe_damping``. With an old velocity they would drive the arm.
 
         The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
         """
@@ -229,7 +241,8 @@ class Safety:
 
     def take_over(self, command: Command) -> None:
         """Begin at another's last command, which came just now; a position is then held there."""
-        self._last = self._executed = as_row(command.values)
+        self._last = as_row(command.values)
+        self._executed = self._last
         self._taken_over = True
         self.mode = command.mode
         self._position_rate = self._none
@@ -248,12 +261,15 @@ class Safety:
         return np.clip(values + self._load.torque(state.v, dt) - braking, *self._effort_bounds)
 
     def _braked_position_rate(self, dt: float) -> Array:
-        """How fast (n,) [rad/s] position commands may go on, `dt` seconds after the last one, while they brake."""
+        """Rates (n,) [rad/s] of position commands that brake, `dt` seconds after the last one."""
         slower = np.abs(self._position_rate) - self._acceleration * dt
         return np.copysign(np.maximum(slower, 0.0), self._position_rate)
 
     def _damping(self, state: RobotState, kin: RobotDynamics) -> Array:
-        """Safe damping (n,) that brakes at the state's age τ: largest eigenvalue of M⁻¹ D at most 1 / (e τ)."""
+        """Safe damping D (n,) that brakes at the state's age τ.
+
+        The largest eigenvalue of M⁻¹ D is at most 1 / (e τ).
+        """
         if state.age <= SAFE_AGE:
             return self._safe_damping
         fastest = max_rate(kin.mass, np.diag(self._safe_damping))
@@ -278,14 +294,15 @@ class Safety:
         return self._send(command, wanted, state, kin, dt)
 
     def hand_over_load(self, torque: Array) -> None:
-        """The model's holding torque is more by `torque` (n,) [N·m] from now on; so the load beyond it is less."""
+        """Leave `torque` (n,) [N·m] of the held load to the model, which knows it from now on."""
         if not self._robot.profile.gravity_by_robot:
             self._load.hand_over(torque)
 
     def learn_load(self, efforts: Array, state: RobotState, kin: RobotDynamics, dt: float) -> None:
-        """Look what the efforts (n,) [N·m] hold beyond the model, at a sample `dt` seconds after the last look.
+        """Learn the load that the efforts (n,) [N·m] hold beyond the model.
 
-        Call it while the robot isn't stopped, each 50 ms or so.
+        Call it every 50 ms or so while the robot isn't stopped; `dt` [s] is the time since the last
+        call.
         """
         self._load.learn(efforts, self.holding(CommandMode.EFFORT, state, kin), state, dt)
 
@@ -295,7 +312,7 @@ class Safety:
 
     @property
     def held(self) -> Array:
-        """What a resting arm holds beyond the model (n,) [N·m]; see :meth:`learn_load`."""
+        """Torque (n,) [N·m] that holds a resting arm beyond the model's; see :meth:`learn_load`."""
         return self._load.present
 
     def _send(
@@ -332,7 +349,8 @@ class Safety:
         self._taken_over = False
         if mode is not self.mode:
             self._begin(mode)
-        self._last = self._executed = sent
+        self._last = sent
+        self._executed = sent
         if watches and self._soft_limits is not None:
             self._soft_limits.remember(state)
             if found != 0 or self._soft_limits.acts:
@@ -356,9 +374,9 @@ class Safety:
             self._soft_limits.set_tip_speed(settings.max_tip_speed)
 
     def _bound_impact(self, command: Command, last: Array, state: RobotState, kin: RobotDynamics) -> None:
-        """Let the tip be as fast as the impact bound allows where it goes: the smaller limit counts.
+        """Lower the tip's speed limit to that of the impact bound, where this is the smaller one.
 
-        Efforts brake the arm along its motion; positions and velocities are bounded along the commanded one.
+        The bound counts along the arm's motion for efforts, else along the commanded motion.
         """
         self._adopted = None  # so that the other limit counts again where this one ends
         limit = self.settings.current.max_tip_speed
@@ -395,7 +413,10 @@ class Safety:
             guard.slow(self._none, 1.0, last, acceleration, state.time, state.q, dt, self.limited, sent)
 
     def _begin(self, mode: CommandMode) -> None:
-        """Commands in another mode follow: what was fed forward, held, and seen by the soft limits was before."""
+        """Begin with commands in another mode: forget what the last mode has left behind.
+
+        That is the torque that was fed forward, the held load, and the samples of the soft limits.
+        """
         self._last_extra = None
         if mode is not CommandMode.EFFORT:
             self._load.forget()
@@ -411,7 +432,10 @@ class Safety:
         return efforts if added is efforts else np.clip(added, *self._effort_bounds)
 
     def _limited_feedforward(self, wanted: Array | None, dt: float) -> Array | None:
-        """The torque (n,) fed forward; None where there is none. One that is no longer wanted is led back to 0."""
+        """Torque (n,) fed forward; None where there is none.
+
+        A torque that is no longer wanted is led back to 0.
+        """
         last = self._none if self._last_extra is None else self._last_extra
         bounded = self._none if wanted is None else np.clip(wanted, *self._effort_bounds)
         step = self._effort_rate * dt
@@ -430,7 +454,10 @@ class Safety:
         return np.asarray(self.limited >= RATE_LIMITED)
 
     def usable(self, command: Command) -> bool:
-        """Whether all parts of a command are (n,) finite numbers; :meth:`apply` replaces one that isn't."""
+        """Return True where all parts of a command are (n,) finite numbers.
+
+        :meth:`apply` replaces a command that isn't usable.
+        """
         torque = command.feedforward
         velocity = command.velocity
         if torque is None is velocity:
@@ -461,21 +488,24 @@ def limit_command(
     limited: Array,
     sent: Array,
 ) -> int:
-    """What may be sent of a command, within its limits and rates; see :class:`Safety`.
+    """Bring a command within its limits and rates; see :class:`Safety`.
 
     Args:
-        kind: EFFORT, POSITION or VELOCITY.
-        asked: the command (n,) that the law has asked for [N·m, rad or rad/s].
-        wanted, last: what shall be sent in its place (n,), and what was sent `dt` seconds before, likewise.
-        before: velocities (n,) that went with what was sent last, where these are positions or velocities [rad/s].
-        q, v, gravity, age: of the sample, (n,) each [rad, rad/s, N·m], and [s].
-        jacobian: (6, n) of the tip in the base, there.
-        bounds: of the joints, see BOUNDS.
-        soft_limits: memory of the soft limits; of length 0 where none are looked at.
+        kind: Kind of the command: EFFORT, POSITION or VELOCITY.
+        asked: Command (n,) that the law has asked for [N·m, rad or rad/s].
+        wanted: Command (n,) that shall be sent in its place, in the same unit.
+        last: Command (n,) that was sent last, in the same unit.
+        before: Velocities (n,) that went with the last command, where this is one of positions or
+            velocities [rad/s].
+        q, v, gravity, age: Joint positions, velocities and gravity torques (n,) of the sample [rad,
+            rad/s, N·m], and its age [s].
+        jacobian: (6, n) Jacobian of the tip in the base, there.
+        bounds: Bounds of the joints, see BOUNDS.
+        soft_limits: Memory of the soft limits; of length 0 where none are looked at.
         guard: Memory of the clearance's guard, likewise.
-        dt: see `last` [s].
-        limited: result (n,), see :class:`Safety`.
-        sent: result (n,).
+        dt: Time since the last command [s].
+        limited: Result (n,), marks of what has changed the command, see :class:`Safety`.
+        sent: Result (n,), the command that may be sent.
 
     Returns:
         NOT_CLEAR where the soft limits have something to do, NOT_FAR where the guard has, their sum, or 0.
@@ -544,10 +574,13 @@ def _bound_tip_speed(
     """Slow down commands that move the tip faster than `most` [m/s]; each joint as fast as it may brake.
 
     Args:
-        start, step: the velocities of a command are (sent - start) / step.
-        before, acceleration: velocities (n,) of the last command, and how fast they may change [rad/s, rad/s²].
-        jacobian, most, dt: see above, and :func:`limit_command`.
-        limited, sent: (n,) that are changed.
+        start, step: Values of which a command's velocities follow: (sent - start) / step.
+        before: Velocities (n,) of the last command [rad/s].
+        acceleration: Largest change (n,) of the velocities in a second [rad/s²].
+        jacobian: (6, n) Jacobian of the tip in the base.
+        most: Largest speed of the tip [m/s].
+        dt: Time since the last command [s].
+        limited, sent: (n,) marks and command, which are changed.
     """
     rate = (sent - start) / step
     tip_speed = tip_speed_of(jacobian, rate)
@@ -558,7 +591,7 @@ def _bound_tip_speed(
 
 @compiled
 def _stopping_speed(room: float, velocity: float, acceleration: float, dt: float) -> float:
-    """Speed from which a joint still stops within a room: v² = 2 a d, less what half a cycle adds."""
+    """Speed from which a joint still stops within `room`: v² = 2 a d, less that of half a cycle."""
     braking = 2.0 * acceleration
     speed = math.sqrt(braking * max(room, 0.0)) - braking * (dt / 4.0)
     return min(max(speed, 0.0), velocity)

@@ -1,4 +1,4 @@
-"""Which samples bring new time, and which of them make the loop start anew."""
+"""The order of samples: some bring new time, and some of these make the loop start anew."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CALM = 1.0  # s between two restarts, by the stamps, after which they are no lon
 
 
 class Arrival(NamedTuple):
-    """What one sample brings.
+    """Verdict on one sample.
 
     Attributes:
-        new: whether it brings new time.
-        gap: time since the newest sample before [s].
-        restart: why the loop has to start anew; empty where it goes on.
+        new: True where the sample brings new time.
+        gap: Time since the newest sample before [s].
+        restart: Reason why the loop has to start anew; empty where it goes on.
     """
 
     new: bool
@@ -31,17 +31,18 @@ class Arrival(NamedTuple):
 class SampleOrder:
     """Judges samples by their stamps alone.
 
-    A sample with the stamp of the newest one, or with an older one, brings no new time. Networks and relays deliver
-    such samples. Where older samples alone come for 0.05 s of their own time, the clock was set back. Of samples that
-    are more than 0.5 s older three are enough.
+    A sample with the stamp of the newest one, or with an older one, brings no new time. Networks
+    and relays deliver such samples. Where only older samples come for 0.05 s of their own time, the
+    clock was set back. Three samples that are more than 0.5 s older show the same.
 
     Args:
-        period: nominal time between two samples [s].
+        period: Nominal time between two samples [s].
 
     Attributes:
-        unchanged: samples in a row that brought no new time.
-        late: samples that came after a newer one, in all.
-        fault: why the loop can't run, as it would start anew again and again; empty where it can.
+        unchanged: Number of samples in a row that brought no new time.
+        late: Number of samples that came after a newer one, in all.
+        fault: Reason why the loop can't run, as it would start anew again and again; empty where it
+            can.
     """
 
     def __init__(self, period: float) -> None:
@@ -59,13 +60,13 @@ class SampleOrder:
         self.fault = ""
 
     def interrupt(self, reason: str) -> None:
-        """The loop can't go on, for a reason in words; with the next sample it starts anew."""
+        """Let the loop start anew with the next sample, for a reason in words."""
         if self._newest is not None or self._interrupted:
             self._interrupted = reason
         self._newest = None
 
     def judge(self, time: float) -> Arrival:
-        """What a sample with this stamp [s] brings."""
+        """Judge a sample by its stamp [s]."""
         if self._newest is None:
             return self._accept(time, self._period, self._interrupted)
         gap = time - self._newest
@@ -85,7 +86,7 @@ class SampleOrder:
         return Arrival(False, gap, "")
 
     def stands_still(self) -> str:
-        """Why the samples can't be used, where they have brought no new time for too long; else empty."""
+        """Reason not to use samples that have brought no new time for too long; else empty."""
         if self.unchanged * self._period <= STANDSTILL:
             return ""
         return (
@@ -102,7 +103,7 @@ class SampleOrder:
         return Arrival(True, gap, restart)
 
     def _is_set_back(self, time: float) -> bool:
-        """Whether a late sample is the one that shows that the clock was set back."""
+        """Count a late sample; return True where it shows that the clock was set back."""
         self.late += 1
         if self._first_late is None or time <= self._last_late:
             self._first_late = time
@@ -115,7 +116,12 @@ class SampleOrder:
         return time - self._first_late >= SET_BACK
 
     def _count(self, gap: float, restart: str) -> None:
-        """A sample with new time came, `gap` seconds after the last; `restart` says why the loop starts anew, if so."""
+        """Count a sample with new time, and the restarts in a row.
+
+        Args:
+            gap: Time since the sample before [s].
+            restart: Reason why the loop starts anew; empty where it goes on.
+        """
         self._calm += gap
         if self._calm >= CALM:
             self._restarts_in_a_row = 0

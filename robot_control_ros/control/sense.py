@@ -1,4 +1,4 @@
-"""The first stage of a cycle: what a sample tells, written into the record, and looked at by the detectors."""
+"""The first stage of a cycle: a sample is written into the record, and the detectors look at it."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ def sense(
     """Write a sample into the first record, and look for contacts and for ringing.
 
     Args:
-        cycles: records; the first one still has the command of the cycle before.
-        time, age, q, v, effort, wrench: see :func:`~..laws.compiled_law.state_into`.
-        pose, jacobian, gravity: see there.
-        contact_rows, watched, gain_times_dt, weight, commanded: see :func:`~..sensing.contact_detector.detect`.
-        dt: since the last sample [s].
-        ringing_rows: memory of the detector of ringing.
-        n: number of joints.
+        cycles: Records; the first one still has the command of the cycle before.
+        time, age, q, v, effort, wrench: Sample, see :func:`~..laws.compiled_law.state_into`.
+        pose, jacobian, gravity: Kinematics and gravity torques of the sample, see there.
+        contact_rows: Memory of the detector of contacts, see
+            :func:`~..sensing.contact_detector.detect`.
+        watched, gain_times_dt, weight, commanded: Arguments of that detector, see there.
+        dt: Time since the last sample [s].
+        ringing_rows: Memory of the detector of ringing.
+        n: Number of joints.
 
     Returns:
-        What `detect` and :func:`~..sensing.ringing.find_ringing` have found.
+        Answers of `detect` and of :func:`~..sensing.ringing.find_ringing`.
     """
     state_into(cycles[0], time, age, q, v, effort, wrench, pose, jacobian, gravity, n)
     cycle = cycle_at(cycles[0], n)

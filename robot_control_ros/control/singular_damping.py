@@ -1,4 +1,4 @@
-"""Damping of what a law of the tip doesn't damp: joint motion near singular postures, where the tip hardly moves."""
+"""Damping of joint motion near singular postures, where a law of the tip hardly damps."""
 
 from __future__ import annotations
 
@@ -54,16 +54,17 @@ class SingularDamping:
     robotic manipulation, Int. J. Robotics Research 14(1), 1995.
 
     Args:
-        robot: its configuration.
+        robot: Configuration of the robot.
 
     Attributes:
-        torque: (n,) the last one [N·m].
+        torque: (n,) last torque of the damping [N·m].
     """
 
     def __init__(self, robot: RobotConfig) -> None:
         self._scale = np.array(robot.axes) * (1.0, 1.0, 1.0, LENGTH, LENGTH, LENGTH)
         self._free = max(robot.n - int(np.count_nonzero(robot.axes)), 0)
-        self._none = self.torque = np.zeros(robot.n)
+        self._none = np.zeros(robot.n)
+        self.torque = self._none
         self._age = np.inf
         self._gains: type | None = None
         self._springs: tuple[str, ...] = ()
@@ -80,7 +81,10 @@ class SingularDamping:
         kin: RobotDynamics,
         dt: float,
     ) -> Command:
-        """The law's command with the damping; `command` itself where there is none. `dt` [s] is since the last one."""
+        """The law's command with the damping; `command` itself where there is none.
+
+        `dt` [s] is the time since the last command.
+        """
         gains = running.gains.target
         kind: Any = type(gains)
         if kind is not self._gains:
@@ -126,9 +130,11 @@ class SingularDamping:
         return stiffness, BoundedSpring(np.diag(np.repeat(stiffness, 3)), *bounds).gradient(error)
 
     def _find_modes(self, kin: RobotDynamics) -> tuple[Array, Array, Array, Array] | None:
-        """The singular directions vᵢ of this posture; None where it has none.
+        """Find the singular directions vᵢ of this posture.
 
-        These are M vᵢ (n, m), wᵢ (m,), |J vᵢ|² of translation and rotation (2, m), and J̇(vᵢ) vᵢ (6, m).
+        Returns:
+            M vᵢ (n, m), wᵢ (m,), |J vᵢ|² of translation and of rotation (2, m), and J̇(vᵢ) vᵢ
+            (6, m); None where the posture has no singular direction.
         """
         scaled = self._scale[:, None] * kin.jacobian
         square = scaled.T.dot(scaled)

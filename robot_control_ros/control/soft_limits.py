@@ -68,35 +68,40 @@ class SoftLimits:
 
     It keeps the tip's speed off its limit, too, and bodies of the arm off each other and the cell.
 
-    Walls: within `zone` of a position limit, less 5 mrad, a spring V = k x²/2, x the way into the zone, and a damper.
-    There the spring holds 1.6 times the effort limit, where the robot's rate allows so stiff a spring.
+    Walls: a wall ends 5 mrad before a position limit, and begins `zone` before its end. In it act a
+    spring V = k x²/2, where x is the way into the zone, and a damper. At its end the spring holds
+    1.6 times the effort limit, where the robot's rate allows so stiff a spring.
 
-    Dampers: at speed v > 0 (and alike for v < 0) a joint may gain speed by at most r (v_s - v), r = 1.2 / τ. v_s is
-    0.65 of its velocity limit, less towards the middle of a wall: v_s² ≤ 2 a d. The model says what law, walls,
-    gravity and the other joints give it. What is too much is taken away, by a damper -d(q, v, tau) v, with
-    0 ≤ d ≤ r / (M⁻¹)_ii + τ_max v_s / (0.65 v_max)²: at v_s it can take the law's whole torque τ_max.
+    Dampers: at speed v > 0 (and alike for v < 0) a joint may accelerate by at most r (v_s - v),
+    with r = 1.2 / τ. Here v_s is 0.65 of its velocity limit, less towards the middle of a wall:
+    v_s² ≤ 2 a d. The model gives the acceleration by the law, the walls, gravity and the other
+    joints. The excess is taken away by a damper -d(q, v, tau) v, with
+    0 ≤ d ≤ r / (M⁻¹)_ii + τ_max v_s / (0.65 v_max)². At v_s it can take the law's whole torque
+    τ_max.
 
     The tip has such a damper as well, at 0.9 of its speed limit. Along the unit vector u of its velocity, its inertia
     is 1 / (gᵀ M⁻¹ g), g = J_vᵀ u. The damper's force -d |v| u acts by -g d |v| on the joints.
 
     Two bodies that are near, see :class:`~.clearance_guard.ClearanceGuard`, have a damper and a wall along the gradient
-    g of their distance. With the gap d they may approach each other by v_s² = 2 a d, where the motors can brake with
-    5 a.
-    The wall V = k d²/2 begins at d = 0, with k = (r / 2)² / (gᵀ M⁻¹ g) of the posture there.
+    g of their distance. With the gap d they may approach each other by v_s² = 2 a d, where the
+    motors can brake with 5 a. The wall V = k d²/2 begins at d = 0, with k = (r / 2)² / (gᵀ M⁻¹ g)
+    of the posture there.
 
     A joint may begin within its wall, or beyond the limit. Then the wall begins there, with no torque, and goes back to
     its place with 0.1 rad/s. So the joint is pushed back slowly. The wall's motion gives the arm the power of the
     spring's torque times 0.1 rad/s at most.
 
-    Pushes are not known to it: against them a joint's damper begins at v_s. q and v are medians of three samples, so
-    that a single wrong one does nothing. τ is 2.5 periods, and 2 ms or the age of the sample. A damper on one inertia,
-    whose torque is late by τ, is stable up to r = (π/2) / τ.
+    Pushes are not known to the model: against them a joint's damper begins at v_s. q and v are
+    medians of three samples, so that a single wrong one does nothing. τ is 2.5 periods, and 2 ms or
+    the age of the sample. A damper on one inertia, whose torque is late by τ, is stable up to
+    r = (π/2) / τ.
 
-    Energy: the springs are the gradient of V, and all dampers only take power. So the arm's energy with ΣV never grows
-    faster than law, pushes and walls that move feed it, as long as the sum keeps the effort limits.
+    Energy: the springs are the gradient of V, and all dampers only take power. Let the sum of all
+    torques keep the effort limits. Then the arm's energy with ΣV never grows faster than it is fed
+    by the law, by pushes, and by walls that move.
 
-    Where that doesn't do, as the torques are at their limits, `overrun` says so: a joint or the tip is faster than 1.1
-    times its limit, or a joint more than 0.01 rad beyond one. It stays until :meth:`release`.
+    Torques at their limits may not be enough. Then a joint or the tip is faster than 1.1 times its
+    limit, or a joint is more than 0.01 rad beyond one. `overrun` says so until :meth:`release`.
 
     Far from all limits the torque is the law's, to the last bit.
 
@@ -105,16 +110,16 @@ class SoftLimits:
     speed, are those of ros_control's joint_limits_interface and of URDF's safety_controller.
 
     Args:
-        robot: its configuration.
-        model: of the robot, with its limits.
+        robot: Configuration of the robot.
+        model: Model of the robot, with its limits.
         guard: Finds the bodies that are near; None looks for none.
 
     Attributes:
-        guard: As given.
-        torque: (n,) what was added last [N·m].
-        stiffness: (n,) k of the walls [N·m/rad]; 0 where a joint has no position limits.
+        guard: Guard that finds the bodies that are near, or None.
+        torque: (n,) torque that was added last [N·m].
+        stiffness: (n,) stiffness k of the walls [N·m/rad]; 0 where a joint has no position limits.
         zone: (n,) width of each wall [rad].
-        overrun: which limit is passed, and can't be kept; empty where all are kept.
+        overrun: The limit that is passed and can't be kept, in words; empty where all are kept.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel, guard: ClearanceGuard | None = None) -> None:
@@ -122,7 +127,8 @@ class SoftLimits:
         limits = model.limits
         self._joints = robot.joints
         self._limits = limits
-        self._none = self.torque = np.zeros(robot.n)
+        self._none = np.zeros(robot.n)
+        self.torque = self._none
         self._fixed_delay = 2.5 * robot.period
         self._gravity_by_robot = robot.profile.gravity_by_robot
         least, most = _inertias(model)
@@ -171,7 +177,7 @@ class SoftLimits:
         self.brake_tip_at(limit)
 
     def brake_tip_at(self, limit: float, why: str = "limits.max_tip_speed") -> None:
-        """Brake the tip before a limit [m/s], which may be less than the one that is an overrun; `why` names it."""
+        """Brake the tip before a limit [m/s], maybe below that of an overrun; `why` names it."""
         self._braked_at = limit
         self._braked_by = why
         self._memory["tip_speed"] = TIP_SPEED * limit
@@ -209,8 +215,8 @@ class SoftLimits:
     def add(self, law: Array, state: RobotState, kin: RobotDynamics, clear: bool = False) -> Array:
         """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none.
 
-        Call it where :func:`is_clear` or the guard's `is_far` says no, and as long as :attr:`acts` says that a torque
-        was added last. `clear` is what `is_clear` has said.
+        Call it where :func:`is_clear` or the guard's `is_far` is False, and as long as
+        :attr:`acts`, as a torque was added last. `clear` is the result of `is_clear`.
         """
         law_row = as_row(law)
         age = state.age
@@ -246,7 +252,7 @@ class SoftLimits:
 
     @property
     def acts(self) -> bool:
-        """Whether a torque was added last."""
+        """True where a torque was added last."""
         return self.torque is not self._none
 
     @property
@@ -255,7 +261,7 @@ class SoftLimits:
         return np.asarray(self.torque != 0.0)
 
     def warning(self, time: float) -> str:
-        """What was kept off which limit within the last second before `time` [s]; empty where nothing was."""
+        """The limit that acted within the second before `time` [s], in words; else empty."""
         if 0.0 <= time - self._shown <= SHOWN:
             return self._message
         return "" if self.guard is None else self.guard.warning(time)
@@ -269,7 +275,7 @@ class SoftLimits:
         return HASTE / (self._fixed_delay + max(age, DELAY))
 
     def _described(self, reason: int, q: Array) -> str:
-        """In words what :func:`soft_torque` has answered at joint angles (n,) [rad]."""
+        """Put the answer of :func:`soft_torque` at joint angles (n,) [rad] into words."""
         joint, brakes = divmod(reason, 2)
         if joint > len(self._joints) and self.guard is not None:
             return self.guard.described(joint - len(self._joints) - 1)
@@ -283,7 +289,13 @@ class SoftLimits:
         return f"{name} is pushed back: its position limit is {limit:.3g} rad"
 
     def _look_for_overrun(self, q: Array, v: Array, tip_speed: float) -> None:
-        """Keep which limit is passed at joint angles and velocities (n,) [rad, rad/s], and a speed of the tip [m/s]."""
+        """Set `overrun` where a limit is passed.
+
+        Args:
+            q: Joint angles (n,) [rad].
+            v: Joint velocities (n,) [rad/s].
+            tip_speed: Speed of the tip [m/s].
+        """
         if self.overrun:
             return
         limits = self._limits
@@ -322,29 +334,34 @@ def soft_torque(
     torque: Array,
     n: int,
 ) -> int:
-    """The torques of walls and dampers; see :class:`SoftLimits`.
+    """Compute the torques of walls and dampers; see :class:`SoftLimits`.
 
-    A joint's damper acts on the others, too, and those of the tip and of near bodies on all. So they are found in turns
-    (projected Gauss-Seidel).
+    A joint's damper acts on the other joints, too. The dampers of the tip and of near bodies act on
+    all joints. So the dampers are found in turns (projected Gauss-Seidel).
 
     Args:
-        row: memory of the soft limits.
-        law: the law's torques (n,) [N·m].
-        q, v: medians of the samples, (n,) [rad, rad/s].
-        mass, bias: (n, n) and (n,), without gravity where the robot holds itself.
-        jacobian, drift: (6, n) of the tip in the base, and J̇ q̇ (6,).
+        row: Memory of the soft limits.
+        law: Torques (n,) of the law [N·m].
+        q, v: Medians (n,) of the samples' joint positions and velocities [rad, rad/s].
+        mass: (n, n) mass matrix M(q) [kg·m²].
+        bias: (n,) torques C q̇ + g [N·m]; without g where the robot compensates gravity itself.
+        jacobian: (6, n) Jacobian of the tip in the base.
+        drift: (6,) acceleration J̇ q̇ of the tip.
         number: (16,) numbers of the pairs that are near.
         gradient: (16, n) change of their distance with each joint [m/rad].
-        gap: (16,) [m].
-        stiffness: (p,) of all walls between bodies [N/m]; 0 becomes that of a wall where it begins.
+        gap: (16,) distance of the bodies of each pair, less their margin [m].
+        stiffness: (p,) stiffness of all walls between bodies [N/m]; 0 becomes that of a wall where
+            it begins.
         near: Number of near pairs.
-        rate: r of the dampers [1/s].
-        torque: result (n,) [N·m].
-        n: number of joints.
+        rate: Rate r of the dampers [1/s].
+        torque: Result, the torques (n,) of walls and dampers [N·m].
+        n: Number of joints.
 
     Returns:
-        NOTHING, or twice the number of the joint with the largest torque, and one more where it is braked rather than
-        pushed back. Twice n where the tip's damper takes the most, and two more for each row of the near pairs.
+        The cause of the largest torque, in parts of the effort limit; NOTHING where there is none.
+        For a joint it is twice the joint's number, and one more where the joint is braked rather
+        than pushed back. For the tip's damper it is twice n. For row i of the near pairs it is 2 (n
+        + 1 + i).
     """
     memory = _memory_at(row, n)
     inverse = np.zeros((n, n))
@@ -492,18 +509,20 @@ def tip_speed_of(jacobian: Array, v: Array) -> float:
 
 @compiled
 def is_clear(row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravity: Array, age: float, n: int) -> bool:
-    """Whether walls and dampers have nothing to do: the usual case.
+    """Return True where walls and dampers have nothing to do: the usual case.
 
-    That is where the tip and the joints are slow, and these not nearer to their limits than where they were seen to be
-    far; or where they are slow, driven little, and away from their position limits.
+    The tip must be slow. Besides, one of two things is enough. The joints are very slow, and near a
+    place that was found to be far from their limits. Or the sample is fresh, and the joints are
+    slow, driven little, and away from their position limits.
 
     Args:
-        row: memory of the soft limits.
-        law: the law's torques (n,) [N·m].
-        q, v, gravity: of the sample, (n,) [rad, rad/s, N·m].
-        jacobian: (6, n) of the tip in the base.
-        age: of the sample [s].
-        n: number of joints.
+        row: Memory of the soft limits.
+        law: Torques (n,) of the law [N·m].
+        q, v, gravity: Joint positions, velocities and gravity torques (n,) of the sample [rad,
+            rad/s, N·m].
+        jacobian: (6, n) Jacobian of the tip in the base.
+        age: Age of the sample [s].
+        n: Number of joints.
     """
     memory = _memory_at(row, n)
     if tip_speed_of(jacobian, v) > QUIET * memory.tip_speed[0]:
@@ -538,13 +557,18 @@ def is_clear(row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravit
 
 @compiled
 def median_into(a: Array, b: Array, c: Array, result: Array) -> None:
-    """The median (n,) of three samples, so that a single wrong one does nothing."""
+    """Write the median (n,) of three samples, so that a single wrong one does nothing."""
     for i in range(len(a)):
         result[i] = max(min(a[i], b[i]), min(max(a[i], b[i]), c[i]))
 
 
 def _inertias(model: RobotModel) -> tuple[Array, Array]:
-    """The least inertia of each joint, the others free, and the largest, the others held (n,), over many postures."""
+    """Estimate the inertias of the joints over many postures.
+
+    Returns:
+        The least inertia (n,) of each joint while the others are free, and the largest (n,) while
+        the others are held.
+    """
     lower = np.maximum(model.limits.lower, -math.pi)
     upper = np.minimum(model.limits.upper, math.pi)
     shares = np.array([np.random.default_rng(list(name.encode())).random(POSTURES) for name in model.joints]).T

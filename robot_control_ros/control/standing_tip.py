@@ -1,4 +1,4 @@
-"""Whether the tip stands away from its target, and what keeps it there."""
+"""The warning that the tip stands away from its target, with the cause."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TOUCHED = 2.0, 0.3  # N, N·m, that displace a compliant arm as they should
 class StandingTip:
     """Tells that the tip stands away from its target, with what holds it.
 
-    A resting arm is in balance. So the torque beyond what the model says that it needs, τ_s, holds it against friction,
-    a load that nobody has declared, a torque that is wrong, or a contact. A measured wrench explains the part -Jᵀ w of
-    it, which is wanted: a compliant arm gives way. Where the rest is little as well, nothing holds the arm. Then no
-    torque leads it nearer: its target may be beyond reach.
+    A resting arm is in balance. So the torque τ_s beyond that of the model holds it against
+    something: friction, an undeclared load, a wrong torque, or a contact. A measured wrench
+    explains the part -Jᵀ w of it, which is wanted: a compliant arm gives way. Where the rest is
+    little, nothing holds the arm. Then no torque leads it nearer: its target may be beyond reach.
 
     Where positions are commanded, torques aren't known. There a wrench explains what it displaces, and else the target
     may be beyond reach.
@@ -36,8 +36,8 @@ class StandingTip:
     What a law leaves free is no error: an axis without stiffness, one of force control, or a law without a spring.
 
     Args:
-        robot: its configuration.
-        limits: of its joints.
+        robot: Configuration of the robot.
+        limits: Limits of the robot's joints.
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
@@ -46,13 +46,15 @@ class StandingTip:
         self._least = LITTLE + SHARE * limits.effort
 
     def warning(self, running: RunningLaw, error: Array, state: RobotState, kin: RobotDynamics, held: Array) -> str:
-        """That the tip stands away from its target, and why; empty where it doesn't, or as it should.
+        """Warning that the tip stands away from its target, and why; empty where that isn't so, or
+        wanted.
 
         Args:
-            running: the law.
-            error: (6,) of the tip from its reference [m, rad].
-            state, kin: of the sample.
-            held: (n,) the torque τ_s of a law of efforts [N·m].
+            running: Law that runs.
+            error: (6,) error of the tip, its reference minus its pose [m, rad].
+            state, kin: State of the sample, and the dynamics there.
+            held: (n,) torque τ_s that holds the arm beyond the model's, under a law of efforts
+                [N·m].
         """
         counted = self._axes * error * _followed(running.gains.target, running.mode)
         distance = float(np.linalg.norm(counted[:3]))

@@ -1,4 +1,4 @@
-"""What a loop reports of its last cycle, as arrays by name: the blocks of ``~/state``, see docs/controller.md."""
+"""The report of a loop's last cycle as arrays by name: ``~/state``, see docs/controller.md."""
 
 from __future__ import annotations
 

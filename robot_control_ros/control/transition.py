@@ -1,4 +1,4 @@
-"""From one law to the next without a jump of the command."""
+"""The transition from one law to the next without a jump of the command."""
 
 from __future__ import annotations
 
@@ -16,32 +16,36 @@ BUDGET = 0.01  # J: work that a torque may do while it fades; 8 kg that rest go 
 
 
 class BumplessTransition:
-    """What is still added to a new law's commands, so that they begin where the old one's ended.
+    """The difference that is added to a new law's commands, so that they begin where the old one's
+    ended.
 
     u = u_new(t) + s(t) (u_old(0) - u_new(0)),  s(t) = exp(-t / T).
 
-    The old law's torque may be that of a spring. It fades without that spring, so it isn't the gradient of an energy
-    any more: an arm that it moves gets energy out of nothing. So its work is counted,
-    W' = s (u_old(0) - u_new(0))ᵀ q̇, W >= 0, and what is left of a budget E bounds it: s(t) = exp(-t / T) (1 - W / E).
-    The first command is the old law's last one again. After it this does no more work than E, for any motion. So the
-    new law stays as passive as it is alone, with E more in store. What brakes the arm fades with T alone. Safety keeps
-    the rates of torques.
+    The old law's torque may be that of a spring. It fades without that spring, so it isn't the
+    gradient of an energy any more: an arm that it moves gets energy out of nothing. So its work is
+    counted, W' = s (u_old(0) - u_new(0))ᵀ q̇, W >= 0, and bounded by a budget E:
+    s(t) = exp(-t / T) (1 - W / E). The first command is the old law's last one again. After that
+    the difference does no more work than E, for any motion. So the new law stays as passive as it
+    is alone, with E more in store. A difference that brakes the arm fades with T alone. Safety
+    keeps the rates of torques.
 
-    Positions after commands of another mode begin at q + q̇ (age + delay): there the arm is when they take effect. From
-    the last sample's place, the drives would first bring it back. They begin with the arm's velocity, too. So a
-    difference d_0 of positions, and w_0 of the velocities that go with them, fades as a critically damped motion does,
-    d(t) = (d_0 + (w_0 + d_0 / T) t) exp(-t / T), and the velocities get d'. Where no velocities go with them, w_0 is 0.
+    Positions after commands of another mode begin at q + q̇ (age + delay): there the arm is when
+    they take effect. From the last sample's place, the drives would first bring it back. They begin
+    with the arm's velocity, too. Let d_0 be the difference of positions, and w_0 that of the
+    velocities that go with them. It fades as a critically damped motion does, d(t) = (d_0 + (w_0 +
+    d_0 / T) t) exp(-t / T), and the velocities get d'. Where no velocities go with the positions,
+    w_0 is 0.
 
     Source: bumpless transfer, K. J. Åström, R. M. Murray, Feedback Systems, 2nd ed., Princeton 2021, section 11.4; the
     budget is an energy tank that nothing fills, see laws/energy_tank.py.
 
     Args:
-        time_constant: T [s]; 0 hands over at once.
-        delay: from a sample to the effect of its command [s]; 0 where it isn't known. Then a period counts: too long a
-            delay pushes the arm on.
+        time_constant: Time constant T [s]; 0 hands over at once.
+        delay: Time from a sample to the effect of its command [s]; 0 where it isn't known. Then a
+            period counts: too long a delay pushes the arm on.
 
     Attributes:
-        requested: whether the law begins anew with the next command.
+        requested: True where the law begins anew with the next command.
     """
 
     def __init__(self, time_constant: float, delay: float = 0.0) -> None:
@@ -55,7 +59,7 @@ class BumplessTransition:
         self.reset()
 
     def reset(self, variant: object = None) -> None:
-        """Nothing is to be added; `variant` is the law that runs."""
+        """Add nothing any more; `variant` is the law that runs."""
         self.requested = False
         self._bridges = False
         self._variant = variant
@@ -66,11 +70,12 @@ class BumplessTransition:
         self.requested = True
 
     def bridge(self) -> None:
-        """Lead the next torque on from the last one, while the law goes on: the model is another one.
+        """Lead the next torque on from the last one, while the same law goes on with another model.
 
-        Another weight Δg of the model comes with 1 - exp(-t / T). What lacks meanwhile is no spring of an old law, but
-        the error that the arm had until now. It gives the energy |Δg| |q̇| T at most, and none at rest. So no budget
-        bounds it, which would make it a step in motion. Positions and velocities need no bridge.
+        Another weight Δg of the model comes in with 1 - exp(-t / T). The part that is missing
+        meanwhile is no spring of an old law, but the error that the arm had until now. It gives the
+        energy |Δg| |q̇| T at most, and none at rest. So no budget bounds it: in motion, that would
+        make it a step. Positions and velocities need no bridge.
         """
         self._bridges = True
 
@@ -79,10 +84,11 @@ class BumplessTransition:
     ) -> Command:
         """The law's command, led on from the last one that was sent.
 
-        A transition begins where it was requested, or where the mode or the variant of the law has changed, or with an
-        effort where a bridge was asked for.
+        A transition begins where it was requested, and where the mode or the variant of the law has
+        changed. It also begins with an effort where a bridge was asked for.
 
-        A command that safety refuses is returned as it is. `safety` knows the last command; dt [s] is the time since.
+        A command that safety refuses is returned as it is. `safety` knows the last command, and dt
+        [s] is the time since then.
         """
         last = self._variant
         self._variant = variant
@@ -114,7 +120,7 @@ class BumplessTransition:
         return replace(command, values=command.values + share * difference)
 
     def _blend_positions(self, command: Command, difference: Array, dt: float) -> Command:
-        """Positions, and the velocities that go with them, with what is left of the difference (n,) [rad]."""
+        """Add the rest of the difference (n,) [rad] to positions, and to their velocities."""
         elapsed = self._elapsed
         left = self._advance(dt)
         drift = self._rate + difference / self._time_constant
@@ -125,7 +131,7 @@ class BumplessTransition:
         return replace(command, values=values, velocity=command.velocity + rate)
 
     def _advance(self, dt: float) -> float:
-        """exp(-t / T) of this command; the next one follows dt [s] later."""
+        """Return exp(-t / T) of this command; the next one follows dt [s] later."""
         left = math.exp(-self._elapsed / self._time_constant)
         self._elapsed += dt
         if left < FADED:
@@ -136,9 +142,10 @@ class BumplessTransition:
         """Let a difference fade.
 
         Args:
-            difference: (n,) the old law's last command less the new one's first, in the new one's unit.
-            rate: (n,) of positions, the arm's velocities less those that go with the new ones [rad/s].
-            budget: E, that bounds the work of torques [J].
+            difference: (n,) last command of the old law less the first of the new one, in the unit
+                of the new one.
+            rate: (n,) velocities of the arm less those that go with new positions [rad/s].
+            budget: Budget E that bounds the work of torques [J].
         """
         if self._time_constant > 0.0:
             self._difference = difference
@@ -148,12 +155,12 @@ class BumplessTransition:
             self._budget = budget
 
     def _afforded(self, torque: Array, v: Array, dt: float) -> float:
-        """The share of a torque that fades, 0 to 1, that its budget of work leaves.
+        """Fraction of a fading torque, 0 to 1, that its budget of work allows.
 
         Args:
-            torque: (n,) what exp(-t / T) leaves of it [N·m].
-            v: velocities (n,) of the joints [rad/s].
-            dt: time since the last command [s].
+            torque: (n,) torque that exp(-t / T) leaves of the difference [N·m].
+            v: Velocities (n,) of the joints [rad/s].
+            dt: Time since the last command [s].
         """
         power = (1.0 - self._work / self._budget) * float(torque.dot(v))
         self._work = min(max(self._work + dt * power, 0.0), self._budget)

@@ -1,4 +1,4 @@
-"""What laws need is compiled, or loaded, before they control an arm: each one runs once without an arm.
+"""Compilation before control: each law runs once without an arm, so that its functions are loaded.
 
 ``python -m robot_control_ros.control.warm_up`` compiles the package's laws, so that no program needs to do so later.
 """
@@ -35,9 +35,9 @@ def warm_up(robot: RobotConfig, laws: Iterable[str], announce: Callable[[str], o
     where it has compiled functions. Laws that the robot can't have are left out.
 
     Args:
-        robot: its configuration.
-        laws: their names.
-        announce: is told where it takes more than a second.
+        robot: Configuration of the robot.
+        laws: Names of the laws.
+        announce: Function that gets a message where it takes more than a second.
     """
     new = [law for law in laws if (robot.name, robot.profile_name, law) not in _warm and _may_compile(law)]
     compile_now((_rehearsal(robot, law) for law in new), announce)
@@ -58,7 +58,10 @@ def check_warm(running: RunningLaw) -> None:
 
 
 def _may_compile(law: str) -> bool:
-    """Whether there are compiled functions in the law's own distribution, or among the names of its module."""
+    """Return True where the law may have compiled functions.
+
+    They are those in its distribution, or among the names of its module.
+    """
     try:
         module = law_class(law).__module__
     except ConfigError:  # one that can't be loaded is refused where it is used
@@ -86,9 +89,9 @@ def rehearse(loop: ControlLoop, random: np.random.Generator, cycles: int = CYCLE
     """Bring a loop, which controls nothing, into every situation that it may come into with an arm.
 
     Args:
-        loop: has not run before; its settings are changed.
-        random: gives the noise in the samples.
-        cycles: of each situation.
+        loop: Loop that has not run before; its settings are changed.
+        random: Generator of the noise in the samples.
+        cycles: Number of cycles in each situation.
     """
     rehearsal = _Rehearsal(loop, random, cycles)
     for gains in _choices(loop):
@@ -103,7 +106,7 @@ def rehearse(loop: ControlLoop, random: np.random.Generator, cycles: int = CYCLE
 
 
 def _choices(loop: ControlLoop) -> Iterator[dict[str, str]]:
-    """The law's gains as they are, and then with each other word of each choice."""
+    """Changes of the law's gains: first none, and then each other word of each choice."""
     yield {}
     for spec in loop.running.gains.specs:
         present = getattr(loop.running.gains.target, spec.name) if spec.choices else ""
@@ -111,7 +114,7 @@ def _choices(loop: ControlLoop) -> Iterator[dict[str, str]]:
 
 
 class _Rehearsal:
-    """Samples of an arm that stays near its home, and what is asked of its loop meanwhile."""
+    """Samples of an arm that stays near its home, and the requests to its loop meanwhile."""
 
     def __init__(self, loop: ControlLoop, random: np.random.Generator, cycles: int) -> None:
         self._loop = loop
@@ -132,13 +135,13 @@ class _Rehearsal:
         self.run()
 
     def run(self) -> None:
-        """The cycles of a situation."""
+        """Run the cycles of a situation."""
         for _ in range(self._cycles):
             with suppress(ConfigError):  # a sample that is refused
                 self._loop.tick(self._sample())
 
     def situations(self) -> Iterator[Callable[[], object]]:
-        """What begins each of them."""
+        """Functions, each of which begins a situation."""
         loop = self._loop
         motion = self._loop.motion
         beside = self._home + REACH
@@ -159,7 +162,7 @@ class _Rehearsal:
         yield self._shake
 
     def end(self) -> None:
-        """The ways to rest."""
+        """Bring the arm to rest in each way that the loop knows."""
         loop = self._loop
         loop.idle(self._sample())
         self.begin()
@@ -171,7 +174,7 @@ class _Rehearsal:
             self._brake_softly()
 
     def _brake_softly(self) -> None:
-        """What soft limits do about joints that are too fast."""
+        """Let the soft limits brake joints that are too fast."""
         loop = self._loop
         random = self._random
         fast = replace(self._sample(), v=loop.model.limits.velocity * random.random(loop.robot.n))
@@ -205,7 +208,7 @@ class _Rehearsal:
                 gains.set({spec.name: True if spec.switch else other})
 
     def _watch_contacts(self) -> None:
-        """With thresholds that are passed."""
+        """Set thresholds of contacts that are passed."""
         watched = dict.fromkeys(("collision_torque", "clamping_torque", "following_error"), 1.0)
         self._loop.contact.settings.set(watched | {"collision_force": 1.0, "clamping_force": 1.0})
 
@@ -217,8 +220,8 @@ def compute_alone(robot: RobotConfig, laws: Iterable[str]) -> None:
     """Compute laws once each, without a loop; those that the robot can't have are left out.
 
     Args:
-        robot: its configuration.
-        laws: their names.
+        robot: Configuration of the robot.
+        laws: Names of the laws.
     """
     kin = RobotModel.of(robot).at(np.array(robot.home))
     still = np.zeros(robot.n)

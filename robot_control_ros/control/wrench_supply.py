@@ -1,4 +1,4 @@
-"""Whether a law gets the wrench that it needs: from a sensor's topic, or from the joint torques."""
+"""Check that a law gets the wrench that it needs, from a sensor's topic or joint torques."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def check_wrench_supply(law: RunningLaw, source: str = "", topic: str = "") -> N
     """Refuse a law that needs a wrench where its robot's profile names no source of one.
 
     Args:
-        law: on its robot.
-        source: the setting `wrench.source`; the profile's where empty.
-        topic: of the wrench, where it is named elsewhere than in the profile.
+        law: Law on its robot.
+        source: Value of the setting `wrench.source`; the profile's where empty.
+        topic: Topic of the wrench, where it is named elsewhere than in the profile.
 
     Raises:
         ConfigError: names the key and the file, and ways out that these rules accept; its `bound` are laws that run.
@@ -31,12 +31,12 @@ def check_wrench_supply(law: RunningLaw, source: str = "", topic: str = "") -> N
 
 
 def ways_out(robot: RobotConfig) -> str:
-    """How the profile can have a wrench."""
+    """Advice how the profile can have a wrench, in words."""
     return f"Name the sensor's topic there{estimate(robot)}"
 
 
 def estimate(robot: RobotConfig) -> str:
-    """How to estimate the wrench from the joint torques; empty where the robot doesn't measure them."""
+    """Advice to estimate the wrench from the joint torques; empty where the robot measures none."""
     return ", or set wrench.source to joint_effort" if robot.profile.measures_torque else ""
 
 

@@ -47,9 +47,10 @@ _functions: dict[str, Any] = {}
 def compiled(function: _Function) -> _Function:
     """Decorator: compile a function for the types that it is first called with, and keep it on disk.
 
-    It holds no lock of the interpreter while it runs. It uses no fast-math, so that its result doesn't depend on the
-    processor. A division by 0 gives infinity or NaN, as with NumPy: nothing is raised. Its arguments are numbers and
-    arrays, and what :meth:`..record.Record.views` gives.
+    It holds no lock of the interpreter while it runs. It uses no fast-math, so that its result
+    doesn't depend on the processor. A division by 0 gives infinity or NaN, as with NumPy: nothing
+    is raised. Its arguments are numbers, arrays, and the views that :attr:`..record.Record.views`
+    returns.
     """
     source = cast(FunctionType, function)
     made = numba.njit(nogil=True, error_model="numpy")(source)
@@ -71,7 +72,7 @@ def compiled_functions() -> dict[str, Any]:
 
 
 def say(text: str) -> None:
-    """Print a line of progress on stderr: what a program prints on stdout may be read by another one."""
+    """Print a line of progress on stderr, as another program may read the output on stdout."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -79,8 +80,9 @@ def compile_now(calls: Iterable[Callable[[], object]], announce: Callable[[str],
     """Make calls whose functions have to be compiled before an arm is under control.
 
     Args:
-        calls: each calls compiled functions, with the types that they will be called with.
-        announce: is told once, where it takes more than a second.
+        calls: Functions, each of which calls compiled functions with the types that they will get
+            later.
+        announce: Function that gets a message once, where it takes more than a second.
     """
     progress = _Progress(announce)
     with events.install_listener(COMPILES, progress), events.install_listener(WAITS, progress):
@@ -89,7 +91,7 @@ def compile_now(calls: Iterable[Callable[[], object]], announce: Callable[[str],
 
 
 class _Progress(events.Listener):  # type: ignore[misc]  # Numba has no types
-    """Tells once that compiling takes long, be it done here or waited for; what is loaded isn't told."""
+    """Tells once that compiling takes long, here or in another process; loading isn't told."""
 
     def __init__(self, announce: Callable[[str], object]) -> None:
         self._announce = announce
@@ -104,14 +106,14 @@ class _Progress(events.Listener):  # type: ignore[misc]  # Numba has no types
             self._announce("Compiling the control laws, a minute the first time …")
 
     def on_end(self, event: Any) -> None:
-        """The next start counts."""
+        """Do nothing: only starts count."""
 
 
 # --- the cache on disk ---
 
 
 class _Files(CompileResultCacheImpl):  # type: ignore[misc]  # Numba has no types
-    """Where Numba keeps a function: nowhere but in the folder that it is told."""
+    """Numba's files of a compiled function, which are nowhere but in the folder that it is told."""
 
     _locator_classes = (UserProvidedCacheLocator,)
 
@@ -132,7 +134,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
         self._lock: IO[bytes] | None = None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was kept for types of arguments; where there is nothing, None once nobody else compiles it."""
+        """The compiled function that was kept for some types of arguments; None for none.
+
+        Before it returns None, it waits until no other process compiles the function.
+        """
         kept = self._load(sig, target_context)
         if kept is None and self._lock is None:
             self._lock = _take_lock(self._lock_path)
@@ -142,13 +147,13 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
         return kept
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep it where that is possible, and let other processes load it."""
+        """Keep the compiled function where that is possible, and let other processes load it."""
         with suppress(OSError):
             super().save_overload(sig, data)
         self.unlock()
 
     def unlock(self) -> None:
-        """Let other processes compile it."""
+        """Let other processes compile the function."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -166,7 +171,7 @@ class _Unlocking(events.Listener):  # type: ignore[misc]  # Numba has no types
     """Lets other processes compile a function that could not be compiled here: nothing of it is kept."""
 
     def on_start(self, event: Any) -> None:
-        """The lock is there already."""
+        """Do nothing: the lock is there already."""
 
     def on_end(self, event: Any) -> None:
         made = event.data["dispatcher"]
@@ -181,7 +186,7 @@ def _take_lock(path: Path) -> IO[bytes] | None:
     """Wait while another process holds a lock; one that is stopped meanwhile doesn't hold up this one for ever.
 
     Returns:
-        What holds the lock until it is closed; None where there are no locks.
+        File that holds the lock until it is closed; None where there are no locks.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -202,7 +207,7 @@ def _take_lock(path: Path) -> IO[bytes] | None:
 
 
 def _keep(made: Any, source: FunctionType) -> None:
-    """Give a dispatcher its cache; a function that is in no file, or has no folder to be kept in, has none."""
+    """Give a dispatcher its cache; without a source file, or a folder for it, it gets none."""
     folder = cache_folder(Path(source.__code__.co_filename).parent)
     if folder is not None:
         with _told(folder), suppress(OSError, RuntimeError):
@@ -211,7 +216,7 @@ def _keep(made: Any, source: FunctionType) -> None:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """Tell Numba the folder; other packages that use Numba keep theirs."""
+    """Set Numba's cache folder for the time of the context; other packages keep theirs."""
     before = config.CACHE_DIR
     config.CACHE_DIR = str(folder)
     try:
@@ -221,14 +226,16 @@ def _told(folder: Path) -> Iterator[None]:
 
 
 def cache_folder(source_folder: Path) -> Path | None:
-    """The folder for the functions of a folder, made where it is missing; None where none can be made.
+    """The cache folder for the functions of a source folder; None where none can be made.
 
-    It is in the folder that NUMBA_CACHE_DIR names, in the user's cache, or in one of this user's in the folder for
-    temporary files. So it doesn't matter whether the package may be written. What is read from there is executed: the
-    folder is this user's own, and nobody else may write there.
+    It is made where it is missing. It is in the folder that NUMBA_CACHE_DIR names, in the user's
+    cache, or in a folder of this user among the temporary files. So the package itself needn't be
+    writable. Files in the cache are executed: so the folder is this user's own, and nobody else may
+    write there.
 
     Args:
-        source_folder: whose functions are compiled; for a law of a user it isn't one of this package.
+        source_folder: Folder of the functions that are compiled; for a law of a user it isn't one
+            of this package.
     """
     source_folder = source_folder.resolve()
     return _folder(PACKAGE if source_folder.is_relative_to(PACKAGE) else source_folder)
@@ -253,7 +260,7 @@ def _folder(source_folder: Path) -> Path | None:
 
 
 def _bases() -> list[Path]:
-    """Where the cache may be, best first."""
+    """Folders in which the cache may be, the best one first."""
     home = os.path.join(os.path.expanduser("~"), ".cache")
     caches = [Path(each) for each in (config.CACHE_DIR, os.environ.get("XDG_CACHE_HOME", ""), home)]
     bases = [each / "robot_control_ros" for each in caches if each.is_absolute() and _is_own(each)]
@@ -261,13 +268,16 @@ def _bases() -> list[Path]:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether a folder is this user's, or would be: root, by sudo, leaves nothing in the folders of another user."""
+    """Return True where a folder is this user's, or would be once it is made.
+
+    So root, by sudo, leaves nothing in the folders of another user.
+    """
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     return existing.stat().st_uid == os.getuid()
 
 
 def _check_own(folder: Path) -> None:
-    """Refuse a folder that somebody else may write, as one in a folder for temporary files that was there before.
+    """Refuse a folder that somebody else may write, such as an old one among the temporary files.
 
     Raises:
         PermissionError: it is refused.

@@ -70,11 +70,11 @@ class Cycles:
     Each field of :data:`CYCLE` is an attribute, (length, *shape): ``cycles.q[k]`` are the joint angles of cycle k.
 
     Args:
-        n: number of joints.
-        length: number of cycles.
+        n: Number of joints.
+        length: Number of cycles.
 
     Attributes:
-        rows: the same memory (length, width), for compiled functions.
+        rows: (length, width) memory of all fields, as compiled functions take it.
     """
 
     rows: Array

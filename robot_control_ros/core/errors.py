@@ -15,12 +15,15 @@ _E = TypeVar("_E", bound="RobotControlError")
 class RobotControlError(Exception):
     """Base of all errors of this package.
 
-    The message says what is wrong and what to do; the same is there as data, where the raiser knows it.
+    The message says what is wrong and what to do. The attributes have the same as data, where it is
+    known.
 
     Attributes:
-        name: of the gain, parameter, key, joint or frame that is wrong; "" where it is none of these.
-        value: that it has; None where it has none.
-        bound: that the value breaks: a number, a pair (lower, upper), or the valid choices; None where there is none.
+        name: Name of the gain, parameter, key, joint or frame that is wrong; "" where it is none of
+            these.
+        value: Value that it has; None where it has none.
+        bound: Bound that the value breaks: a number, a pair (lower, upper), or the valid choices;
+            None where there is none.
     """
 
     def __init__(self, message: str = "", *, name: str = "", value: Any = None, bound: Any = None):
@@ -43,7 +46,10 @@ class StaleStateError(RobotControlError, TimeoutError):
 
 
 class NotReached(RobotControlError, TimeoutError):
-    """A motion ended before its goal, or a wait before its condition; the error may have what was left as `value`."""
+    """A motion ended before its goal, or a wait before its condition.
+
+    The part that was left of it may be in `value`.
+    """
 
 
 class HardwareFault(RobotControlError, RuntimeError):
@@ -54,17 +60,20 @@ def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str =
     """The error for a value: `<where><name> = <value> <unit>: <rule>`.
 
     Args:
-        name, value, bound: see RobotControlError.
-        rule: what is valid, "must be …".
-        where: text before the name, such as the file or object that the value belongs to.
-        unit: of the value.
+        name, value, bound: Data of the error, see :class:`RobotControlError`.
+        rule: Rule for valid values, "must be …".
+        where: Text before the name, such as the file or object that the value belongs to.
+        unit: Unit of the value.
     """
     shown = f"{_shown(value)} {unit}".rstrip()
     return ConfigError(f"{where}{name} = {shown}: {rule}", name=name, value=value, bound=bound)
 
 
 def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError, hint: str = "") -> _E:  # type: ignore[assignment]
-    """The error for a name that isn't there; it lists the valid names, then the hint, and has the names as `bound`."""
+    """The error for an unknown name.
+
+    It lists the valid names, then the hint, and has the names as `bound`.
+    """
     names = tuple(map(str, valid))
     plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
     message = f"unknown {kind} {_shown(value)}; {plural}: {', '.join(names) or 'none'}{hint}"
@@ -72,7 +81,10 @@ def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = Confi
 
 
 def missing_extra(user: str, library: str, extra: str) -> ConfigError:
-    """The error where `library`, which `user` needs, isn't installed; it names the extra of setup.py that brings it."""
+    """The error where a library that `user` needs isn't installed.
+
+    It names the extra of setup.py that brings the library.
+    """
     return ConfigError(f"{user} needs {library}: pip install '.[{extra}]' in the repository", name=library)
 
 
@@ -83,6 +95,6 @@ def _shown(value: Any) -> str:
 
 
 def short(value: Any, most: int = LONGEST) -> str:
-    """A value for people: its repr, cut off behind `most` characters."""
+    """Text of a value for people: its repr, cut off behind `most` characters."""
     text = repr(value)
     return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"

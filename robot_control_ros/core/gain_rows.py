@@ -1,4 +1,4 @@
-"""Gains as rows of numbers, for compiled functions, and what lies between two sets of gains."""
+"""Gains as rows of numbers, for compiled functions, and the fade between two sets of gains."""
 
 from __future__ import annotations
 
@@ -25,14 +25,20 @@ _ROW = "_row"  # where a Gains object remembers its row
 
 @lru_cache
 def gains_record(gains_type: Any) -> Record:
-    """The record of a Gains dataclass: a field for each gain. A choice is the number of its value, -1 for a link."""
+    """The record of a Gains dataclass, with a field for each gain.
+
+    A choice is the number of its value, or -1 for a link.
+    """
     specs = gain_specs(gains_type)
     name = gains_type.__qualname__.replace(".", "")
     return Record(name, [Field(spec.name, _SHAPES[spec.size], spec.unit, spec.doc) for spec in specs])
 
 
 def gains_row(gains: Any, joints: int) -> Array:
-    """The numbers (k,) of a Gains object, as its record orders them; the same array at each call, not to be changed."""
+    """The numbers (k,) of a Gains object, in the order of its record.
+
+    Each call returns the same array, which must not be changed.
+    """
     row: Array | None = getattr(gains, _ROW, None)
     if row is None:
         specs = gain_specs(type(gains))
@@ -59,10 +65,10 @@ def _number(spec: GainSpec, value: Any, joints: int) -> Any:
 
 
 class Fade:
-    """The way from one set of gains to another: linear, limits by their inverse, choices at once.
+    """The fade from one set of gains to another: linear, limits by their inverse, choices at once.
 
     Args:
-        old, new: two Gains of one dataclass, checked.
+        old, new: Two Gains of one dataclass, checked.
     """
 
     def __init__(self, old: Any, new: Any) -> None:
@@ -74,7 +80,7 @@ class Fade:
         self._choices = {spec.name: getattr(new, spec.name) for spec in gain_specs(kind) if spec.choices}
 
     def at(self, fraction: float) -> Any:
-        """The gains at a fraction of the way, 0 old and 1 new."""
+        """The gains at a fraction of the fade: 0 gives the old ones, and 1 the new ones."""
         mixed = np.empty_like(self._rows[1])
         interpolate_row(*self._rows, fraction, self._are_limits, mixed)
         gains = object.__new__(self._kind)
@@ -86,12 +92,12 @@ class Fade:
 
 
 class _GainBetween:
-    """A gain of gains between two others: read from their row where it is asked for.
+    """One gain of faded gains, which is read from their row at its first use.
 
     Args:
-        spec: its declaration.
-        first: where it begins in the row.
-        last: where it ends.
+        spec: Declaration of the gain.
+        first: Place in the row at which it begins.
+        last: Place in the row before which it ends.
     """
 
     def __init__(self, spec: GainSpec, first: int, last: int) -> None:
@@ -116,7 +122,7 @@ class _GainBetween:
 
 @lru_cache(maxsize=256)
 def _kind_between(kind: Any, joints: int) -> Any:
-    """The class of gains between two others of a Gains dataclass: one of its kind, with numbers from a row."""
+    """The class of faded gains of a Gains dataclass: a subclass, with numbers from a row."""
     members: dict[str, Any] = {"__module__": kind.__module__, "__reduce__": _reduce}
     first = 0
     for spec in gain_specs(kind):
@@ -128,14 +134,14 @@ def _kind_between(kind: Any, joints: int) -> Any:
 
 
 def _reduce(gains: Any) -> Any:
-    """For pickle, which doesn't find the class: gains of the dataclass itself."""
+    """Reduce faded gains to the dataclass itself for pickle, which doesn't find their class."""
     kind = type(gains).__bases__[0]
     return partial(kind, **{spec.name: getattr(gains, spec.name) for spec in gain_specs(kind)}), ()
 
 
 @compiled
 def interpolate_row(old: Array, new: Array, fraction: float, are_limits: Array, mixed: Array) -> None:
-    """Rows (k,) of gains at a fraction of the way, into mixed; see :class:`Fade`."""
+    """Write the row (k,) of gains at a fraction of the fade into `mixed`; see :class:`Fade`."""
     for i in range(len(old)):
         if not are_limits[i]:
             mixed[i] = old[i] + fraction * (new[i] - old[i])
@@ -150,12 +156,12 @@ def interpolate_row(old: Array, new: Array, fraction: float, are_limits: Array, 
 
 @lru_cache(maxsize=256)
 def _are_limits(gains_type: Any, joints: int) -> Any:
-    """By place in the row, whether the gain is a limit."""
+    """Mask (k,) of a row: True at each place of a gain that is a limit."""
     return np.concatenate([np.full(spec.length(joints), spec.limit) for spec in gain_specs(gains_type)])
 
 
 def _joints_of(gains: Any) -> int:
-    """The number of joints of gains that were checked; 0 where none of them is one of the joints."""
+    """The number of joints of checked gains; 0 where no gain has a value for each joint."""
     kind: Any = type(gains)
     name = _joint_gain(kind)
     return int(getattr(gains, name).size) if name else 0

@@ -8,9 +8,10 @@ A law's gains are a frozen dataclass whose fields are declared by :func:`gain`:
         coriolis: float = gain(False, doc="…")
         output: str = choice("effort", ("effort", "position"), doc="…")
 
-From that one declaration come the validation (:func:`make_gains`), the bumpless change
-(:class:`ParameterSet`), the ROS parameters with their ranges, the sliders of the page and the tables of the
-documentation. A switch is a number between 0 (off) and 1 (on), so that it, too, can be faded.
+From that one declaration come the validation (:func:`make_gains`) and the bumpless change
+(:class:`ParameterSet`). So do the ROS parameters with their ranges, the sliders of the page, and
+the tables of the documentation. A switch is a number between 0 (off) and 1 (on), so that it, too,
+can be faded.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ VECTOR = "vector"  # three values: x y z
 TENSOR = "tensor"  # of inertia, symmetric 3x3: six values xx yy zz xy xz yz; one value stands for the first three
 MATRIX = "matrix"  # 6x6 in the axes of TASK: one value, the six of a diagonal, or all 36 row by row
 SIZES = (SCALAR, TASK, JOINT, VECTOR, TENSOR, MATRIX)
-STIFFNESS, DAMPING, INERTIA, OTHER = ROLES = ("stiffness", "damping", "inertia", "other")
+STIFFNESS = "stiffness"
+DAMPING = "damping"
+INERTIA = "inertia"
+OTHER = "other"
+ROLES = (STIFFNESS, DAMPING, INERTIA, OTHER)
 _ROLES_BY_UNIT = {
     "N/m": STIFFNESS,
     "N·m/rad": STIFFNESS,
@@ -53,7 +58,7 @@ _KEY = "robot_control_gain"
 
 @dataclass(frozen=True)
 class GainSpec:
-    """What one gain is; see :func:`gain` and :func:`choice`."""
+    """Declaration of one gain; see :func:`gain` and :func:`choice`."""
 
     name: str
     default: float | bool | str | tuple[float, ...]
@@ -78,18 +83,18 @@ class GainSpec:
         return {SCALAR: 1, TASK: 6, JOINT: joints, VECTOR: 3, TENSOR: 6, MATRIX: 36}[self.size]
 
     def lengths(self, joints: int) -> tuple[int, ...]:
-        """The numbers of values that may be given: one stands for all."""
+        """The numbers of values that may be given; a single one stands for all."""
         all_values = self.length(joints)
         return tuple(sorted({1, 6, all_values} if self.size == MATRIX else {1, all_values}))
 
     def spread(self, number: float, joints: int) -> list[float]:
-        """The values that one number stands for; of a matrix its diagonal."""
+        """The values that one number stands for; for a matrix, its diagonal."""
         if self.size == TENSOR:
             return [number, number, number, 0.0, 0.0, 0.0]
         return [number] * (6 if self.size == MATRIX else self.length(joints))
 
     def bounds(self) -> str:
-        """What is valid."""
+        """The rule for valid values, in words."""
         if self.choices:
             link = ", or a link of the robot" if self.links else ""
             return f"must be one of: {', '.join(self.choices)}{link}"
@@ -112,19 +117,20 @@ def gain(
     """Declare a gain: a field of a law's Gains dataclass.
 
     Args:
-        default: a number, a bool (the gain is then a switch), or as many values as `size` says; one number
-            stands for all values.
-        doc: one sentence: what it does, and what a zero does.
+        default: Number, bool (the gain is then a switch), or as many values as `size` says; one
+            number stands for all values.
+        doc: Description in one sentence: the effect of the gain, and that of a zero.
         unit: SI unit.
-        size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three), TENSOR (of inertia, six) or MATRIX (6x6;
-            its bounds are those of the diagonal).
-        lower, upper: bounds, inclusive.
-        limit: the number bounds something, and 0 is no bound: a change fades its inverse.
-        symmetric: a MATRIX that must be symmetric to 1e-9; its eigenvalues, rotations scaled by 0.3 m, are at least
-                `lower`.
-        role: STIFFNESS, DAMPING, INERTIA or OTHER. Stiffness and damping are reduced where samples are late or the arm
-            rings. By default it follows from the unit: N/m and N·m/rad are those of a stiffness, N·s/m and N·m·s/rad
-            those of a damping, kg and kg·m² those of an inertia.
+        size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three), TENSOR (of inertia,
+            six) or MATRIX (6x6; its bounds are those of the diagonal).
+        lower, upper: Bounds of each value, inclusive.
+        limit: True where the gain is a bound, and 0 is no bound: a change fades its inverse.
+        symmetric: True for a MATRIX that must be symmetric to 1e-9. Its eigenvalues, rotations
+            scaled by 0.3 m, must be at least `lower`.
+        role: STIFFNESS, DAMPING, INERTIA or OTHER. Stiffness and damping are reduced where samples
+            are late or the arm rings. By default it follows from the unit: N/m and N·m/rad are
+            those of a stiffness, N·s/m and N·m·s/rad those of a damping, kg and kg·m² those of an
+            inertia.
 
     Raises:
         ConfigError: another size or role.
@@ -178,7 +184,9 @@ def _named_specs(items: tuple[Field[Any], ...]) -> tuple[GainSpec, ...]:
 
 
 def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
-    """The value in the form a law wants: a float, a choice, or a read-only (3,), (6,), (n,) or (6, 6) array.
+    """Check a value, and return it in the form that a law takes.
+
+    That is a float, a choice, or a read-only array (3,), (6,), (n,) or (6, 6).
 
     Raises:
         ConfigError: wrong type, wrong size, not finite or out of bounds.
@@ -285,9 +293,9 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
     """A new, validated Gains object.
 
     Args:
-        gains_type: the law's Gains dataclass.
-        values: the gains to set by name; an array gain may be given as one number.
-        joints: number of joints n.
+        gains_type: The law's Gains dataclass.
+        values: Gains to set by name; an array gain may be given as one number.
+        joints: Number of joints n.
         base: Gains with the other values; None takes the defaults.
 
     Raises:
@@ -307,13 +315,13 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
 
 
 def renamed(gains_type: type, name: str) -> str:
-    """What has taken the place of a gain, as the end of a sentence; empty where nothing has."""
+    """The new name of a gain that was renamed, as the end of a sentence; empty for none."""
     meant = getattr(gains_type, "RENAMED", {}).get(name, "")
     return f"; {meant} has taken the place of {name}" if meant else ""
 
 
 def plain_value(spec: GainSpec, gains: Any) -> bool | float | str | list[float]:
-    """The gain as ROS parameters and YAML files hold it."""
+    """The value of a gain as ROS parameters and YAML files hold it."""
     return plain(spec, getattr(gains, spec.name))
 
 
@@ -331,20 +339,22 @@ def plain(spec: GainSpec, value: float | str | Array) -> bool | float | str | li
 class ParameterSet:
     """Gains that are tuned while they are used: checked as a whole, then taken over without a bump.
 
-    After :meth:`change` the gains approach the new ones as 1 - exp(-t/time_constant), and are exactly the new ones
-    once less than 1e-4 of the way is left. A time constant of 0 s changes at once.
+    After :meth:`change` the gains approach the new ones as 1 - exp(-t/time_constant). They are
+    exactly the new ones once less than 1e-4 of the change is left. A time constant of 0 s changes
+    at once.
 
     Args:
-        gains_type: their dataclass.
-        joints: number of joints n.
-        defaults: what differs from the declared defaults.
-        validate: refuses, by ConfigError, gains that are valid each for itself but not here.
-        time_constant: [s].
+        gains_type: Dataclass of the gains.
+        joints: Number of joints n.
+        defaults: Values, by name, that differ from the declared defaults.
+        validate: Function that refuses, by ConfigError, gains that are valid each for itself but
+            not here.
+        time_constant: Time constant of a change [s].
 
     Attributes:
-        specs, joints: the declarations of the gains, and n.
-        current, target: the present gains, and those that they approach.
-        choices: the target's values of those that are one of a few names, without frames.
+        specs, joints: Declarations of the gains, and number of joints n.
+        current, target: Present gains, and gains that they approach.
+        choices: Values of the target's choices, without frames.
 
     Raises:
         ConfigError: a default or the time constant is refused.
@@ -365,16 +375,22 @@ class ParameterSet:
         self.time_constant = time_constant
         self._type = gains_type
         self._validate = validate
-        self._defaults = self._start = self.current = self.target = make_gains(gains_type, defaults, joints)
-        self._left, self.choices = 0.0, self._choices_of(self.target)
+        self.target = make_gains(gains_type, defaults, joints)
+        self.current = self.target
+        self._start = self.target
+        self._defaults = self.target
+        self._left = 0.0
+        self.choices = self._choices_of(self.target)
         self._way: Any = None  # from start to target, where they fade
 
     def renamed(self, name: str) -> str:
-        """See :func:`renamed`."""
+        """The new name of a renamed gain, as the end of a sentence; see :func:`renamed`."""
         return renamed(self._type, name)
 
     def check(self, values: Mapping[str, Any], base: Any = None) -> Any:
-        """A complete, valid set of gains; `base`, or else the defaults, gives those not named.
+        """Make a complete, valid set of gains from some values by name.
+
+        The other gains are those of `base`, or else the defaults.
 
         Raises:
             ConfigError: names the gain, its value and the bound.
@@ -384,11 +400,11 @@ class ParameterSet:
         return gains
 
     def set(self, values: Mapping[str, Any]) -> None:
-        """Change some, all or none; see :meth:`check`."""
+        """Check some values by name, and begin to change to them; see :meth:`check`."""
         self.change(self.check(values, self.target))
 
     def change(self, gains: Any) -> None:
-        """Begin to move to `gains`: one assignment, whatever moved before."""
+        """Begin to fade to `gains`, which are complete and valid, from the present ones."""
         self._start = self.current
         self.target = gains
         self._left = 1.0
@@ -398,7 +414,7 @@ class ParameterSet:
             self.finish()
 
     def advance(self, dt: float) -> Any:
-        """The gains `dt` seconds later."""
+        """Advance the gains by `dt` [s], and return them."""
         if self._left > 0.0:
             self._left *= math.exp(-dt / self.time_constant)
             if self._left < 1e-4:
@@ -408,7 +424,7 @@ class ParameterSet:
         return self.current
 
     def _fade(self) -> Any:
-        """The way that the gains go."""
+        """The fade from the start to the target."""
         if self._way is None:
             from .gain_rows import Fade  # here: who only declares gains doesn't load the compiler
 
@@ -416,7 +432,7 @@ class ParameterSet:
         return self._way
 
     def finish(self) -> None:
-        """Be at the target at once: for a robot that is not being commanded."""
+        """Take over the target at once: for a robot that is not being commanded."""
         self._left = 0.0
         self.current = self.target
 

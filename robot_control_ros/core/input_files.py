@@ -19,12 +19,12 @@ _KINDS = {
 
 
 def read_bytes(kind: str, path: str | Path, largest: int = LARGEST_TEXT) -> bytes:
-    """What is in a regular file of at most `largest` bytes.
+    """Content of a regular file of at most `largest` bytes.
 
     Args:
-        kind: what the file is, for errors.
-        path: of the file; of a symbolic link its target is read.
-        largest: bound of the size [bytes].
+        kind: Kind of the file in words, for errors.
+        path: Path of the file; of a symbolic link the target is read.
+        largest: Bound of the size [bytes].
 
     Raises:
         ConfigError: it isn't there, can't be read, is no regular file, or is too large.
@@ -62,7 +62,7 @@ def read_text(kind: str, path: str | Path, largest: int = LARGEST_TEXT) -> str:
 
 
 def decode_text(content: bytes) -> str:
-    """Text from UTF-8, with or without a byte order mark.
+    """Decode text in UTF-8, with or without a byte order mark.
 
     Raises:
         ConfigError: other bytes; names the line.

@@ -25,8 +25,8 @@ def replaced_file(path: str | Path, *endings: str) -> Iterator[IO[bytes]]:
     comes.
 
     Args:
-        path: of the file.
-        endings: see :func:`~.output_paths.writable_file`.
+        path: Path of the file.
+        endings: Endings of files that may be overwritten, see :func:`~.output_paths.writable_file`.
 
     Raises:
         ConfigError: see :func:`~.output_paths.writable_file`.
@@ -82,7 +82,7 @@ def _beside(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _take_over(descriptor: int, old: os.stat_result) -> None:
-    """Give a file the owner, where that is permitted, and the mode of another."""
+    """Give a file the mode of an old one, and its owner where that is permitted."""
     with suppress(PermissionError):
         os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))

@@ -1,4 +1,4 @@
-"""Where results are to be written, checked before they are computed."""
+"""Checks of the paths of results, before these are computed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .errors import refused
 
 
 def state_folder() -> Path:
-    """The user's folder for what this package keeps between two runs; it need not exist yet.
+    """The user's folder for data that this package keeps between two runs; it need not exist yet.
 
     Raises:
         RuntimeError: the user has no home.
@@ -18,12 +18,12 @@ def state_folder() -> Path:
 
 
 def writable_file(path: str | Path, *endings: str) -> Path:
-    """The path of a file that can be written.
+    """Check that a file can be written, and return its path.
 
     Args:
-        path: of the file.
-        endings: those of the kind that is to be written, such as ".csv". A file with another one is never overwritten:
-            it is of another kind. Without endings, any file is.
+        path: Path of the file.
+        endings: Endings of the kind that is to be written, such as ".csv". A file with another
+                ending is of another kind, and never overwritten. Without endings, any file may be.
 
     Raises:
         ConfigError: its folder isn't there, it or its folder can't be written, or a file of another kind is there.
@@ -44,7 +44,7 @@ def writable_file(path: str | Path, *endings: str) -> Path:
 
 
 def writable_folder(path: str | Path) -> Path:
-    """The path of a folder that can be written, or made.
+    """Check that a folder can be written, or made, and return its path.
 
     Raises:
         ConfigError: it or the folder above it can't be written, or is a file.

@@ -33,13 +33,13 @@ class Field:
     """One quantity of a record.
 
     Attributes:
-        name: an identifier.
+        name: Name of the quantity, an identifier.
         shape: () is one number, (6,) six, ("n",) one for each joint, (6, "n") a matrix.
-        unit: SI.
-        meaning: one sentence.
-        frame: in which axes, about which origin; empty where that has no meaning.
-        first: number with which a new record begins.
-        kept: whether recorders keep it; False of what the other fields give again.
+        unit: SI unit.
+        meaning: Meaning of the quantity in one sentence.
+        frame: Axes and origin to which it refers; empty where that has no meaning.
+        first: Number with which a new record begins.
+        kept: True where recorders keep it; False for quantities that can be computed again.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Field:
     kept: bool = True
 
     def sizes(self, n: int) -> tuple[int, ...]:
-        """The shape for n joints."""
+        """The shape of the field for n joints."""
         return tuple(n if isinstance(size, str) else size for size in self.shape)
 
 
@@ -59,14 +59,16 @@ class Record:
     """A declared record.
 
     Args:
-        name: of the namedtuple that compiled functions see.
-        fields: in the order of the memory; those that are kept come first.
+        name: Name of the namedtuple that compiled functions see.
+        fields: Fields in the order of the memory; those that are kept come first.
 
     Attributes:
-        name, fields: as given.
-        views: compiled function ``views(row, n)`` that gives a namedtuple of views into a row (width,). One number is a
-            view (1,). It is for compiled functions. The views don't keep the row: one that the function itself has
-            made must be used after them.
+        name: Name of the namedtuple.
+        fields: Fields in the order of the memory.
+        views: Compiled function ``views(row, n)`` that returns a namedtuple of views into a row
+            (width,), for compiled functions. One number is a view (1,). The views don't keep the
+            row alive: where a function has made the row itself, it must still use the row after the
+            views.
 
     Raises:
         ConfigError: a name stands twice, a shape has more than two sizes, or a kept field follows one that isn't.
@@ -100,24 +102,24 @@ class Record:
         return tuple(field for field in self.fields if field.kept)
 
     def kept_dtype(self, n: int) -> np.dtype[Any]:
-        """The structured type of what recorders keep of a row."""
+        """The structured type of the part of a row that recorders keep."""
         return np.dtype([(field.name, "f8", field.sizes(n)) for field in self.kept])
 
     def width(self, n: int) -> int:
-        """Numbers in a row for n joints."""
+        """Number of floats in a row for n joints."""
         return self.dtype(n).itemsize // 8
 
     def kept_width(self, n: int) -> int:
-        """Numbers of a row that recorders keep."""
+        """Number of floats of a row that recorders keep."""
         return sum(math.prod(field.sizes(n)) for field in self.kept)
 
     def place(self, name: str, n: int) -> int:
-        """Where a field begins in a row for n joints."""
+        """Place at which a field begins in a row for n joints."""
         names = [field.name for field in self.fields]
         return sum(math.prod(field.sizes(n)) for field in self.fields[: names.index(name)])
 
     def memory(self, length: int, n: int) -> tuple[Array, Any]:
-        """A new memory, each field with its first number.
+        """Make a new memory, each field with its first number.
 
         Returns:
             The plain array (length, width) for compiled functions, and the same memory by name, (length,).
@@ -130,22 +132,26 @@ class Record:
         return plain, named
 
     def single(self, n: int) -> tuple[Array, Any]:
-        """A new row (width,), each field with its first number, and the same by name."""
+        """Make a new row (width,), each field with its first number.
+
+        Returns:
+            The plain row (width,), and the same memory by name.
+        """
         rows, named = self.memory(1, n)
         return rows[0], named[0]
 
     def by_name(self, row: Array, n: int) -> Any:
-        """A row (width,) by name."""
+        """View of a row (width,) by name."""
         return row.view(self.dtype(n))[0]
 
 
 def vector_at(row: Array, begin: int, size: int) -> Array:
-    """Numbers of a row, as a vector (size,) that is a view of it."""
+    """Part of a row, as a vector (size,) that is a view of it."""
     return row[begin : begin + size]
 
 
 def matrix_at(row: Array, begin: int, rows: int, columns: int) -> Array:
-    """Numbers of a row, as a matrix (rows, columns) that is a view of it."""
+    """Part of a row, as a matrix (rows, columns) that is a view of it."""
     return row[begin : begin + rows * columns].reshape(rows, columns)
 
 
@@ -173,7 +179,7 @@ def _compiled_matrix(context: Any, row: Any, begin: Any, rows: Any, columns: Any
 
 
 def _build_view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Code for a view of a row (width,) in C order: where it begins, and its shape."""
+    """Generate the code for a view of a row (width,) in C order, from its begin and its shape."""
     row, begin, *shape = arguments
     source = make_array(signature.args[0])(context, builder, value=row)
     strides = [source.itemsize]
@@ -193,10 +199,11 @@ def _build_view(context: Any, builder: Any, signature: Any, arguments: Any) -> A
 
 
 def _compiled_views(name: str, fields: tuple[Field, ...]) -> Callable[[Array, int], Any]:
-    """The function that makes the views; its text is generated, two lines for each field.
+    """Make the function that makes the views; its text is generated, two lines for each field.
 
-    Its name is that of its text alone: Numba's cache tells two functions of one module apart by their names and by a
-    number that every process counts anew, so what two processes have compiled would be mixed up.
+    Its name depends on its text alone. Numba's cache distinguishes two functions of one module by
+    their names, and by a number that every process counts anew. With a counted name, functions
+    that two processes have compiled would be mixed up.
     """
     lines = ["    begin = 0"]
     for field in fields:

@@ -1,4 +1,4 @@
-"""The joints' way in the last moments, which can be looked up: by Python, and by compiled functions."""
+"""The joints' reference path of the last moments, for Python and for compiled functions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ COUNT = 1
 
 
 class RememberedPath:
-    """What the joints were asked for in the last quarter of a second: (q, v, a) at any time near now.
+    """The reference (q, v, a) of the joints in the last quarter of a second, at any time near now.
 
-    Between two samples the way is the cubic through both, with v and a linear. Beyond the last one it is its parabola
-    for 50 ms. Before the first one it is the first one. It is NaN where nothing is remembered.
+    Between two samples the path is the cubic through both, with v and a linear. Beyond the last one
+    it is its parabola for 50 ms. Before the first one it is the first one. It is NaN where nothing
+    is remembered.
 
     Args:
-        n: number of joints.
+        n: Number of joints.
 
     Attributes:
-        points: (capacity, 1 + 3n) a ring of time, q, v and a.
-        ends: (2,) number of the oldest point in the ring, and how many there are.
+        points: (capacity, 1 + 3n) ring of points with time, q, v and a.
+        ends: (2,) number of the oldest point in the ring, and number of points.
     """
 
     def __init__(self, n: int) -> None:
@@ -36,11 +37,11 @@ class RememberedPath:
         self.ends: NDArray[np.int64] = np.zeros(2, dtype=np.int64)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all points."""
         self.ends[:] = 0
 
     def remember(self, t: float, sample: Array) -> None:
-        """Take up a sample (3, n) of q, v and a at a time t [s], and forget what is too old."""
+        """Add a sample (3, n) of q, v and a at a time t [s], and forget points that are too old."""
         if remember(self.points, self.ends, t, sample):
             return
         oldest_first = np.roll(self.points, -int(self.ends[FIRST]), axis=0)
@@ -49,7 +50,7 @@ class RememberedPath:
         remember(self.points, self.ends, t, sample)
 
     def __call__(self, t: float) -> JointSample:
-        """(q, v, a), (n,) each, at a time t [s]."""
+        """Look up (q, v, a), (n,) each, at a time t [s]."""
         sample = np.empty((3, (self.points.shape[1] - 1) // 3))
         recall(self.points, self.ends, t, sample)
         return sample[0], sample[1], sample[2]
@@ -57,7 +58,7 @@ class RememberedPath:
 
 @compiled
 def remember(points: Array, ends: NDArray[np.int64], t: float, sample: Array) -> bool:
-    """See :class:`RememberedPath`; False where the ring is full."""
+    """Add a sample to the ring, see :class:`RememberedPath`; return False where it is full."""
     capacity = len(points)
     while ends[COUNT] > 0 and points[ends[FIRST], 0] < t - REMEMBERED:
         ends[FIRST] = (ends[FIRST] + 1) % capacity
@@ -73,7 +74,7 @@ def remember(points: Array, ends: NDArray[np.int64], t: float, sample: Array) ->
 
 @compiled
 def recall(points: Array, ends: NDArray[np.int64], t: float, sample: Array) -> None:
-    """See :class:`RememberedPath`; the point at a time t [s] into sample (3, n)."""
+    """Write the point at a time t [s] into `sample` (3, n); see :class:`RememberedPath`."""
     capacity = len(points)
     first = ends[FIRST]
     count = ends[COUNT]
@@ -93,7 +94,7 @@ def recall(points: Array, ends: NDArray[np.int64], t: float, sample: Array) -> N
 
 @compiled
 def _continue(last: Array, ahead: float, sample: Array) -> None:
-    """The parabola of a sample (3, n), `ahead` seconds later, into sample (3, n)."""
+    """Write the parabola of the last sample (3, n), `ahead` seconds later, into `sample` (3, n)."""
     for joint in range(sample.shape[1]):
         q = last[0, joint]
         v = last[1, joint]
@@ -105,7 +106,10 @@ def _continue(last: Array, ahead: float, sample: Array) -> None:
 
 @compiled
 def between(before: Array, after: Array, t: float, sample: Array) -> None:
-    """The cubic through two points (1 + 3n,) at a time t [s] between them, and its v and a, into sample (3, n)."""
+    """Write the cubic through two points (1 + 3n,) into `sample` (3, n), with v and a.
+
+    It is taken at a time t [s] between both.
+    """
     duration = after[0] - before[0]
     x = (t - before[0]) / duration
     one = before[1:].reshape(sample.shape)

@@ -14,7 +14,10 @@ SMALL = 1e-4  # rad: below, a series takes the place of quotients of small numbe
 
 @compiled
 def add_cross(a: Array, b: Array, result: Array) -> None:
-    """Add the cross product of a and b to result, (3,) each, which is neither; of longer ones the first three count."""
+    """Add the cross product of a and b, (3,) each, to `result`, which is another array than both.
+
+    Of longer arrays the first three numbers count.
+    """
     result[0] += a[1] * b[2] - a[2] * b[1]
     result[1] += a[2] * b[0] - a[0] * b[2]
     result[2] += a[0] * b[1] - a[1] * b[0]
@@ -22,16 +25,20 @@ def add_cross(a: Array, b: Array, result: Array) -> None:
 
 @compiled
 def short_way(angle: float, cyclic: float) -> float:
-    """An angle [rad]; of a joint that turns without end (`cyclic` is 1) by the short way: ((angle + π) mod 2π) - π."""
+    """Return an angle [rad], for a joint that turns without end by the short way.
+
+    `cyclic` is 1 for such a joint, whose angle is ((angle + π) mod 2π) - π; else it is 0.
+    """
     return angle - 2.0 * math.pi * cyclic * math.floor((angle + math.pi) / (2.0 * math.pi))
 
 
 @compiled
 def rotation_log_into(rotation: Array, result: Array) -> None:
-    """Rotation vector (3,) [rad], of length at most pi, of a rotation matrix (3, 3), into result.
+    """Write the rotation vector (3,) [rad], of length at most pi, of a rotation matrix (3, 3).
 
-    By the unit quaternion with the largest of its four numbers first, so it is exact to rounding also near pi. At pi,
-    where both signs are right, the largest number of the vector is positive.
+    It is computed by the unit quaternion, the largest of whose four numbers is found first. So it
+    is exact to rounding also near pi. At pi, where both signs are right, the largest number of the
+    vector is positive.
 
     Source: S. W. Shepperd, Quaternion from rotation matrix, J. Guidance and Control 1(3), 1978.
     """
@@ -72,7 +79,10 @@ def rotation_log_into(rotation: Array, result: Array) -> None:
 
 @compiled
 def euler_xyz_into(rotation: Array, result: Array) -> None:
-    """Angles (3,) [rad] of a rotation matrix (3, 3), into result; see :func:`.spatial.rotation_error_euler_xyz`."""
+    """Write the angles (3,) [rad] of a rotation matrix (3, 3).
+
+    See :func:`.spatial.rotation_error_euler_xyz`.
+    """
     cosine = math.hypot(rotation[0, 0], rotation[0, 1])
     result[1] = math.atan2(rotation[0, 2], cosine)
     if cosine < 1e-12:
@@ -85,7 +95,7 @@ def euler_xyz_into(rotation: Array, result: Array) -> None:
 
 @compiled
 def rotation_exp_into(vector: Array, result: Array) -> None:
-    """Rotation matrix (3, 3) of a rotation vector (3,) [rad], into result: Rodrigues' formula."""
+    """Write the rotation matrix (3, 3) of a rotation vector (3,) [rad], by Rodrigues' formula."""
     x = vector[0]
     y = vector[1]
     z = vector[2]
@@ -112,9 +122,10 @@ def rotation_exp_into(vector: Array, result: Array) -> None:
 
 @compiled
 def log_jacobian_into(vector: Array, result: Array) -> None:
-    """J (3, 3) with log(exp(x) exp(d)) = x + J d to first order at a rotation vector x (3,), into result.
+    """Write J (3, 3) with log(exp(x) exp(d)) = x + J d to first order, at a rotation vector x (3,).
 
-    J = 1 + [x] / 2 + c [x]², c = (1 - θ/2 cot(θ/2)) / θ²: the inverse right Jacobian of SO(3), finite up to pi.
+    J = 1 + [x] / 2 + c [x]², c = (1 - θ/2 cot(θ/2)) / θ². It is the inverse right Jacobian of
+    SO(3), finite up to pi.
     """
     x = vector[0]
     y = vector[1]
@@ -140,7 +151,10 @@ def log_jacobian_into(vector: Array, result: Array) -> None:
 
 @compiled
 def pose_error_into(target: Array, pose: Array, error: Array) -> None:
-    """Error (6,) [m, rad] of a target (4, 4) against a pose (4, 4): [p_ref - p; log(R_ref Rᵀ)], into error."""
+    """Write the error (6,) [m, rad] of a target (4, 4) against a pose (4, 4).
+
+    It is [p_ref - p; log(R_ref Rᵀ)].
+    """
     turn = np.empty((3, 3))
     offset_into(target, pose, error, turn)
     rotation_log_into(turn, error[3:])
@@ -148,7 +162,10 @@ def pose_error_into(target: Array, pose: Array, error: Array) -> None:
 
 @compiled
 def offset_into(target: Array, pose: Array, way: Array, turn: Array) -> None:
-    """What leads from a pose to a target (4, 4): p_ref - p into way (3,) or longer, R_ref Rᵀ into turn (3, 3)."""
+    """Write the offset from a pose (4, 4) to a target (4, 4).
+
+    p_ref - p goes into `way` (3,) or longer, and R_ref Rᵀ into `turn` (3, 3).
+    """
     for i in range(3):
         way[i] = target[i, 3] - pose[i, 3]
         for j in range(3):
@@ -160,7 +177,7 @@ def offset_into(target: Array, pose: Array, way: Array, turn: Array) -> None:
 
 @compiled
 def wrench_at_into(wrench: Array, pose: Array, result: Array) -> None:
-    """A wrench (6,) given in a frame, expressed in the frame that the pose (4, 4) leads to, into result.
+    """Write a wrench (6,) given in a frame, expressed in the frame that the pose (4, 4) leads to.
 
     The force is rotated; the torque is rotated and gets the lever arm: tau_to = R tau + p x (R f).
     """
@@ -182,8 +199,9 @@ def wrench_at_into(wrench: Array, pose: Array, result: Array) -> None:
 
 @compiled
 def wrench_in_into(wrench: Array, pose: Array, result: Array) -> None:
-    """The inverse of :func:`wrench_at_into`: a wrench (6,), expressed in a frame that has the pose (4, 4).
+    """Write a wrench (6,), expressed in a frame that has the pose (4, 4).
 
+    It is the inverse of :func:`wrench_at_into`:
     f' = Rᵀ f, tau' = Rᵀ (tau - p x f).
     """
     x = wrench[3] - pose[1, 3] * wrench[2] + pose[2, 3] * wrench[1]
@@ -196,7 +214,7 @@ def wrench_in_into(wrench: Array, pose: Array, result: Array) -> None:
 
 @compiled
 def twist_in_into(twist: Array, pose: Array, result: Array) -> None:
-    """A twist (6,), expressed in a frame that moves with the same body and has the pose (4, 4), into result.
+    """Write a twist (6,), expressed in a frame of the same body that has the pose (4, 4).
 
     v' = Rᵀ (v + w x p), w' = Rᵀ w: its power with the wrench of :func:`wrench_in_into` is the same.
     """
@@ -210,7 +228,7 @@ def twist_in_into(twist: Array, pose: Array, result: Array) -> None:
 
 @compiled
 def twist_at_into(twist: Array, pose: Array, result: Array) -> None:
-    """The inverse of :func:`twist_in_into`, into result: w = R w', v = R v' - w x p."""
+    """Write a twist (6,) by the inverse of :func:`twist_in_into`: w = R w', v = R v' - w x p."""
     for i in range(3):
         result[i] = pose[i, 0] * twist[0] + pose[i, 1] * twist[1] + pose[i, 2] * twist[2]
         result[3 + i] = pose[i, 0] * twist[3] + pose[i, 1] * twist[4] + pose[i, 2] * twist[5]

@@ -1,6 +1,6 @@
-"""Solving with symmetric matrices of a few rows, for compiled code.
+"""Products and solutions with matrices of a few rows, for compiled code.
 
-Plain loops: for six or seven rows they take no longer than LAPACK, and they raise nothing.
+They are plain loops: for six or seven rows they take no longer than LAPACK, and they raise nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from .types import Array
 
 @compiled
 def cholesky_into(matrix: Array, lower: Array) -> bool:
-    """Factor L (m, m) of a symmetric matrix L Lᵀ (m, m), into lower; False where it isn't positive definite."""
+    """Write the factor L (m, m) of a symmetric matrix L Lᵀ (m, m) into `lower`.
+
+    Returns:
+        False where the matrix isn't positive definite.
+    """
     size = matrix.shape[0]
     for i in range(size):
         for j in range(i + 1):
@@ -59,19 +63,23 @@ def solve_transposed(lower: Array, columns: Array, c: int) -> None:
 
 @compiled
 def mobility_into(mass: Array, jacobian: Array, mobility: Array) -> bool:
-    """J M⁻¹ Jᵀ (m, m) of a mass (n, n) and a Jacobian (m, n), into mobility; False where M isn't positive definite."""
+    """Write J M⁻¹ Jᵀ (m, m) of a mass (n, n) and a Jacobian (m, n) into `mobility`.
+
+    Returns:
+        False where M isn't positive definite.
+    """
     return accelerations_into(mass, jacobian, jacobian.T.copy(), mobility)
 
 
 @compiled
 def accelerations_into(mass: Array, jacobian: Array, torques: Array, result: Array) -> bool:
-    """J M⁻¹ B (m, k), into result: what joint torques accelerate a task by.
+    """Write J M⁻¹ B (m, k): the accelerations of a task by joint torques.
 
     Args:
-        mass: M (n, n).
-        jacobian: J (m, n).
-        torques: B (n, k); becomes M⁻¹ B.
-        result: see above.
+        mass: Mass matrix M (n, n).
+        jacobian: Jacobian J (m, n).
+        torques: Columns B (n, k) of joint torques, which become M⁻¹ B.
+        result: Result (m, k).
 
     Returns:
         False where M isn't positive definite; nothing is computed then.
@@ -92,7 +100,7 @@ def length(vector: Array) -> float:
 
 @compiled
 def transposed_times(matrix: Array, vector: Array, result: Array) -> None:
-    """Aᵀ x (n,) of A (m, n) and x (m,), into result."""
+    """Write Aᵀ x (n,) of A (m, n) and x (m,) into `result`."""
     rows, columns = matrix.shape
     for j in range(columns):
         total = 0.0
@@ -103,7 +111,7 @@ def transposed_times(matrix: Array, vector: Array, result: Array) -> None:
 
 @compiled
 def times(matrix: Array, vector: Array, result: Array) -> None:
-    """A x (m,) of A (m, n) and x (n,), into result, which is another array than x."""
+    """Write A x (m,) of A (m, n) and x (n,) into `result`, which is another array than x."""
     rows, columns = matrix.shape
     for i in range(rows):
         total = 0.0
@@ -114,7 +122,7 @@ def times(matrix: Array, vector: Array, result: Array) -> None:
 
 @compiled
 def product_into(a: Array, b: Array, result: Array) -> None:
-    """A B (m, k) of A (m, n) and B (n, k), into result, which is another array than both."""
+    """Write A B (m, k) of A (m, n) and B (n, k) into `result`, which is another array than both."""
     rows, inner = a.shape
     columns = b.shape[1]
     for i in range(rows):
@@ -127,7 +135,7 @@ def product_into(a: Array, b: Array, result: Array) -> None:
 
 @compiled
 def congruence_into(a: Array, x: Array, result: Array) -> None:
-    """Xᵀ A X (m, m) of A and X (m, m), into result, which is another array than both."""
+    """Write Xᵀ A X (m, m) of A and X (m, m) into `result`, which is another array than both."""
     product = np.empty_like(a)
     product_into(a, x, product)
     product_into(x.T.copy(), product, result)

@@ -63,7 +63,7 @@ def rotation_exp(rotation_vector: Array) -> Array:
 
 
 def rotation_exp_jacobian(rotation_vector: Array) -> Array:
-    """J (3, 3) with w = J d/dt x for R = exp(x) and w in the axes that x is in: the left Jacobian of SO(3)."""
+    """Left Jacobian J (3, 3) of SO(3): w = J d/dt x for R = exp(x), with w in the axes of x."""
     return np.asarray(pin.Jexp3(rotation_vector)).T
 
 
@@ -73,9 +73,9 @@ def rotation_log(rotation: Array) -> Array:
 
 
 def rotation_log_jacobian(rotation: Array) -> Array:
-    """J (3, 3) with ``log(R exp(d)) = log(R) + J d`` to first order: the inverse right Jacobian of SO(3).
+    """Inverse right Jacobian J (3, 3) of SO(3): ``log(R exp(d)) = log(R) + J d`` to first order.
 
-    Finite up to and including pi (it is singular at 2 pi, which a logarithm never reaches).
+    It is finite up to and including pi (it is singular at 2 pi, which a logarithm never reaches).
     """
     return np.asarray(pin.Jlog3(rotation))
 
@@ -83,9 +83,10 @@ def rotation_log_jacobian(rotation: Array) -> Array:
 def rotation_error_euler_xyz(rotation: Array) -> Array:
     """Angles (a, b, c) [rad] with R = Rx(a) Ry(b) Rz(c) and b within ±pi/2, of a rotation matrix (3, 3).
 
-    As a rotation error it is the rotation vector about x, about z, and about y up to pi/2 only; beyond, it points
-    elsewhere, and a and c jump where they pass ±pi. Half turns of a and c whose sign the matrix leaves open are -pi and
-    pi; at b = ±pi/2, where only their sum or difference is known, c is 0.
+    As a rotation error it is the rotation vector for turns about x, about z, and about y up to
+    pi/2. Beyond pi/2 it points elsewhere, and a and c jump where they pass ±pi. Where the matrix
+    leaves the sign of a half turn open, a is -pi and c is pi. At b = ±pi/2, where only their sum or
+    difference is known, c is 0.
     """
     angles = np.empty(3)
     euler_xyz_into(as_row(rotation), angles)
@@ -100,9 +101,9 @@ def pose_error(pose_ref: Array, pose: Array) -> Array:
 def pose_error_and_map(pose_ref: Array, pose: Array) -> tuple[Array, Array]:
     """The pose error e (6,) and the map A (3, 3) of its rotational half.
 
-    For a resting reference and a tip twist [v; w] in base axes:  d/dt e = -[v; A w].  With
+    For a resting reference and a tip twist [v; w] in base axes, d/dt e = -[v; A w] with
     A = Jr⁻¹(e_rot). Hence -diag(I, A) J is the exact derivative of e by the joint angles, and
-    Jᵀ diag(I, A)ᵀ K e is the exact gradient of the potential eᵀ K e / 2.
+    Jᵀ diag(I, A)ᵀ K e is minus the exact gradient of the potential eᵀ K e / 2.
     """
     error, rotation = _pose_error(pose_ref, pose)
     return error, pin.Jlog3(rotation)
@@ -147,10 +148,10 @@ def quaternion_to_rotation(quaternion: Array) -> Array:
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """Rz(yaw) Ry(pitch) Rx(roll): fixed-axis angles [rad], as in URDF."""
+    """Rotation matrix (3, 3) Rz(yaw) Ry(pitch) Rx(roll) of fixed-axis angles [rad], as in URDF."""
     return np.asarray(pin.rpy.rpyToMatrix(roll, pitch, yaw))
 
 
 def rotation_to_rpy(rotation: Array) -> Array:
-    """(roll, pitch, yaw) [rad] of a rotation matrix (3, 3): the inverse of :func:`rotation_from_rpy`."""
+    """Angles (roll, pitch, yaw) [rad] of a rotation (3, 3): inverse of `rotation_from_rpy`."""
     return np.asarray(pin.rpy.matrixToRpy(rotation))

@@ -1,16 +1,16 @@
-"""How long something has been silent while this process was awake. No clock in here: times are arguments."""
+"""The silence of a sender while this process was awake. No clock in here: times are arguments."""
 
 from __future__ import annotations
 
 
 class Timeout:
-    """How long something has been silent, by each of some clocks, while this process was awake.
+    """The silence of a sender, by each of some clocks, while this process was awake.
 
-    Between two polls at most half the limit counts. So a process that was stopped itself polls three times at least,
-    and first gets the messages that came meanwhile.
+    Between two polls at most half the limit counts. So a process that was stopped itself polls
+    three times at least before the limit is passed. Meanwhile it gets the messages that have come.
 
     Args:
-        limit: [s].
+        limit: Silence that is allowed [s].
     """
 
     def __init__(self, limit: float) -> None:
@@ -19,7 +19,7 @@ class Timeout:
         self._lasting: tuple[float, ...] = ()
 
     def restart(self, *times: float) -> None:
-        """A message came, now being `times` [s] by the clocks."""
+        """Begin anew with a message that came at `times` [s] by the clocks."""
         self._since = times
         self._lasting = (0.0,) * len(times)
 

@@ -25,19 +25,28 @@ LARGEST = 1e150  # of the numbers that are taken: the sum of their squares is fi
 
 
 def is_finite(values: Array) -> bool:
-    """Whether all of (n,) are finite numbers, and below 1e150: the squares of larger ones overflow."""
+    """Return True where all values (n,) are finite, and small enough.
+
+    Their norm must be below 1e150: the squares of larger numbers overflow.
+    """
     return math.hypot(*values.tolist()) < LARGEST  # scales by itself: a dot product overflows, and numpy warns of it
 
 
 def as_row(array: Array) -> Array:
-    """The same numbers as compiled functions take them: a read-only or strided array would be another type."""
+    """Numbers of an array as compiled functions take them; the array itself where it is fit.
+
+    A read-only or strided array would be another type.
+    """
     if array.flags.carray and array.dtype is _FLOAT:
         return array
     return np.array(array, dtype=float, order="C")
 
 
 class CommandMode(str, Enum):
-    """What the numbers of a command are: torques, angles or velocities; the value is the name in topics and files."""
+    """Quantity of a command: torques, angles or velocities.
+
+    The value is the name in topics and files.
+    """
 
     EFFORT = "effort"  # N·m
     POSITION = "position"  # rad
@@ -49,10 +58,11 @@ class Wrench:
     """Force and torque exerted BY the environment ON the robot.
 
     Attributes:
-        force: (3,) [N], in the axes of `frame`.
-        torque: (3,) [N·m], about the origin of `frame`.
-        frame: name of a frame of the robot description.
-        time: when it was measured [s], by the clock of RobotState.time; None: it is as old as the state it comes with.
+        force: (3,) force, in the axes of `frame` [N].
+        torque: (3,) torque, in the axes of `frame`, about its origin [N·m].
+        frame: Name of a frame of the robot description.
+        time: Time of the measurement [s], by the clock of RobotState.time; None where it is as old
+            as the state that it comes with.
     """
 
     force: Array
@@ -66,14 +76,15 @@ class RobotState:
     """One sample of the robot; it isn't changed any more. (A frozen dataclass takes four times as long to make.)
 
     Attributes:
-        time: stamp of the sample [s].
-        q: (n,) scalar joint angles [rad], continuous joints too; the loop takes jumps by whole turns out of those.
+        time: Stamp of the sample [s].
+        q: (n,) scalar joint angles [rad], also of continuous joints; the loop takes jumps by whole
+            turns out of those.
         v: (n,) joint velocities [rad/s].
         effort: (n,) measured joint torques [N·m].
-        wrench: the sensor's sample in the sensor's frame, None where there is none.
-        wrench_on_tip: (6,) the same, tared, in base axes at the tip origin; None in a plant's sample, and where there
-            is no fresh wrench. The loop makes a new state with it.
-        age: how old the sample was when it arrived [s]; 0 where that isn't known.
+        wrench: The sensor's sample in the sensor's frame; None where there is none.
+        wrench_on_tip: (6,) tared wrench, in base axes at the tip origin [N, N·m]; None in a plant's
+            sample, and where there is no fresh wrench. The loop makes a new state with it.
+        age: Age of the sample when it arrived [s]; 0 where it isn't known.
     """
 
     time: float
@@ -87,22 +98,25 @@ class RobotState:
 
 @dataclass(slots=True, eq=False)
 class SensedState(RobotState):
-    """A sample whose `wrench_on_tip` is never None: what a law with ``needs_wrench = True`` gets."""
+    """A sample whose `wrench_on_tip` is never None, for laws with ``needs_wrench = True``."""
 
     wrench_on_tip: Array = field(kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
 class Reference:
-    """Where the robot should be. What is not given is None; the docstring of each law says what it does then.
+    """The wanted motion of the robot, and the wrench that it shall exert.
+
+    Parts that are not given are None; the docstring of each law says what it does then.
 
     Attributes:
-        pose: (4, 4) tip in base.
-        twist: (6,) [m/s, rad/s].
-        acceleration: (6,) [m/s², rad/s²].
+        pose: (4, 4) pose of the tip in the base.
+        twist: (6,) twist of the tip [m/s, rad/s].
+        acceleration: (6,) acceleration of the tip [m/s², rad/s²].
         wrench: (6,) feed-forward wrench that the robot shall exert on the environment [N, N·m].
-        q, v, a: (n,) joint position, velocity, acceleration.
-        path: (q, v, a) at any time near now [s], by the clock of RobotState.time.
+        q, v, a: (n,) joint positions, velocities and accelerations [rad, rad/s, rad/s²].
+        path: Function that returns (q, v, a) at any time near now [s], by the clock of
+            RobotState.time.
     """
 
     pose: Array | None = None
@@ -117,8 +131,9 @@ class Reference:
 
 @dataclass(slots=True, eq=False)
 class JointSpaceReference(Reference):
-    """A reference whose q, v and a are never None: what a law with ``reference = JointSpaceReference`` gets.
+    """A reference whose q, v and a are never None, for laws that work in joint space.
 
+    Such a law has ``reference = JointSpaceReference``.
     The loop gives `path` as well.
     """
 
@@ -129,11 +144,11 @@ class JointSpaceReference(Reference):
 
 @dataclass(slots=True, eq=False)
 class Command:
-    """What goes to the joints.
+    """The command to the joints.
 
     Attributes:
-        mode: what `values` means.
-        values: (n,) N·m, rad or rad/s.
+        mode: Quantity of `values`.
+        values: (n,) torques, angles or velocities [N·m, rad or rad/s].
         feedforward: (n,) torque offset [N·m] that goes with a position or velocity command, or None.
         velocity: (n,) velocity [rad/s] that goes with a position command, or None.
     """

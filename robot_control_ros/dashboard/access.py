@@ -1,4 +1,4 @@
-"""Who may open a page: its address carries a token, as Jupyter's does, and other sites' pages are refused.
+"""Access to a page: its address carries a token, as Jupyter's does; other sites are refused.
 
 A page of another site in the same browser can send requests to this machine, too. Such requests have an ``Origin`` or a
 ``Host`` that isn't the page's own (`MDN, Origin <https://developer.mozilla.org/docs/Web/HTTP/Headers/Origin>`_).
@@ -30,7 +30,7 @@ REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" content
 
 
 class Right(IntEnum):
-    """What a browser may do."""
+    """Right of a browser."""
 
     NONE = 0
     LOOK = 1  # and STOP
@@ -42,8 +42,8 @@ class Access:
     """The tokens of a page.
 
     Attributes:
-        control: of those who move the robot; empty: everybody on this machine does.
-        look: of those who only look on, and may press STOP.
+        control: Token of those who move the robot; empty: everybody on this machine does.
+        look: Token of those who only look on, and may press STOP.
     """
 
     control: str = ""
@@ -51,19 +51,22 @@ class Access:
 
     @classmethod
     def of_user(cls) -> Access:
-        """The same tokens at each start, so that a browser comes back by itself after a restart."""
+        """Tokens of the user, alike at each start.
+
+        So a browser comes back by itself after a restart.
+        """
         token = _user_token()
         return cls(token, hmac.new(token.encode(), b"look", hashlib.sha256).hexdigest()[:32])
 
     def right(self, token: str) -> Right:
-        """What a token permits."""
+        """Right that a token gives."""
         given = token.encode("utf-8", "surrogateescape")  # a header may have any bytes
         if not self.control or hmac.compare_digest(given, self.control.encode()):
             return Right.CONTROL
         return Right.LOOK if hmac.compare_digest(given, self.look.encode()) else Right.NONE
 
     def address(self, host: str, port: int, right: Right = Right.CONTROL) -> str:
-        """Of the page, with the token of a right."""
+        """Address of the page, with the token of a right."""
         name = f"[{host}]" if ":" in host else host
         token = self.control if right is Right.CONTROL else self.look
         return f"http://{name}:{port}/" + (f"?{urlencode({TOKEN: token})}" if token else "")
@@ -96,7 +99,7 @@ def check_host(host: str) -> None:
 
 
 def check_origin(headers: Mapping[str, str]) -> str:
-    """Why a request with these headers isn't answered; empty where it is."""
+    """Reason why a request with these headers isn't answered; empty where it is."""
     host = headers.get("Host", "")
     origin = headers.get("Origin")
     try:
@@ -142,7 +145,7 @@ def write_redirect(address: str, port: int) -> Path:
 
 
 def is_address(name: str) -> bool:
-    """Whether a host is given by its IP address."""
+    """True where a host is given by its IP address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -11,7 +11,7 @@ class Availability:
     """Some controls of viser, which act together or not at all.
 
     Args:
-        handles: of the controls; their hints are those while they act.
+        handles: Handles of the controls; their hints are those while they act.
     """
 
     def __init__(self, *handles: Any) -> None:
@@ -22,7 +22,7 @@ class Availability:
         """Enable the controls, or disable them and say in their hints why.
 
         Args:
-            obstacle: why they can't act now; empty where they can.
+            obstacle: Reason why the controls can't act now; empty where they can.
         """
         if obstacle == self._drawn:
             return

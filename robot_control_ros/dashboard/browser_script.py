@@ -37,7 +37,7 @@ class BrowserTab:
         self.show(title)
 
     def show(self, title: str) -> None:
-        """Make it the title of every open tab."""
+        """Make a text the title of every open tab."""
         if title != self._title:
             self._title = title
             script = html.escape(f"document.title = {json.dumps(title)}")

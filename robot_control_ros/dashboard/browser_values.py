@@ -1,4 +1,7 @@
-"""Which values of a browser are possible; viser itself casts: "x" is taken as a choice, "no" as True."""
+"""Checks that a control can have a value of a browser.
+
+viser itself casts: "x" is taken as a choice, "no" as True.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ ROTATION = 1e-3  # of a quaternion's length
 
 
 def is_value_of(control: Any, value: Any) -> bool:
-    """Whether a control of the page can have a finite value that a browser sent.
+    """True where a control of the page can have a finite value that a browser sent.
 
     Args:
-        control: viser's handle.
-        value: as it came: a bool, number, string, list or None.
+        control: Handle of viser.
+        value: Value as it came: a bool, number, string, list or None.
     """
     match control:
         case viser.GuiButtonHandle() | viser.GuiCheckboxHandle():
@@ -37,12 +40,12 @@ def is_value_of(control: Any, value: Any) -> bool:
 
 
 def is_rotation(quaternion: Any) -> bool:
-    """Whether four numbers w, x, y, z are of a rotation, thus of length 1."""
+    """True where four numbers w, x, y, z are of a rotation, thus of length 1."""
     return abs(math.hypot(*quaternion) - 1.0) < ROTATION
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is an int or a float; True is none."""
+    """True where a value is an int or a float; a bool is no number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

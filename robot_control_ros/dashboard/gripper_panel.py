@@ -25,7 +25,8 @@ class GripperPanel:
         self._view = view
         config = fingers.config
         self._model = FingerModel(config)
-        self._refusal = self._shown = ""
+        self._refusal = ""
+        self._shown = ""
         with gui.add_folder("Gripper"):
             buttons = gui.add_button_group("Gripper", (OPEN, CLOSE), hint="The gripper keeps the last command.")
             low = 1e3 * config.widths[-1]
@@ -59,6 +60,7 @@ class GripperPanel:
         refusal = self._refusal or fingers.refusal or lost
         text = note(refusal, AMBER) if refusal else note(describe_grip(fingers.grip))
         if text != self._shown:
-            self._shown = self._text.content = text
+            self._shown = text
+            self._text.content = text
         if (grip := self._fingers.grip) is not None:
             self._view.draw_beside(self._model.root, self._model.poses(self._fingers.config.position(grip.width)))

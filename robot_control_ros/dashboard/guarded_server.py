@@ -58,7 +58,7 @@ class Tally:
     """Counts what any browser can cause at will. The log has one line at the first, the tenth, the hundredth, …
 
     Args:
-        what: was counted, after the number.
+        what: Text behind the number in the log: what was counted.
     """
 
     def __init__(self, what: str) -> None:
@@ -70,7 +70,8 @@ class Tally:
         """Count one more.
 
         Args:
-            detail: of this one; it may have come from a stranger, so only its begin is shown, without line feeds.
+            detail: Text about this one. It may have come from a stranger, so only its begin is
+                shown, without line feeds.
         """
         self._count += 1
         if str(self._count).rstrip("0") == "1":
@@ -99,8 +100,8 @@ class Guard:
     """Checks what browsers send to one server.
 
     Attributes:
-        bar: in each page.
-        controls: viser's handles of the page's controls, by their identifier.
+        bar: Status bar in each page.
+        controls: Handles of viser for the page's controls, by their identifier.
     """
 
     def __init__(self, access: Access) -> None:
@@ -152,7 +153,7 @@ class Guard:
         self._dropped.add()
 
     def message_of(self, raw: str | bytes) -> Message | None:
-        """What a browser sent, None where no page's client sends it."""
+        """Message that a browser sent; None where no page's client sends it."""
         if not isinstance(raw, bytes):
             return None
         try:
@@ -171,12 +172,15 @@ class Guard:
         return message if is_rotation(fields.get("wxyz", NO_ROTATION)) else None
 
     def _is_update(self, uuid: str, updates: dict[str, Any]) -> bool:
-        """Whether it gives a control a value that this can have; one that is gone takes none."""
+        """True where an update gives a control a value that this can have.
+
+        One that is gone takes none.
+        """
         control = self.controls.get(uuid)
         return set(updates) == {"value"} and control is not None and is_value_of(control, updates["value"])
 
     def permits(self, right: Right, message: Message) -> bool:
-        """Whether a browser with a right may send a message."""
+        """True where a browser with a right may send a message."""
         return right is Right.CONTROL or type(message).__name__ in LOOKING
 
     def _check_request(
@@ -219,7 +223,7 @@ class Guard:
         return answer(connection, request)
 
     def opened(self, connection: _Connection) -> None:
-        """A connection has come, of whomever; of too many that ask for nothing, the oldest ends."""
+        """Note a new connection, of whomever; of too many that ask for nothing, end the oldest."""
         self._arriving[connection] = None
         if len(self._arriving) > MAX_ARRIVING:
             oldest = next(iter(self._arriving))
@@ -227,12 +231,12 @@ class Guard:
             oldest.transport.abort()
 
     def closed(self, connection: _Connection) -> None:
-        """A connection has ended."""
+        """Forget a connection that has ended."""
         self._arriving.pop(connection, None)
         self._open.discard(connection)
 
     def _beat(self) -> None:
-        """After a stall of the whole program, end all connections: their messages are old commands."""
+        """End all connections after a stall of the program: their messages are old commands."""
         loop = asyncio.get_running_loop()
         now = time.monotonic()
         if self._beaten_at is not None and now - self._beaten_at > STALL:
@@ -242,13 +246,13 @@ class Guard:
         loop.call_later(BEAT, self._beat)
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """A message that viser can't use, as one with a value that its control doesn't take."""
+        """Drop a message that viser can't use, such as a value that its control doesn't take."""
         self._log.debug("%s", context.get("exception") or context["message"])
         self.drop()
 
 
 class _Connection(asyncio_server.ServerConnection):
-    """One browser's; what it receives is checked."""
+    """Connection of one browser; what it receives is checked."""
 
     def __init__(self, guard: Guard, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -288,7 +292,7 @@ class _Connection(asyncio_server.ServerConnection):
         super().connection_lost(exc)
 
     def _in_time(self) -> bool:
-        """Whether this browser sends no more than it may."""
+        """True where this browser sends no more than it may."""
         now = time.monotonic()
         self._left = min(BURST, self._left + MAX_RATE * (now - self._since))
         self._since = now
@@ -299,7 +303,7 @@ class _Connection(asyncio_server.ServerConnection):
 
 
 def _finite(value: Any) -> bool:
-    """Whether all numbers in nested lists and mappings are finite."""
+    """True where all numbers in nested lists and mappings are finite."""
     if is_number(value):
         return math.isfinite(value)
     if isinstance(value, dict):

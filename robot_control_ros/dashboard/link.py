@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..control.requests import CycleReply, Parameter, Reply, Value
 from ..core.types import Array
+from ..identification.session_thread import IdentificationThread
 from ..robot.configuration import RobotConfig
 from ..robot.gripper import Fingers
 
@@ -57,7 +58,7 @@ class Health:
 
     @property
     def obstacle(self) -> str:
-        """Why the robot doesn't follow commands; empty if it does."""
+        """Reason why the robot doesn't follow commands; empty if it does."""
         if not self.answers:
             return "the controller doesn't answer" + (f" for {self.silence:.0f} s" if self.silence >= 1.0 else "")
         if self.stopped and self.lifecycle != "active":
@@ -68,14 +69,17 @@ class Health:
 
     @property
     def lost(self) -> str:
-        """What sends nothing any more, in a sentence; empty if all do. What the page shows is old then."""
+        """Sentence about what sends nothing any more; empty if all do.
+
+        The page shows old values then.
+        """
         if not self.answers:
             return "Controller lost: it doesn't answer."
         return "Robot lost: it sends no joint states." if self.robot_silence > LOST else ""
 
     @property
     def commands(self) -> bool:
-        """Whether the controller commands the robot."""
+        """True where the controller commands the robot."""
         return self.answers and self.lifecycle == "active"
 
 
@@ -83,24 +87,26 @@ class RobotLink(Protocol):
     """One robot under one controller. Every method returns at once, from any thread; replies come in another thread.
 
     Attributes:
-        robot: its configuration.
-        urdf: text of its description.
-        arm: its name among several: the namespace; empty where it is the only one.
+        robot: Configuration of the robot.
+        urdf: Text of the robot's description.
+        arm: Name of the arm among several: the namespace; empty where it is the only one.
+        identification: Identification of the robot, in a thread of its own.
     """
 
     robot: RobotConfig
     urdf: str
     arm: str
+    identification: IdentificationThread
 
     def others(self) -> tuple[str, ...]:
         """Names of the other arms in this ROS domain, which :meth:`stop_all` stops, too."""
 
     @property
     def gripper(self) -> Fingers | None:
-        """Of the robot; None where it has none."""
+        """Fingers of the robot's gripper; None where it has none."""
 
     def telemetry(self) -> RobotTelemetry:
-        """The newest."""
+        """The newest telemetry."""
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
         """Blocks of the controller's ~/state since sample number `after`, oldest first, the newest 3000 at most."""
@@ -109,17 +115,17 @@ class RobotLink(Protocol):
         """Read cycles from the controller's memory of its last minute, a part at a time.
 
         Args:
-            first: number of the first cycle; a negative one counts from the newest on back. Cycles that are no longer
-                kept are left out.
-            fields: names of fields of :data:`~..core.cycle.CYCLE` that recorders keep.
-            reply: gets as many cycles as fit in one answer.
+            first: Number of the first cycle; a negative one counts from the newest on back. Cycles
+                that are no longer kept are left out.
+            fields: Names of fields of :data:`~..core.cycle.CYCLE` that recorders keep.
+            reply: Function that gets as many cycles as fit in one answer.
         """
 
     def health(self) -> Health:
         """The state of the controller."""
 
     def law(self) -> str:
-        """The running law; empty until it is known."""
+        """Name of the running law; empty until it is known."""
 
     def parameters(self) -> Mapping[str, Parameter]:
         """Gains of the running law, then the wrench's settings, by name; another object after each change."""
@@ -130,11 +136,11 @@ class RobotLink(Protocol):
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
         """Change gains of the running law and settings of the wrench, all or none."""
 
-    def identification(self) -> Mapping[str, Any]:
-        """The last step of an identification: `state`, `text` and more; another object after each; empty before."""
-
     def requests(self) -> frozenset[str]:
-        """What is possible now: controller/hold, ethercat/enable, …; simulator/push means that :meth:`push` works."""
+        """Names of requests that are possible now: controller/hold, ethercat/enable, …
+
+        simulator/push means that :meth:`push` works.
+        """
 
     def request(self, name: str, reply: Reply) -> None:
         """Make a request of :meth:`requests`."""
@@ -143,7 +149,10 @@ class RobotLink(Protocol):
         """Pause the simulation, or continue."""
 
     def change_state(self, transition: str, reply: Reply) -> None:
-        """A lifecycle transition of the controller: configure, activate, deactivate, cleanup; activate ends STOP."""
+        """Ask for a lifecycle transition: configure, activate, deactivate, cleanup.
+
+        activate ends STOP.
+        """
 
     def stop(self, reply: Reply) -> None:
         """Safe output, then no commands until STOP is released; EtherCAT drives are braked."""

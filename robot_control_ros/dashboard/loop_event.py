@@ -18,7 +18,7 @@ class LoopEvent(asyncio.Event):
     """An event whose waiting tasks are only touched in the thread of their loop.
 
     Args:
-        loop: that the waiting tasks run in.
+        loop: Event loop that the waiting tasks run in.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -35,7 +35,7 @@ class LoopEvent(asyncio.Event):
 
 
 class LoopMessageBuffer(AsyncMessageBuffer):
-    """What waits to be sent to browsers; any thread may add to it."""
+    """Messages that wait to be sent to browsers; any thread may add to them."""
 
     def __init__(self, event_loop: asyncio.AbstractEventLoop, persistent_messages: bool, **options: Any) -> None:
         super().__init__(event_loop, persistent_messages, **options)

@@ -63,15 +63,16 @@ class Page(WebPage):
     """A robot in the browser.
 
     Args:
-        link: of the robot.
-        host, port, token: see :class:`WebPage`.
+        link: Link to the robot.
+        host, port, token: Address to listen on, first port to try, and True to ask for a token; see
+            :class:`WebPage`.
 
     Attributes:
-        description: shapes and joints of the robot.
-        reach: distance [m] that the tip gets from the first joint.
-        robot: the robot as it is drawn.
-        target: of the tip, to drag.
-        response, plots, scope: the panels at the left.
+        description: Shapes and joints of the robot.
+        reach: Distance that the tip gets from the first joint [m].
+        robot: View of the robot as it is drawn.
+        target: Target of the tip, to drag.
+        response, plots, scope: Panels at the left.
     """
 
     def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
@@ -99,14 +100,17 @@ class Page(WebPage):
         self._state.refuse(message)
 
     def _stop(self, everything: bool) -> None:
-        """Runs in the server's thread, so that a page that is busy still stops."""
+        """Stop this robot, or all.
+
+        Runs in the server's thread, so that a page that is busy still stops.
+        """
         stop = self._link.stop_all if everything else self._link.stop
         stop(self.thread.reply())
         self._jog.stop()
         self.thread.post(self.target.stop)
 
     def _activate(self) -> None:
-        """The bar's Activate; it runs in the server's thread."""
+        """Activate the controller, for the bar's button; runs in the server's thread."""
         self.thread.post(lambda: self._link.change_state("activate", self.thread.reply()))
 
     # --- the view ---
@@ -298,7 +302,7 @@ class Page(WebPage):
 
 
 def _reach(model: RobotModel, shoulder: Array) -> float:
-    """How far the tip gets from the shoulder (3,) [m], nearly."""
+    """Distance that the tip gets from the shoulder (3,), nearly [m]."""
     lower = np.maximum(model.limits.lower, -np.pi)
     upper = np.minimum(model.limits.upper, np.pi)
     chosen = np.random.default_rng(0).uniform(lower, upper, (POSES, model.n))

@@ -25,9 +25,10 @@ class PageThread:
     Where nobody watches it draws 5 times per second: a robot's computer has other things to do.
 
     Args:
-        draw: one drawing.
-        refuse: shows the message of a refusal; also what a panel calls if it refuses something itself.
-        watched: whether a browser shows the page.
+        draw: Function that does one drawing.
+        refuse: Function that shows the message of a refusal; a panel also calls it if it refuses
+            something itself.
+        watched: Function that returns True where a browser shows the page.
     """
 
     def __init__(
@@ -109,7 +110,10 @@ class PageThread:
         button.on_click(on_click)
 
     def reply(self, then: Callable[[RequestResult], Any] | None = None) -> Reply:
-        """For the link: shows a refusal, then calls `then` with the result, both in the page's thread."""
+        """Make a reply for the link: it shows a refusal, then calls `then` with the result.
+
+        Both are done in the page's thread.
+        """
 
         def take(result: RequestResult) -> None:
             if not result.accepted:
@@ -131,7 +135,10 @@ class PageThread:
         self._report_errors(self._draw)
 
     def run_next(self, timeout: float) -> bool:
-        """Run the next action that waits, or that comes within a time [s]; returns whether there was one."""
+        """Run the next action that waits, or that comes within a time [s].
+
+        Returns True where there was one.
+        """
         try:
             action = self._waiting.get(timeout=timeout)
         except queue.Empty:

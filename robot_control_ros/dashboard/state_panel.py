@@ -46,7 +46,7 @@ class StatePanel:
 
     @property
     def refusal(self) -> str:
-        """The last one, for some seconds; then empty."""
+        """The last refusal, for some seconds; then empty."""
         return self._refusal.message
 
     def refuse(self, message: str) -> None:
@@ -55,7 +55,9 @@ class StatePanel:
 
     def draw(self, health: Health, warnings: Sequence[str]) -> None:
         """Show the state and the warnings; the most important first, as only four lines are visible."""
-        colour = GREEN if not health.obstacle else AMBER if health.answers else RED
+        colour = GREEN
+        if health.obstacle:
+            colour = AMBER if health.answers else RED
         lines = [span(f"● {health.obstacle or 'active'}", colour, 700)]
         if self.refusal:
             lines.append(span(f"refused: {self.refusal}", RED))
@@ -107,15 +109,19 @@ def summarize(health: Health, law: str, lost: str, refusal: str) -> BarState:
     """The state of a robot under a law, for the bar.
 
     Args:
-        health: of the controller.
-        law: that runs.
-        lost: what sends nothing any more, in a sentence; empty if all do.
-        refusal: message of a recent one; empty for none.
+        health: State of the controller.
+        law: Name of the law that runs.
+        lost: Sentence about what sends nothing any more; empty if all do.
+        refusal: Message of a recent refusal; empty for none.
     """
     alarm = health.problem if health.alarm and health.commands else ""
     state = f"refused: {refusal}" if refusal else health.obstacle or (f"active, but: {alarm}" if alarm else "active")
     rate = _number(health.diagnosis, "rate [Hz]") if health.commands and not lost else None
-    level = "error" if refusal or not health.answers else "warning" if health.obstacle or alarm else "good"
+    level = "good"
+    if refusal or not health.answers:
+        level = "error"
+    elif health.obstacle or alarm:
+        level = "warning"
     activates = health.answers and health.lifecycle == "inactive"
     return BarState(state, law, "" if rate is None else f"{rate:.0f} Hz", level, lost, activates=activates)
 

@@ -22,12 +22,12 @@ from .page_thread import PageThread
 
 @dataclass(frozen=True)
 class TypedNumber:
-    """What was typed into one field of a control.
+    """Text that was typed into one field of a control.
 
     Attributes:
-        control: identifier of the control.
-        index: of the field among those of the control.
-        text: as typed.
+        control: Identifier of the control.
+        index: Place of the field among those of the control.
+        text: Text as it was typed.
     """
 
     control: str
@@ -36,7 +36,7 @@ class TypedNumber:
 
     @classmethod
     def read(cls, message: str) -> TypedNumber | None:
-        """What a browser sent, as JSON; None where no page's script sends it."""
+        """Number that a browser sent, as JSON; None where no page's script sends it."""
         try:
             fields = json.loads(message)
             typed = cls(**fields)
@@ -50,8 +50,9 @@ class TypedNumbers:
     """Takes typed numbers over, in the page's thread.
 
     Args:
-        controls: viser's handles by their identifiers; asked for at each number.
-        thread: of the page.
+        controls: Function that returns viser's handles by their identifiers; it is called at each
+            number.
+        thread: Thread of the page.
     """
 
     def __init__(self, controls: Callable[[], Mapping[str, Any]], thread: PageThread) -> None:
@@ -87,10 +88,10 @@ def checked_number(label: str, text: str, low: float, high: float, decimals: int
     """The number in a text.
 
     Args:
-        label: of the field.
-        text: as typed.
-        low, high: bounds.
-        decimals: that the field shows.
+        label: Label of the field.
+        text: Text as it was typed.
+        low, high: Bounds of the number.
+        decimals: Number of decimals that the field shows.
 
     Raises:
         ConfigError: no number, outside of the bounds, or with more decimals than the field shows.

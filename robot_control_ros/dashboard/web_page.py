@@ -1,4 +1,4 @@
-"""What all pages have: viser's server, and a thread that draws."""
+"""Base of all pages: viser's server, and a thread that draws."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ class WebPage(ABC):
     """A page in the browser, until it is closed. Its class adds controls, and starts the thread.
 
     Args:
-        title: of the browser's tab.
-        host: address to listen on.
-        port: the first to try; if it is taken, the next free one.
-        token: whether only browsers with the address that is printed get in; see :mod:`~.access`.
+        title: Title of the browser's tab.
+        host: Address to listen on.
+        port: First port to try; if it is taken, the next free one.
+        token: True where only browsers with the address that is printed get in; see
+            :mod:`~.access`.
 
     Attributes:
-        port: that it listens on.
-        address, look_address: for those who control the robot, and for those who look on.
-        bar: on top of the page; `draw` shows the state in it.
-        server: viser's.
-        thread: that draws; not yet started.
+        port: Port that the page listens on.
+        address, look_address: Addresses for those who control the robot, and for those who look on.
+        bar: Status bar on top of the page; `draw` shows the state in it.
+        server: Server of viser.
+        thread: Thread that draws; not yet started.
 
     Raises:
         ConfigError: the port or the host is not possible, or not without a token.

@@ -132,14 +132,6 @@ def _line_of(found: Identification) -> list[str]:
     return [f"delay from position command to position {delay} ms, the servo's lag included"]
 
 
-def figures(found: Identification) -> dict[str, tuple[Any, Any]]:
-    """Value and half width of each figure, for programs; null where nothing was found."""
-    line = found.line
-    named = {name: each for name, each in vars(found).items() if isinstance(each, Estimate)}
-    named |= {"delay": line.delay, "jitter": line.jitter, "effort_noise": line.noise}
-    return {name: (_plain(each.value), _plain(each.half_width)) for name, each in named.items()}
-
-
 def plot(path: str | Path, robot: RobotConfig, found: Identification, recording: ArmRecording) -> Path:
     """Angles, and efforts with the delayed commands laid over them, as a picture.
 
@@ -161,12 +153,6 @@ def plot(path: str | Path, robot: RobotConfig, found: Identification, recording:
     for axis in axes[-1]:
         axis.set_xlabel("time [s]")
     return save_picture(figure, target, dpi=100)
-
-
-def _plain(values: Array) -> Any:
-    plain = np.asarray(values).astype(object)  # a sum of arrays without axes is no array
-    plain[~np.isfinite(values)] = None
-    return plain.tolist()
 
 
 def _half_widths(found: Identification) -> dict[str, Any]:

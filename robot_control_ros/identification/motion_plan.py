@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -122,11 +121,6 @@ class MotionPlan:
         for name, *row in zip(joints, self.lower, self.upper, self.speed, self.acceleration, strict=True):
             lines.append("{}: {:.3f} to {:.3f} rad, {:.2f} rad/s, {:.1f} rad/s²".format(name, *row))
         return "\n".join(lines)
-
-    def as_step(self, joints: Sequence[str]) -> dict[str, Any]:
-        """The bounds as a step of identification, for programs; `text` is :meth:`describe`."""
-        bounds = {name: getattr(self, name).tolist() for name in ("lower", "upper", "speed")}
-        return {"state": "planned", "text": self.describe(joints), "duration": self.duration, **bounds}
 
 
 def plan_motion(robot: RobotConfig, model: RobotModel, q0: Array, bounds: MotionBounds | None = None) -> MotionPlan:

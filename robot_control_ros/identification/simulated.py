@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..control.loop import ControlLoop
 from ..core.errors import HardwareFault
 from ..core.types import Command, CommandMode
@@ -11,10 +13,40 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
 from ..simulation.imperfect.imperfect_plant import arm_and_plant
 from ..simulation.imperfect.imperfections import Imperfections
+from .dialog import Dialog
 from .estimate import Identification, identify
 from .motion_law import LAWS, motion_gains, motion_mode
-from .motion_plan import MotionPlan
+from .motion_plan import MotionPlan, plan_motion
 from .recording import ArmRecording, Recorder
+from .session import IdentificationRequest, write_results
+
+
+def identify_simulated(
+    robot: RobotConfig, imperfections: Imperfections, request: IdentificationRequest, dialog: Dialog
+) -> Identification | None:
+    """Identify a simulated arm in this process.
+
+    Args:
+        robot: Configuration of the robot, at the rate of control.
+        imperfections: Imperfections of the simulated arm.
+        request: Bounds, mode and files.
+        dialog: Person who agrees to the motion.
+
+    Returns:
+        What was found; None where the person didn't agree.
+
+    Raises:
+        ConfigError, HardwareFault: See :func:`~.motion_plan.plan_motion`, :func:`identify_plan` and
+            :func:`~.session.write_results`.
+    """
+    imperfections.check(robot)
+    motion_mode(robot.profile, request.mode)
+    plan = plan_motion(robot, RobotModel.of(robot), np.array(robot.home), request.bounds)
+    if not dialog.agrees(robot, plan):
+        return None
+    identification, recording = identify_plan(robot, imperfections, plan, request.mode)
+    write_results(robot, identification, recording, request, dialog)
+    return identification
 
 
 def identify_plan(
@@ -23,15 +55,18 @@ def identify_plan(
     """Identify a simulated arm by a planned motion.
 
     Args:
-        robot: its configuration, at the rate of control.
-        imperfections: that are to be found: name, path of a YAML file, or the object.
-        plan: of the motion, from home.
-        mode: of the commands, effort or position; empty takes effort where the profile has it.
-        settings: of the simulated arm, see :class:`~...simulation.mujoco_plant.MujocoPlant`.
+        robot: Configuration of the robot, at the rate of control.
+        imperfections: Imperfections that are to be found: their name, the path of a YAML file, or the object.
+        plan: Plan of the motion, from home.
+        mode: Mode of the commands, effort or position; empty takes effort where the profile has it.
+        settings: Settings of the simulated arm, see :class:`~...simulation.mujoco_plant.MujocoPlant`.
+
+    Returns:
+        What was found, and the recording of the motion.
 
     Raises:
-        ConfigError: see :func:`~.motion_law.motion_mode`, :func:`~.estimate.identify`.
-        HardwareFault: the arm left the bounds, or tripped.
+        ConfigError: See :func:`~.motion_law.motion_mode`, :func:`~.estimate.identify`.
+        HardwareFault: The arm left the bounds, or tripped.
     """
     recording = _record(robot, imperfections, plan, motion_mode(robot.profile, mode), settings)
     return identify(recording, plan, RobotModel.of(robot), robot.profile), recording

@@ -132,7 +132,10 @@ class Admittance(CompiledLaw):
             return damping
 
         def warning(self, period: float) -> str:
-            """Which axes can't stay in contact with a wall of 10⁴ N/m where a node runs at a period [s]; else empty."""
+            """Warning of axes that can't stay in contact with a wall of 10⁴ N/m; empty for none.
+
+            `period` [s] is that of the node that runs the law.
+            """
             lag = usual_lag(period)
             mass, damping = (each.diagonal()[:3] for each in (self.mass, self.virtual_damping))
             least = least_damping(mass, lag)
@@ -192,7 +195,7 @@ class Admittance(CompiledLaw):
         self.path_velocity = np.zeros(0)
 
     def remember_in(self, row: Array, n: int) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Keep the memory in a row for n joints, see :class:`~.compiled_law.CompiledLaw`."""
         super().remember_in(row, n)
         self._q = self._memory["q"]
         self._tip_pose = self._memory["tip_pose"]
@@ -200,7 +203,7 @@ class Admittance(CompiledLaw):
         self.path_velocity = self._memory["path_velocity"]
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
-        """The joints' commands and the posture begin at the present joint angles; the body where the tip is."""
+        """Begin commands and posture at the present joint angles, and the body where the tip is."""
         memory = self._memory
         limits = kin.model.limits
         self._frame = None
@@ -219,7 +222,7 @@ class Admittance(CompiledLaw):
         memory["effort"] = limits.effort
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Take over gains, their frame and damping; see :class:`~.compiled_law.CompiledLaw`."""
         self._gains = gains
         if self._frame is None or self._frame.name != gains.frame:
             self._frame = ComplianceFrame(gains.frame, kin)
@@ -227,7 +230,7 @@ class Admittance(CompiledLaw):
         self._memory["damping"] = gains.virtual_damping
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         memory = self._memory
         model = kin.model
         if gains is not self._gains:
@@ -246,12 +249,12 @@ class Admittance(CompiledLaw):
     def command(
         self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
     ) -> Command:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """The command for a cycle, see :class:`~.compiled_law.CompiledLaw`."""
         return with_path_velocity(super().command(cycles, k, kin, path, gains, dt), gains, self.path_velocity)
 
     @property
     def warning(self) -> str:
-        """See :class:`~.law.ControlLaw`."""
+        """Gains that weren't in force in the last command, and why, in words; empty for none."""
         gains = self._gains
         if self._memory is None or gains is None or self._frame is None or not self._memory["placed"]:
             return ""
@@ -263,12 +266,18 @@ class Admittance(CompiledLaw):
 
     @property
     def stiffness_in_force(self) -> Array:
-        """K (6, 6) [N/m, N·m/rad] of the body, along the axes of `frame`; other than the gains' until that is paid."""
+        """K (6, 6) [N/m, N·m/rad] of the body, along the axes of `frame`.
+
+        It differs from that of the gains until the change is paid for.
+        """
         return np.array(BODY.by_name(self._memory["body"], 0)["stiffness"])
 
 
 def with_path_velocity(command: Command, gains: Any, path_velocity: Array) -> Command:
-    """A command as the gain `output` wants it; the velocities (n,) of a path go with its positions."""
+    """Make a law's command one of positions or velocities, as the gain `output` says.
+
+    The velocities (n,) of a path go with positions.
+    """
     command.mode = CommandMode(gains.output)
     if command.mode is CommandMode.POSITION:
         command.velocity = path_velocity.copy()
@@ -298,9 +307,10 @@ def move_body(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: fl
     """Move the virtual body, and write its pose and twist into the memory; see the law.
 
     Args:
-        cycles, k, dt: see :meth:`~.compiled_law.CompiledLaw.run`.
-        gains, memory: rows.
-        n: number of joints.
+        cycles, k, dt: Records, number of the cycle's row, and time since the cycle before [s].
+        gains: Row of the law's gains.
+        memory: Row of the law's memory.
+        n: Number of joints.
     """
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
@@ -322,7 +332,10 @@ def move_body(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: fl
         _enter_frame(law.body, law.frame, law.turns, law.entered, target)
     for i in range(3):
         for j in range(3):
-            law.rest_axes[i, j] = target[i, j] if law.turns[0] == 1.0 else (1.0 if i == j else 0.0)
+            if law.turns[0] == 1.0:
+                law.rest_axes[i, j] = target[i, j]
+            else:
+                law.rest_axes[i, j] = 1.0 if i == j else 0.0
     along_rest = np.empty(6)
     placement = np.empty((4, 4))
     wrench_in_into(wrench, law.rest_axes, along_rest)
@@ -340,9 +353,10 @@ def _place_body(body: Array, pose: Array, jacobian: Array, v: Array, target: Arr
     """Put a body where the tip is, with its twist; it rests in the base's axes.
 
     Args:
-        body: row.
-        pose, jacobian, v: of the tip (4, 4) and (6, n), and of the joints (n,).
-        target, twist: of the reference (4, 4) and (6,).
+        body: Row of the body.
+        pose, jacobian: Pose (4, 4) and Jacobian (6, n) of the tip in the base.
+        v: Velocities (n,) of the joints [rad/s].
+        target, twist: Pose (4, 4) and twist (6,) of the reference.
     """
     position = np.empty(3)
     rotation = np.empty((3, 3))
@@ -362,9 +376,10 @@ def _enter_frame(body: Array, frame_row: Array, turns: Array, entered: Array, ta
     """Let a body go on in the frame of the gains, as soon as it can pay for that; axes of a link are renewed.
 
     Args:
-        body, frame_row: rows.
-        turns, entered: (1,) of the law's memory.
-        target: of the reference (4, 4).
+        body, frame_row: Rows of the body and of the frame.
+        turns, entered: (1,) fields of the law's memory, which are written where the frame is
+            entered.
+        target: Pose (4, 4) of the reference.
     """
     frame = frame_at(frame_row, 0)
     kind = int(frame.kind[0])
@@ -393,14 +408,14 @@ def _enter_frame(body: Array, frame_row: Array, turns: Array, entered: Array, ta
 def _read_body(
     row: Array, rest_axes: Array, turns: bool, target: Array, twist: Array, body_pose: Array, body_twist: Array
 ) -> None:
-    """Pose (4, 4) and twist (6,) of a body in the base, into the last two.
+    """Write the pose and the twist of a body in the base.
 
     Args:
-        row: of the body.
-        rest_axes: that it rests in, as a placement (4, 4).
-        turns: whether these turn with the reference.
-        target, twist: of the reference (4, 4) and (6,).
-        body_pose, body_twist: results.
+        row: Row of the body.
+        rest_axes: Axes that the body rests in, as a placement (4, 4).
+        turns: True where these axes turn with the reference.
+        target, twist: Pose (4, 4) and twist (6,) of the reference.
+        body_pose, body_twist: Results, the pose (4, 4) and the twist (6,) of the body.
     """
     body = body_at(row, 0)
     away = np.empty(6)
@@ -435,11 +450,12 @@ def follow(cycles: Array, k: int, gains: Array, memory: Array, mass: Array, grav
     """Let the joints follow the body, which waits for them, and write the command; see the law.
 
     Args:
-        cycles, k, gains, memory, n, dt: see :func:`move_body`.
-        mass, gravity: (n, n) and (n,) at the commanded angles; (0, 0) and (0,) where they aren't known.
+        cycles, k, gains, memory, n, dt: Cycle, gains and memory, see :func:`move_body`.
+        mass, gravity: (n, n) inertia and (n,) gravity torques at the commanded angles; (0, 0) and
+            (0,) where they aren't known.
 
     Returns:
-        DONE, or NEEDS_MASS where these have to be known: call again.
+        DONE, or NEEDS_MASS where inertia and gravity have to be known: call again with them.
     """
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
@@ -501,12 +517,15 @@ def _let_body_wait(
     """Let a body wait for the joints, which move towards it.
 
     Args:
-        body: row.
-        rest_axes: that it rests in, as a placement (4, 4).
-        axes: (6,) that count.
-        error, twist: (6,) that the tip was behind before the joints moved, and twist of the body, in base axes.
-        jacobian, velocity: of the tip (6, n), and of the joints (n,).
-        dt: time that they moved [s].
+        body: Row of the body.
+        rest_axes: Axes that the body rests in, as a placement (4, 4).
+        axes: (6,) 1 for each axis that counts, else 0.
+        error: (6,) error by which the tip was behind the body before the joints moved, in base axes
+            [m, rad].
+        twist: (6,) twist of the body, in base axes [m/s, rad/s].
+        jacobian: (6, n) Jacobian of the tip.
+        velocity: (n,) velocities of the joints [rad/s].
+        dt: Time for which the joints moved [s].
     """
     lag = np.empty(6)
     slower = np.empty(6)
@@ -528,14 +547,14 @@ def _let_body_wait(
 def _write_command(
     q: Array, path: Array, velocity: Array, cyclic: Array, commands_velocity: bool, terms: Array, asked: Array
 ) -> None:
-    """Write the terms, and what is asked for.
+    """Write the terms of a cycle, and the command that the law asks for.
 
     Args:
-        q: (n,) where the joints are [rad].
-        path, velocity: (n,) where they should be [rad], and how they should move [rad/s].
+        q: (n,) present joint angles [rad].
+        path, velocity: (n,) wanted joint angles [rad] and velocities [rad/s].
         cyclic: (n,) 1 for each joint that turns without end.
-        commands_velocity: whether velocities are commanded.
-        terms, asked: results.
+        commands_velocity: True where velocities are commanded, False where positions are.
+        terms, asked: Results.
     """
     for joint in range(len(q)):
         terms[JOINT_ERROR, joint] = short_way(path[joint] - q[joint], cyclic[joint])

@@ -19,16 +19,19 @@ _EVERYTHING = Reference(_ANY, _ANY, _ANY, _ANY, _ANY, _ANY, _ANY)
 
 
 class CompiledLaw:
-    """What all laws share that compute over records.
+    """Base class of the laws that compute over records.
 
     A subclass declares
 
     - `Gains` and `mode`, as every law;
-    - `memory`: the record of what it remembers beyond a cycle. Its `active` has a 1 for each term of the last sum;
-    - `term_names`: what its command is summed from, in the order of the record's `terms`;
+    - `memory`: the record of what it remembers beyond a cycle. Its `active` has a 1 for each term
+      of the last sum;
+    - `term_names`: names of the terms that its command is summed from, in the order of the record's
+      `terms`;
     - :meth:`start`, which prepares the memory, and :meth:`run`, which calls its compiled function.
 
-    :meth:`compute` writes the cycle into a record, and makes a command of what the compiled function has written there.
+    :meth:`compute` writes the cycle into a record, and makes a command of the numbers that the
+    compiled function has written there.
     """
 
     Gains: ClassVar[type]
@@ -48,7 +51,7 @@ class CompiledLaw:
 
     @property
     def terms(self) -> dict[str, Array]:
-        """See :class:`~.law.ControlLaw`; those that the last command was summed from."""
+        """Terms (n,) of the last command by name, those in force; see :class:`~.law.ControlLaw`."""
         if self._memory is None:
             return {}
         active = self._memory["active"]
@@ -56,14 +59,14 @@ class CompiledLaw:
         return {name: terms[i].copy() for i, name in enumerate(self.term_names) if active[i]}
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Forget the past; see :class:`~.law.ControlLaw`."""
+        """Forget the past, and begin at a state; see :class:`~.law.ControlLaw`."""
         if self._n != kin.model.n:
             self.remember_in(self.memory.single(kin.model.n)[0], kin.model.n)
         self._gains = None
         self.start(state, kin)
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float) -> Command:
-        """See :class:`~.law.ControlLaw`."""
+        """The command for a sample, see :class:`~.law.ControlLaw`."""
         if self._n != kin.model.n:
             self.reset(state, kin)
         write_state(self._own, 0, state, kin)
@@ -76,8 +79,8 @@ class CompiledLaw:
         """The command for a cycle, whose record is complete up to the reference.
 
         Args:
-            cycles, k, kin, gains, dt: see :meth:`run`.
-            path: of the reference, for a law with ``reads_path``.
+            cycles, k, kin, gains, dt: Cycle and gains, see :meth:`run`.
+            path: Path of the reference, for a law with ``reads_path``; None where it has none.
         """
         self.run(cycles.rows, k, kin, gains, dt)
         self._cycles = cycles
@@ -85,23 +88,23 @@ class CompiledLaw:
         return Command(self.mode, cycles.asked[k].copy())
 
     def save(self) -> Array:
-        """A copy of what it remembers beyond a cycle, (width,)."""
+        """A copy of the memory that lasts beyond a cycle, (width,)."""
         return self._row.copy()
 
     def restore(self, row: Array, state: RobotState, kin: RobotDynamics, gains: Any) -> None:
-        """Go on from what :meth:`save` gave.
+        """Go on from a memory that :meth:`save` returned.
 
         Args:
-            row: see there.
-            state, kin: of the next cycle.
-            gains: that the law had in the cycle before.
+            row: Memory of the law (width,).
+            state, kin: State and dynamics of the next cycle.
+            gains: Gains that the law had in the cycle before.
         """
         self.reset(state, kin)
         self.adopt(gains, kin)
         self._row[:] = row
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
-        """Refused: names and parts of the memory would no longer be those of its row."""
+        """Refuse a copy: names and parts of its memory would no longer be those of its row."""
         raise TypeError(
             "a compiled law isn't copied by deepcopy: make another one, and let it restore what save() gives"
         )
@@ -111,22 +114,26 @@ class CompiledLaw:
         """Prepare the memory for a law that begins anew."""
 
     def adopt(self, gains: Any, kin: RobotDynamics) -> None:
-        """Take over gains: what follows from them alone, and isn't compiled. By default that is nothing."""
+        """Take over gains: compute what follows from them alone and isn't compiled.
+
+        By default that is nothing.
+        """
 
     @abstractmethod
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Any, dt: float) -> None:
         """Write the command of a cycle, and its terms.
 
         Args:
-            cycles: records (length, width); see :data:`~..core.cycle.CYCLE`.
-            k: number of the cycle's row, which is complete up to the reference.
-            kin: of the cycle's state, for what is computed seldom.
-            gains: of the law.
-            dt: time since the cycle before [s].
+            cycles: Records (length, width), see :data:`~..core.cycle.CYCLE`.
+            k: Number of the cycle's row, which is complete up to the reference.
+            kin: Kinematics and dynamics of the cycle's state, for quantities that are computed
+                seldom.
+            gains: Gains of the law.
+            dt: Time since the cycle before [s].
         """
 
     def remember_in(self, row: Array, n: int) -> None:
-        """Keep the memory in a row (width,) for n joints, each field of which has its first number."""
+        """Keep the memory in a row (width,) for n joints, whose fields have their first values."""
         self._n = n
         self._row = row
         self._memory = self.memory.by_name(row, n)
@@ -162,13 +169,14 @@ def state_into(
     """Write a state and its kinematics into a record.
 
     Args:
-        row: the record (width,).
-        time, age: of the state [s].
-        q, v, effort: of the state, (n,) each [rad, rad/s, N·m]; efforts of another size are none.
-        wrench: (6,) base axes, about the tip's origin [N, N·m]; NaN for none.
-        pose, jacobian: (4, 4) and (6, n), of the tip in the base.
-        gravity: (n,) torques [N·m].
-        n: number of joints.
+        row: Record (width,).
+        time, age: Stamp and age of the state [s].
+        q, v, effort: Joint positions, velocities and efforts (n,) of the state [rad, rad/s, N·m];
+            efforts of another size count as none.
+        wrench: (6,) measured wrench, base axes, about the tip's origin [N, N·m]; NaN for none.
+        pose, jacobian: Pose (4, 4) and Jacobian (6, n) of the tip in the base.
+        gravity: (n,) gravity torques [N·m].
+        n: Number of joints.
     """
     cycle = cycle_at(row, n)
     cycle.time[0] = time
@@ -186,11 +194,13 @@ def state_into(
 
 
 def write_reference(cycles: Cycles, k: int, reference: Reference, before: Reference | None = None) -> None:
-    """Write a reference into the record of cycle k; NaN for what it doesn't say.
+    """Write a reference into the record of cycle k; fields that it doesn't have become NaN.
 
     Args:
-        cycles, k, reference: as said.
-        before: that the record has been written with, so that NaN needn't be written again; None: it isn't known.
+        cycles, k: Records, and number of the cycle's row.
+        reference: Reference of the cycle.
+        before: Reference that was written there last, so that NaN needn't be written again; None
+            where it isn't known.
     """
     before = _EVERYTHING if before is None else before
     if reference.pose is not None:

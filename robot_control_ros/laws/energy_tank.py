@@ -1,11 +1,14 @@
-"""The energy tank of laws: what a damper took out pays for what would else make energy.
+"""The energy tank of laws: energy that a damper took out pays for changes that would make energy.
 
-There is one rule: it pays as far as it reaches. A change that isn't paid in full goes part of the way, and goes on when
-a damper has taken more. What can't be had in part, as another frame, waits for the whole.
+There is one rule: the tank pays as far as it reaches. A change that isn't paid in full goes part of
+the way, and goes on when a damper has taken more. A change that can't be had in part, such as
+another frame, waits for the whole of its cost.
 
-A tank is one number (1,) in a law's memory, its energy [J]. It pays for changes of the spring that the arm is tied by
-(laws/spring/compliance_frame.py), for changes of a virtual body (laws/spring/virtual_body.py), and for feedback of a
-force (laws/force/pressing.py).
+A tank is one number (1,) in a law's memory, its energy [J]. It pays for
+
+- changes of the spring between arm and reference (laws/spring/compliance_frame.py),
+- changes of a virtual body (laws/spring/virtual_body.py),
+- feedback of a force (laws/force/pressing.py).
 
 Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous and teleoperated
 robotic surgery, IEEE Trans. Robotics 31(5), 2015.
@@ -54,12 +57,14 @@ def pay_whole(tank: Array, cost: float, most: float) -> bool:
 
 
 def unpaid(name: str, acts: Array, wanted: Array, units: tuple[str, str]) -> str:
-    """What of a matrix isn't in force, because a tank couldn't pay for it yet, in words; empty where all of it is.
+    """The part of a matrix that isn't in force, in words; empty where all of it is.
+
+    A tank couldn't pay for that part yet.
 
     Args:
-        name: of the gain.
-        acts, wanted: (6, 6) what is in force, and what shall be.
-        units: of translations and rotations.
+        name: Name of the gain.
+        acts, wanted: (6, 6) matrix that is in force, and the one that is wanted.
+        units: Units of translations and of rotations.
     """
     behind = np.abs(wanted - acts)
     if behind.max() <= TOLD * np.abs(wanted).max():

@@ -49,13 +49,13 @@ def friction_bound_gain() -> Any:
 
 
 def friction_width_gain() -> Any:
-    """How steeply the compensation at rest grows."""
+    """Width of the residual torque in which the compensation at rest grows to its bound."""
     doc = "Residual torque at which the compensation reaches friction_bound; less is steeper and amplifies noise."
     return gain(0.5, unit="N·m", lower=0.05, upper=20.0, doc=doc)
 
 
 def friction_by_wrench_gain() -> Any:
-    """Whether the compensation tells a push from friction."""
+    """Switch of the measured wrench, by which the compensation tells a push from friction."""
     doc = "Count the measured wrench, so that a push moves the arm; switch it off where joint efforts give the wrench."
     return gain(True, doc=doc)
 
@@ -65,12 +65,13 @@ def write_friction(cycle_row: Array, number: int, drives: Array, gain: Any, law:
     """Write the term of a cycle that compensates friction, where that is on; see the module.
 
     Args:
-        cycle_row: row of the cycle, with the terms that drive the arm.
-        number: of the term.
+        cycle_row: Row of the cycle, with the terms that drive the arm.
+        number: Number of the term.
         drives: (k,) 1 for each term that moves an arm at rest besides gravity and contacts.
-        gain: views of the law's gains, with the four of this module.
-        law: views of its memory: `viscous`, `dry` and `active`, of which that of this term is written.
-        n: number of joints.
+        gain: Views of the law's gains, with the four of this module.
+        law: Views of the law's memory: `viscous`, `dry` and `active`, of which this term's entry is
+            written.
+        n: Number of joints.
     """
     law.active[number] = 0.0
     if not (gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0)):
@@ -90,7 +91,10 @@ def write_friction(cycle_row: Array, number: int, drives: Array, gain: Any, law:
 
 @compiled
 def add_push(cycle_row: Array, share: float, residual: Array, n: int) -> None:
-    """Add to a residual torque (n,) [N·m] the share s_w of what the measured wrench of a cycle pushes the joints by."""
+    """Add s_w Jᵀ w_ext to a residual torque (n,) [N·m]: the push of a cycle's measured wrench.
+
+    `share` is s_w, 0 to 1.
+    """
     cycle = cycle_at(cycle_row, n)
     if math.isnan(cycle.wrench[0]) or share == 0.0:
         return
@@ -105,16 +109,17 @@ def add_push(cycle_row: Array, share: float, residual: Array, n: int) -> None:
 def friction_into(
     bound: Array, width: float, share: float, residual: Array, v: Array, viscous: Array, dry: Array, torque: Array
 ) -> None:
-    """The compensation u (n,) [N·m], into torque; see the module.
+    """Write the compensation u into `torque`; see the module.
 
     Args:
-        bound: c (n,) [N·m].
-        width: s_0 [N·m].
-        share: s_f of the switch `friction`.
-        residual: s (n,) [N·m], of what moves an arm at rest besides gravity and contacts.
-        v: joint velocities (n,) [rad/s].
-        viscous, dry: b (n,) [N·m·s/rad] and f (n,) [N·m] of the description.
-        torque: the result.
+        bound: Bound c (n,) of the compensation at rest [N·m].
+        width: Width s_0 [N·m].
+        share: Fraction s_f to which the switch `friction` is on, 0 to 1.
+        residual: Torque s (n,) [N·m] that moves an arm at rest, without gravity and contacts.
+        v: Joint velocities (n,) [rad/s].
+        viscous, dry: Viscous friction b (n,) [N·m·s/rad] and dry friction f (n,) [N·m] of the
+            description.
+        torque: Result (n,) [N·m].
     """
     for joint in range(len(v)):
         at_rest = bound[joint] * min(max(residual[joint] / width, -1.0), 1.0)

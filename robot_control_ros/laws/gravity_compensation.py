@@ -77,7 +77,7 @@ class GravityCompensation(CompiledLaw):
         self._memory["dry"] = kin.model.dry_friction
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         compute(cycles, k, gains_row(gains, self._n), self._row, self._n)
 
 

@@ -189,7 +189,9 @@ class Impedance(CompiledLaw):
         super().__init__()
         self._frames: SpringFrames | None = None
         self._frame = ""
-        self._needs_mass = self._needs_coriolis = self._needs_drift = False
+        self._needs_mass = False
+        self._needs_coriolis = False
+        self._needs_drift = False
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present joint angles as the posture, and design the damping anew."""
@@ -212,7 +214,7 @@ class Impedance(CompiledLaw):
         self._frame = ""
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         memory = self._memory
         if gains is not self._gains:
             self.adopt(gains, kin)
@@ -234,22 +236,28 @@ class Impedance(CompiledLaw):
 
     @property
     def spring_load(self) -> float:
-        """See :class:`~.law.ControlLaw`."""
+        """Force of the spring without its bound over the bound; 0 for a plain spring."""
         return float(self._load[0])
 
     @property
     def warning(self) -> str:
-        """See :class:`~.law.ControlLaw`."""
+        """Part of the spring that isn't in force yet, and why, in words; empty for none."""
         return "" if self._memory is None else unpaid_change(self._memory["spring"])
 
     @property
     def stiffness_in_force(self) -> Array:
-        """K (6, 6) [N/m, N·m/rad] of the spring, along the axes of `frame`; the gains' once that is paid."""
+        """K (6, 6) [N/m, N·m/rad] of the spring that acts, along the axes of `frame`.
+
+        It is that of the gains once the change is paid for.
+        """
         return stiffness_in_force(self._memory["spring"])
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
-        """See :class:`~.law.ControlLaw`; C(q, q̇) is of second order."""
+        """K and D (n, n) of the joints at small errors, see :class:`~.law.ControlLaw`.
+
+        C(q, q̇) q̇ is of second order, so it is left out.
+        """
         axes = gains.axes
         mobility = jacobian.dot(np.linalg.solve(mass, jacobian.T))
         inertia = np.diag(axes * gains.inertia * axes)
@@ -272,7 +280,7 @@ class Impedance(CompiledLaw):
         return stiffness, damping
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Take over gains, with their frame; see :class:`~.compiled_law.CompiledLaw`."""
         self._gains = gains
         self._memory["adopted"] = 0.0
         if gains.frame != self._frame:
@@ -291,7 +299,7 @@ _gains_at = gains_record(Impedance.Gains).views
 
 @compiled
 def quantities_needed(gains: Array, n: int) -> int:
-    """What of the model the law needs in each cycle with some gains: the sum of MASS, COUPLING and DRIFT."""
+    """Quantities of the model that each cycle needs: the sum of MASS, COUPLING and DRIFT."""
     gain = _gains_at(gains, n)
     needs = 0
     shapes_inertia = np.any(gain.inertia != 0.0)
@@ -309,8 +317,9 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     """Write the terms of a cycle and their sum; see the law.
 
     Returns:
-        DONE; NEEDS_MASS where the posture makes a new design of the damping necessary, and its mass isn't in the memory
-        yet: call again; NO_DAMPING where the inertia has no modes.
+        DONE. NEEDS_MASS where a new design of the damping is due, and the mass of this posture
+        isn't in the memory yet: write it there, and call again. NO_DAMPING where the inertia has no
+        modes.
     """
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
@@ -373,7 +382,7 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
 
 @compiled
 def _adopt_spring(memory: Array, gains: Array, n: int) -> None:
-    """Go to the spring of these gains; a plain one takes its gains as they are."""
+    """Go to the spring of these gains; a plain spring takes them as they are."""
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
     change = change_at(law.spring, 0)
@@ -403,9 +412,10 @@ def _adopt_spring(memory: Array, gains: Array, n: int) -> None:
 
 @compiled
 def _design_is_due(memory: Array, q: Array, changed: bool, n: int) -> bool:
-    """Whether D has to be designed anew at joint angles q (n,); `changed` says whether the gains have changed just now.
+    """Return True where D has to be designed anew at joint angles q (n,).
 
-    Gains that fade change in each cycle: D follows them each 10 ms, and when they have arrived.
+    `changed` is True where the gains have changed in this cycle. Gains that fade change in each
+    cycle: D follows them every 10 ms, and when they have arrived.
     """
     law = _memory_at(memory, n)
     fade = changed and law.changed[0] == 1.0
@@ -423,7 +433,7 @@ def _design_is_due(memory: Array, q: Array, changed: bool, n: int) -> bool:
 
 @compiled
 def _have_turned(q: Array, before: Array) -> bool:
-    """Whether the joints (n,) have left the posture of the last design (n,)."""
+    """Return True where the joints (n,) have left the posture of the last design (n,)."""
     square = 0.0
     for joint in range(len(q)):
         square += (q[joint] - before[joint]) ** 2
@@ -432,10 +442,11 @@ def _have_turned(q: Array, before: Array) -> bool:
 
 @compiled
 def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bool:
-    """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity.
+    """Design D for this posture; return False where there is none.
 
-    Near singular postures it is large in one direction. An old direction, that the arm has turned from, gives the
-    torque a saw-tooth with the period of the designs.
+    D is positive semidefinite however old it gets: its age never costs passivity. Near singular
+    postures it is large in one direction. An old direction, from which the arm has turned, gives
+    the torque a saw-tooth with the period of the designs.
     """
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
@@ -469,13 +480,24 @@ def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bo
 
 @compiled
 def _frame_map_into(frame: Array, target: Array, pose: Array, result: Array) -> None:
-    """See :func:`.spring.compliance_frame.twist_map_into`; without a target, axes of the reference are the tip's."""
+    """Write the map from the tip's twist to the frame's.
+
+    See :func:`.spring.compliance_frame.twist_map_into`.
+
+    Without a target, the axes of the reference are the tip's.
+    """
     twist_map_into(frame, pose if math.isnan(target[0, 0]) else target, pose, result)
 
 
 @compiled
 def _mobility_into(mass: Array, jacobian: Array, axes: Array, mobility: Array) -> bool:
-    """J M⁻¹ Jᵀ (6, 6) of the controlled axes, of which none feels heavier than the bound, into mobility."""
+    """Write J M⁻¹ Jᵀ (6, 6) of the controlled axes into `mobility`.
+
+    No axis feels heavier than MAX_INERTIA.
+
+    Returns:
+        False where the mass matrix isn't positive definite.
+    """
     if not mobility_into(mass, jacobian, mobility):
         return False
     _select(mobility, axes)
@@ -486,7 +508,7 @@ def _mobility_into(mass: Array, jacobian: Array, axes: Array, mobility: Array) -
 
 @compiled
 def _design_into(stiffness: Array, damping: Array, ratio: Array, axes: Array, mobility: Array, result: Array) -> bool:
-    """D (6, 6) at a posture, in the axes of the gains, into result; False where there is none."""
+    """Write D (6, 6) at a posture, along the gains' axes; return False where there is none."""
     result[:] = 0.0
     if np.any(ratio != 0.0):
         controlled = stiffness.copy()
@@ -508,7 +530,10 @@ def _select(matrix: Array, axes: Array) -> None:
 
 @compiled
 def _add_inertia(cycle_row: Array, gains: Array, memory: Array, force: Array, n: int) -> None:
-    """The term Jᵀ M (a_ref - a), with a from (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇."""
+    """Add the term Jᵀ M (a_ref - a), where the tip's acceleration a solves
+
+    (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇.
+    """
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
@@ -541,7 +566,7 @@ def _add_inertia(cycle_row: Array, gains: Array, memory: Array, force: Array, n:
 
 @compiled
 def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
-    """The term of the null space: towards the posture, and against motion."""
+    """Add the term of the null space: towards the posture, and against motion."""
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
@@ -570,11 +595,11 @@ def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 
     Nᵀ = I - Jᵀ Λ J M⁻¹ with Λ = (J M⁻¹ Jᵀ)⁻¹, the dynamically consistent projector:  J M⁻¹ Nᵀ tau = 0.
 
     Args:
-        torque: (n,) [N·m].
-        jacobian: (m, n) of the task's axes; m may be 0; a row of zeros is no axis.
-        mass: (n, n) [kg·m²].
-        slack: (m,) or one number [1/kg], added to J M⁻¹ Jᵀ: 0 for an axis of the task, 1 with a row of zeros; between
-            the two an axis is faded out.
+        torque: (n,) joint torques [N·m].
+        jacobian: (m, n) Jacobian of the task's axes; m may be 0; a row of zeros is no axis.
+        mass: (n, n) joint-space inertia [kg·m²].
+        slack: (m,) numbers or a single one [1/kg], added to the diagonal of J M⁻¹ Jᵀ: 0 for an axis
+            of the task, 1 for a row of zeros; between the two an axis is faded out.
 
     Source: O. Khatib, A unified approach for motion and force control of robot manipulators: the operational
     space formulation, IEEE J. Robotics and Automation 3(1), 1987.
@@ -588,7 +613,7 @@ def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 
 
 @compiled
 def _project_into(torque: Array, jacobian: Array, mass: Array, slack: Array, result: Array) -> None:
-    """See :func:`project`; into result (n,)."""
+    """Write Nᵀ tau of :func:`project` into `result` (n,)."""
     rows, n = jacobian.shape
     result[:] = torque
     if rows == 0:

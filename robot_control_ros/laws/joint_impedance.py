@@ -96,7 +96,7 @@ class JointImpedance(CompiledLaw):
         self._torque_backwards = np.zeros(0)
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Take over what the model says of the joints; nothing else is remembered."""
+        """Take over the joints' friction and kind from the model; nothing else is remembered."""
         memory = self._memory
         model = kin.model
         self._inertia = memory["inertia"]
@@ -110,7 +110,7 @@ class JointImpedance(CompiledLaw):
         memory["dry"] = model.dry_friction
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         row = gains_row(gains, self._n)
         self._inertia[:] = kin.mass.diagonal()
         if needs_motion_torques(cycles, k, row, self._row, self._n):
@@ -121,7 +121,7 @@ class JointImpedance(CompiledLaw):
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
-        """See :class:`~.law.ControlLaw`."""
+        """K and D (n, n) of the joints at small errors; see :class:`~.law.ControlLaw`."""
         joints = zip(gains.stiffness, gains.damping_ratio, gains.damping, mass.diagonal(), strict=True)
         return np.diag(gains.stiffness), np.diag([joint_damping(*joint) for joint in joints])
 
@@ -132,7 +132,11 @@ _gains_at = gains_record(JointImpedance.Gains).views
 
 @compiled
 def needs_motion_torques(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> bool:
-    """Whether the reference's motion is fed forward; then write the two motions whose torques make up that of it."""
+    """Write the two motions whose torques make up that of the reference's motion.
+
+    Returns:
+        True where the reference's motion is fed forward, so that their torques are needed.
+    """
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
@@ -153,7 +157,10 @@ def needs_motion_torques(cycles: Array, k: int, gains: Array, memory: Array, n: 
 
 @compiled
 def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> None:
-    """Write the terms of a cycle and their sum, see the law; after :func:`needs_motion_torques`, and its torques."""
+    """Write the terms of a cycle and their sum; see the law.
+
+    Call it after :func:`needs_motion_torques`, when the torques of its motions are in the memory.
+    """
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)

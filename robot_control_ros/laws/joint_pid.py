@@ -40,7 +40,7 @@ memory_at = MEMORY.views
 
 
 class _Pid(CompiledLaw):
-    """What both laws share: they remember the integral of the error, and the last error."""
+    """Base class of both laws: they remember the integral of the error, and the last error."""
 
     reference: ClassVar[type[Reference]] = JointSpaceReference
     term_names = ("proportional", "derivative", "gravity", "integral", "limit")
@@ -49,7 +49,7 @@ class _Pid(CompiledLaw):
     @staticmethod
     @abstractmethod
     def _limit(limits: JointLimits) -> Array:
-        """The largest command by the description, (n,)."""
+        """Largest command (n,) by the description."""
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Begin with no integral; the first command has no derivative of the error."""
@@ -116,11 +116,11 @@ class JointPid(_Pid):
 
     @staticmethod
     def _limit(limits: JointLimits) -> Array:
-        """The largest velocities by the description, (n,) [rad/s]."""
+        """Largest velocities (n,) by the description [rad/s]."""
         return limits.velocity
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         compute(cycles, k, gains_row(gains, self._n), self._row, self._n, dt)
 
 
@@ -169,11 +169,11 @@ class JointPidEffort(_Pid):
 
     @staticmethod
     def _limit(limits: JointLimits) -> Array:
-        """The largest torques by the description, (n,) [N·m]."""
+        """Largest torques (n,) by the description [N·m]."""
         return limits.effort
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         compute_effort(cycles, k, gains_row(gains, self._n), self._row, self._n, dt)
 
 
@@ -226,11 +226,13 @@ def _add_up(
     """Add the terms of both laws to gravity's, and write the command.
 
     Args:
-        cycle_row, memory, n, dt: as of :func:`compute`.
-        p, i, d: (n,) each; where i is 0 it empties the integral.
-        by_error: whether D acts on the change of the error; else on the velocity.
+        cycle_row, memory: Rows of the cycle and of the law's memory.
+        p, i, d: (n,) gains P, I and D; where I is 0 the integral is emptied.
+        by_error: True where D acts on the change of the error; else it acts on the velocity.
         limit: (n,) largest command.
-        anti_windup: 0 … 1, as far as it is switched on.
+        anti_windup: Fraction to which anti-windup is switched on, 0 to 1.
+        n: Number of joints.
+        dt: Time since the cycle before [s].
     """
     cycle = cycle_at(cycle_row, n)
     law = memory_at(memory, n)

@@ -1,4 +1,4 @@
-"""What a control law is, and how one is found by name.
+"""The protocol of a control law, and the registry in which one is found by name.
 
 A law is a class with frozen Gains (declared by :func:`robot_control_ros.core.gains.gain`), a command mode, and two
 methods. It sees plain data only: no message, clock, parameter server or logger. Gains are handed in at every
@@ -31,26 +31,30 @@ class ControlLaw(Protocol):
       ``state.wrench_on_tip``, and is not run without a fresh one.
     - ``reads_path = True``: it calls ``reference.path`` for other times than now. Records don't keep that, so they
       can't replay it.
-    - a method ``warning(period)`` of its Gains: what these can't do where it runs at a period [s], and the bound. Such
-      gains are taken all the same.
+    - a method ``warning(period)`` of its Gains: words on what these gains can't do where the law
+      runs at a period [s], and the bound. Such gains are taken all the same.
     - ``softening``, a class variable of its Gains: how they change when the loop must become slower, see
       :func:`.softening.softened`.
     - a static method ``joint_gains(gains, mass, jacobian)``: at small errors, with the reference at rest and gravity
       compensated, its torques are -K δq - D q̇; it returns K and D (n, n). `jacobian` is along the axes of the
       gains. Gains have a `stiffness` then, and :mod:`~..stability.stiffness_bound` finds how stiff the law may be.
-    - a property ``spring_load``: how near its spring is to its bound, in the last command: force without the bound over
-      the bound; 0 without a bound. From 0.6 on its reference is slowed down, where its gain `governor` says so.
-    - a property ``warning``: what of its gains wasn't in force in the last command, and why; empty where all of it was.
-    - an attribute ``path_velocity``, (n,) [rad/s]: of the joints along a path that the law makes. Its ringing shows
-      there. What else shakes the joints, as late commands do, no gain changes. Where it is None, or missing, the path
-      of position and velocity commands counts in its place.
-    - a gain ``output``, declared by choice(...), of "effort", "position" and "velocity": what it commands then.
+    - a property ``spring_load``: force of its spring without the bound over the bound, in the last
+      command; 0 without a bound. From 0.6 on its reference is slowed down, where its gain
+      `governor` is on.
+    - a property ``warning``: words on the part of its gains that wasn't in force in the last
+      command, and why; empty where all of it was.
+    - an attribute ``path_velocity``, (n,) [rad/s]: velocities of the joints along a path that the
+      law makes. Its ringing shows there. Other causes shake the joints as well, such as late
+      commands, and no gain changes those. Where it is None, or missing, the path of position and
+      velocity commands counts in its place.
+    - a gain ``output``, declared by choice(...), of "effort", "position" and "velocity": the mode
+      in which it commands.
 
     Attributes:
-        Gains: frozen dataclass whose fields are declared by gain(...) and choice(...).
-        mode: what the law commands, if it has no gain `output`.
-        terms: by name, each (n,), for telemetry: the parts that the last effort was summed from, or where a position or
-            velocity is commanded, what tells how it came about.
+        Gains: Frozen dataclass whose fields are declared by gain(...) and choice(...).
+        mode: Mode in which the law commands, where it has no gain `output`.
+        terms: Terms (n,) of the last command by name, for telemetry. An effort is the sum of them.
+            The terms of a position or a velocity show how it came about.
     """
 
     Gains: ClassVar[type]
@@ -90,7 +94,7 @@ def plugin_laws() -> dict[str, EntryPoint]:
 
 
 def command_mode(law: Any, gains: Any) -> CommandMode:
-    """What a law (class or object) commands with these gains."""
+    """Mode in which a law (class or object) commands with these gains."""
     output = getattr(gains, "output", None)
     return law.mode if output is None else CommandMode(output)
 
@@ -99,7 +103,8 @@ def law_class(name: str) -> type[Any]:
     """The class of a law.
 
     Args:
-        name: a registered name, an entry point of the group ``robot_control_ros.laws``, or ``package.module:Class``.
+        name: Name that is registered, an entry point of the group ``robot_control_ros.laws``, or
+            ``package.module:Class``.
 
     Raises:
         ConfigError: unknown name (lists the names), a module that can't be imported, a class that is no law.

@@ -61,7 +61,7 @@ class MasterAxis:
     The choice has hysteresis while the reference moves. Once it has rested, the fastest joint becomes the master.
 
     Args:
-        row: its memory, see :data:`MASTER`; a new one by default.
+        row: Memory of the master, see :data:`MASTER`; a new one by default.
     """
 
     def __init__(self, row: Array | None = None) -> None:
@@ -70,7 +70,7 @@ class MasterAxis:
 
     @property
     def index(self) -> int:
-        """Of the master; 0 until the reference moves, which makes the fastest joint the first master."""
+        """Number of the master: 0 until the reference moves, and then the fastest joint."""
         return int(self._named["index"])
 
     def choose(self, v_ref: Array, rest_speed: float, dt: float) -> bool:
@@ -84,10 +84,20 @@ class MasterAxis:
     def look_up(
         self, path: JointPathFunction, q_master: float, model: RobotModel, t: float, dt: float
     ) -> tuple[Array, Array]:
-        """Reference (n,) [rad] and its velocity (n,) [rad/s] at the time s where its master is where the master is.
+        """Look the path up at the time s at which its master is where the measured master is.
 
-        One Newton step for q_md(s) = q_m [rad] from the last s + dt, so two evaluations of the path; now is t [s]. The
-        first look-up takes ten steps from now.
+        One Newton step solves q_md(s) = q_m, from the last s + dt on, so it takes two evaluations
+        of the path. The first look-up takes ten steps from t on.
+
+        Args:
+            path: Path of the reference.
+            q_master: Measured position q_m of the master [rad].
+            model: Model of the robot.
+            t: Present time [s].
+            dt: Time since the cycle before [s].
+
+        Returns:
+            Joint angles (n,) [rad] and velocities (n,) [rad/s] of the path at s.
         """
         steps = newton_steps(self._row)
         s = first_guess(self._row, t, dt)
@@ -101,7 +111,7 @@ class MasterAxis:
 
 @compiled
 def choose_master(row: Array, v_ref: Array, rest_speed: float, dt: float) -> None:
-    """See :meth:`MasterAxis.choose`."""
+    """Choose the master for this cycle, into its row; see :meth:`MasterAxis.choose`."""
     master = master_at(row, 0)
     fastest = 0
     for joint in range(len(v_ref)):
@@ -127,7 +137,7 @@ def choose_master(row: Array, v_ref: Array, rest_speed: float, dt: float) -> Non
 
 @compiled
 def newton_steps(row: Array) -> int:
-    """How many steps a look-up needs."""
+    """Number of Newton steps that a look-up needs."""
     return FIRST_STEPS if math.isnan(master_at(row, 0).looked_up[0]) else 1
 
 
@@ -143,11 +153,11 @@ def better_guess(row: Array, q_ref: float, v_ref: float, q: float, cyclic: float
     """The time s [s] of the look-up: one Newton step from a guess s, within bounds about the present time t.
 
     Args:
-        row: memory of the master.
-        q_ref, v_ref: of the master's reference at the guess [rad, rad/s].
-        q: where the master is [rad].
-        cyclic: 1 where it turns without end.
-        s, t: see above.
+        row: Memory of the master.
+        q_ref, v_ref: Position and velocity of the master's reference at the guess [rad, rad/s].
+        q: Measured position of the master [rad].
+        cyclic: 1 where the master turns without end, else 0.
+        s, t: Guess, and present time [s].
     """
     if abs(v_ref) > SLOWEST:
         s += min(max(short_way(q - q_ref, cyclic) / v_ref, -MAX_STEP), MAX_STEP)
@@ -287,7 +297,7 @@ class PositionDomainPD(CompiledLaw):
         self._inertia = np.zeros(0)
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
-        """No shift of the references, lags as the first cycle shows them; the first joint is the master."""
+        """Begin without a shift of the references, with new lags, and with joint 0 as master."""
         memory = self._memory
         model = kin.model
         self._row[:] = 0.0
@@ -307,9 +317,10 @@ class PositionDomainPD(CompiledLaw):
 
     @property
     def path_velocity(self) -> Array | None:
-        """See :class:`~.law.ControlLaw`; None where torques are commanded.
+        """Velocities (n,) of the reference [rad/s]; None where torques are commanded.
 
-        The slaves' positions repeat each step of the measured master. The law itself can only shake its reference.
+        The slaves' positions repeat each step of the measured master, and the law itself can only
+        shake its reference. See :class:`~.law.ControlLaw`.
         """
         if self._gains is None or self._gains.output == "effort":
             return None
@@ -318,7 +329,10 @@ class PositionDomainPD(CompiledLaw):
     def command(
         self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
     ) -> Command:
-        """See :class:`~.compiled_law.CompiledLaw`. Commanded positions have velocities and torque offsets."""
+        """The command for a cycle, see :class:`~.compiled_law.CompiledLaw`.
+
+        Commanded positions have velocities and torque offsets.
+        """
         self._path = path
         command = super().command(cycles, k, kin, path, gains, dt)
         if gains.output == "effort":
@@ -328,7 +342,7 @@ class PositionDomainPD(CompiledLaw):
         return Command(CommandMode.POSITION, command.values, feedforward=offset, velocity=velocity)
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         self.adopt(gains, kin)
         row = gains_row(gains, self._n)
         path = self._path
@@ -351,7 +365,7 @@ class PositionDomainPD(CompiledLaw):
         finish(cycles, k, row, self._row, looks_up, self._n, dt)
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Take over gains, see :class:`~.compiled_law.CompiledLaw`."""
         self._gains = gains
 
 
@@ -365,11 +379,15 @@ def compute(
 ) -> None:
     """Write the terms of a cycle and its command; see the law.
 
-    Its memory has the motion that is fed forward, with its torques, and the inertia.
+    The memory has to have the motion that is fed forward, with its torques, and the inertia.
 
     Args:
-        cycles, k, gains, memory, n, dt: see :class:`CompiledLaw`.
-        points, ends: of the remembered path of the reference; empty where there is no path.
+        cycles, k: Records, and number of the cycle's row.
+        gains, memory: Rows of the law's gains and of its memory.
+        points, ends: Ring of the reference's remembered path, see :class:`RememberedPath`; empty
+            where there is no path.
+        n: Number of joints.
+        dt: Time since the cycle before [s].
     """
     looks_up = begin(cycles, k, gains, memory, ends[1] > 0, n, dt)
     if looks_up:
@@ -379,7 +397,11 @@ def compute(
 
 @compiled
 def begin(cycles: Array, k: int, gains: Array, memory: Array, has_path: bool, n: int, dt: float) -> bool:
-    """Damping, lags and the master of a cycle; whether the path, if there is one, must be looked up for the slaves."""
+    """Compute the damping, the lags and the master of a cycle.
+
+    Returns:
+        True where there is a path that must be looked up for the slaves.
+    """
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
@@ -401,7 +423,7 @@ def begin(cycles: Array, k: int, gains: Array, memory: Array, has_path: bool, n:
 
 @compiled
 def _look_up(cycle_row: Array, memory: Array, points: Array, ends: NDArray[np.int64], n: int, dt: float) -> None:
-    """The remembered path at the time s; see :meth:`MasterAxis.look_up`."""
+    """Write the remembered path at the time s into the memory; see :meth:`MasterAxis.look_up`."""
     cycle = cycle_at(cycle_row, n)
     law = _memory_at(memory, n)
     master = int(master_at(law.master, 0).index[0])
@@ -418,7 +440,7 @@ def _look_up(cycle_row: Array, memory: Array, points: Array, ends: NDArray[np.in
 
 @compiled
 def finish(cycles: Array, k: int, gains: Array, memory: Array, looked_up: bool, n: int, dt: float) -> None:
-    """The command of a cycle after :func:`begin`, and after the path was looked up where that was wanted."""
+    """Write the command of a cycle, after :func:`begin` and the look-up that it asked for."""
     _shift_references(cycles[k], gains, memory, looked_up, n, dt)
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
@@ -455,7 +477,7 @@ def finish(cycles: Array, k: int, gains: Array, memory: Array, looked_up: bool, 
 
 @compiled
 def _shift_references(cycle_row: Array, gains: Array, memory: Array, looked_up: bool, n: int, dt: float) -> None:
-    """What the slaves' reference positions and velocities are shifted by from those of the present time."""
+    """Compute the shift of the slaves' reference from that of the present time, in q and in q̇."""
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
@@ -493,12 +515,12 @@ def _shift_references(cycle_row: Array, gains: Array, memory: Array, looked_up: 
 
 @compiled
 def _share(lag: float, lag_of_master: float, age: float, domain: float) -> float:
-    """How far a slave follows the master while it moves, 0 … 1.
+    """Share by which a slave follows the master while that moves, 0 … 1.
 
     Args:
-        lag, lag_of_master: of both behind their own references [s].
-        age: since the last change of the master [s].
-        domain: its number.
+        lag, lag_of_master: Lags of slave and master behind their own references [s].
+        age: Time since the last change of the master [s].
+        domain: Number of the domain.
     """
     if domain == MATCHED:
         later = 1.0 - lag * (lag_of_master / (lag_of_master**2 + SMALL_LAG**2))

@@ -1,4 +1,4 @@
-"""A law on a robot: the object, its gains, and whether the two go together."""
+"""A law on a robot: the object, its gains, and the check that law and robot go together."""
 
 from __future__ import annotations
 
@@ -23,22 +23,28 @@ from .softening import cannot_be_softened
 class RunningLaw:
     """One law with its gains on one robot.
 
-    The gains begin with the law's defaults; over them what the robot makes necessary (its `axes`; an `output` that it
-    takes; `gravity`, `friction` and `friction_bound` off where it compensates them itself); over them the robot's
-    ``law_gains``; over them `values`.
+    The gains begin with the law's defaults, and each of these takes precedence over those before
+    it:
+
+    - gains that the robot makes necessary: its `axes`, an `output` that it takes, and
+      `friction_by_wrench` off where joint efforts give the wrench;
+    - the robot's ``law_gains``;
+    - `gravity`, `friction` and `friction_bound`, off where the robot compensates them itself;
+    - `values`, which can't switch those on again.
 
     Args:
-        robot: its configuration.
-        name: of the law, or ``package.module:Class``.
-        values: gains by name.
-        time_constant: [s] with which changed gains are taken over.
+        robot: Configuration of the robot.
+        name: Name of the law, or ``package.module:Class``.
+        values: Gains by name.
+        time_constant: Time constant with which changed gains are taken over [s].
 
     Attributes:
-        robot: as given.
-        gains: the law's tuning.
-        joint_space: whether its reference is one of the joints.
-        needs_wrench: see :class:`ControlLaw`.
-        governed: whether the reference is slowed down while its spring is near its bound: it has a gain `governor`.
+        robot: Configuration of the robot.
+        gains: Gains of the law on this robot, which may be changed at any time.
+        joint_space: True where the law's reference is one of the joints.
+        needs_wrench: True where the law needs a measured wrench, see :class:`~.law.ControlLaw`.
+        governed: True where the law has a gain `governor`: its reference may be slowed down while
+            its spring is near its bound.
 
     Raises:
         ConfigError: the law, a gain, or the pairing of law and robot is refused.
@@ -87,7 +93,7 @@ class RunningLaw:
 
     @property
     def mode(self) -> CommandMode:
-        """What it commands with its present gains."""
+        """Mode in which the law commands with its present gains."""
         return command_mode(self.law, self.gains.current)
 
     def command(
@@ -102,8 +108,9 @@ class RunningLaw:
         """The law's command for a cycle, which is written into the cycle's record, too.
 
         Args:
-            cycles: the first of them is this cycle's record, complete up to the reference.
-            state, kin, reference, gains, dt: see :class:`~.law.ControlLaw`.
+            cycles: Records, the first of which is this cycle's, complete up to the reference.
+            state, kin, reference, gains, dt: Arguments of the law's `compute`, see
+                :class:`~.law.ControlLaw`.
         """
         law = self._compiled
         if law is not None:
@@ -119,34 +126,36 @@ class RunningLaw:
 
     @property
     def spring_load(self) -> float:
-        """How near the law's spring is to its bound in the last command, 0 to 1; 0 of a law without a bound."""
+        """Force of the law's spring without its bound over the bound, in the last command, 0 to 1.
+
+        It is 0 for a law without a bound.
+        """
         return min(self.law.spring_load, 1.0) if self.governed else 0.0  # type: ignore[attr-defined]
 
     @property
     def path_velocity(self) -> Array | None:
-        """See :class:`ControlLaw`; None of a law without one."""
+        """Velocities (n,) of the path that the law makes, see :class:`ControlLaw`; or None."""
         return self.law.path_velocity if self._makes_path else None  # type: ignore[attr-defined]
 
     @property
     def warning(self) -> str:
-        """What of its gains isn't in force, and what those that it goes to can't do at the robot's rate; empty for
-        nothing.
-        """
+        """Gains that aren't in force, and what the target gains can't do, in words; else empty."""
         present = getattr(self.law, "warning", "")
         lasting = self._warning_of_gains()
         return "; ".join(text for text in (f"{self.name}: {present}" if present else "", lasting) if text)
 
     def _warning_of_gains(self) -> str:
-        """What the gains that it goes to can't do at the robot's rate, and the bound."""
+        """Warning of what the target gains can't do at the robot's rate; empty for none."""
         gains = self.gains.target
         if gains is not self._judged:
             texts = [gains.warning(self.robot.period) if hasattr(gains, "warning") else "", self._unprotected]
-            self._judged, self._warning = gains, "; ".join(f"{self.name}: {text}" for text in texts if text)
+            self._warning = "; ".join(f"{self.name}: {text}" for text in texts if text)
+            self._judged = gains
         return self._warning
 
     @property
     def _unprotected(self) -> str:
-        """That late samples and ringing soften nothing, where it commands efforts; empty where they do."""
+        """Warning that late samples and ringing can't soften the efforts; empty where they can."""
         kind: Any = type(self.gains.target)
         if self.mode is not CommandMode.EFFORT or not cannot_be_softened(kind):
             return ""
@@ -154,7 +163,7 @@ class RunningLaw:
 
     @property
     def variant(self) -> tuple[str, tuple[str, ...]]:
-        """Its name with the values of its choices: where they change, the command may jump."""
+        """The law's name and the values of its choices: where they change, the command may jump."""
         return self.name, self.gains.choices
 
     def _defaults(self, law_type: Any) -> dict[str, Any]:
@@ -192,6 +201,6 @@ class RunningLaw:
                 raise refused(spec.name, name, f"must be one of: {', '.join(valid)}", valid)
 
     def _left_to_robot(self) -> dict[str, bool | float]:
-        """The gains, by name, of what the robot compensates itself, and their values that compensate nothing."""
+        """Values, by gain, that switch off what the robot compensates itself."""
         off: dict[str, bool | float] = dict.fromkeys(self.robot.profile.compensated_by_robot, False)
         return off | ({"friction_bound": 0.0} if "friction" in off else {})

@@ -17,9 +17,10 @@ ELSEWHERE = "elsewhere"
 
 @cache
 def springs_and_dampers(kind: Any) -> tuple[dict[str, str], dict[str, str]]:
-    """The springs and the dampers of a class of gains, by their roles: names, and what they act on.
+    """The springs and the dampers of a class of gains, found by their roles.
 
-    That is TIP, JOINTS, or ELSEWHERE: a single number in N·m/rad may be one of the null space.
+    Both are dictionaries: from the gain's name to the place where it acts, TIP, JOINTS or
+    ELSEWHERE. A single number in N·m/rad may act in the null space, so it is ELSEWHERE.
     """
     specs = gain_specs(kind)
     springs = {spec.name: _acts_on(spec) for spec in specs if spec.role == STIFFNESS}
@@ -34,14 +35,14 @@ def _acts_on(spec: GainSpec) -> str:
 
 @cache
 def cannot_be_softened(kind: Any) -> bool:
-    """Whether a class has numbers as gains, and nobody knows which of them has to be reduced."""
+    """Return True where a class has numbers as gains, but none is known to soften the law."""
     known = any(springs_and_dampers(kind)) or hasattr(kind, "softening")
     return not known and any(not (spec.choices or spec.switch or spec.role) for spec in gain_specs(kind))
 
 
 @cache
 def _exponents(kind: Any) -> Mapping[str, float]:
-    """By gain, the power of the fraction that it is scaled with."""
+    """Exponent of the fraction by which each gain is scaled, by the gain's name."""
     springs, dampers = springs_and_dampers(kind)
     return dict.fromkeys(springs, 1.0) | dict.fromkeys(dampers, 0.5) | getattr(kind, "softening", {})
 
@@ -49,9 +50,9 @@ def _exponents(kind: Any) -> Mapping[str, float]:
 def softened(gains: Any, fraction: float) -> Any:
     """Gains with a `fraction` of the stiffness, and √fraction of the bandwidth.
 
-    Of M ẍ + D ẋ + K x = 0 with critical damping, ω² = K / M and D ~ √K: springs are scaled with `fraction`, dampers
-    with its root. Less of both takes energy out of the arm. A law that needs something else has it in
-    ``Gains.softening``: by gain, the power of `fraction`.
+    For M ẍ + D ẋ + K x = 0 with critical damping, ω² = K / M and D ~ √K. So springs are scaled by
+    `fraction`, and dampers by its root. Less of both takes energy out of the arm. A law that needs
+    something else has it in ``Gains.softening``: the power of `fraction`, by the gain's name.
     """
     kind: Any = type(gains)
     scales = {name: fraction**power for name, power in _exponents(kind).items()}
@@ -59,7 +60,7 @@ def softened(gains: Any, fraction: float) -> Any:
 
 
 class Softening:
-    """Softens the gains of each cycle, and computes anew only what changes."""
+    """Softens the gains of each cycle, and computes them anew only where they change."""
 
     def __init__(self) -> None:
         self._given: Any = None
@@ -67,7 +68,7 @@ class Softening:
         self._fraction = 1.0
 
     def of(self, gains: Any, fraction: float) -> Any:
-        """See :func:`softened`; `gains` themselves for the whole of them."""
+        """Gains with a `fraction` of the stiffness, see :func:`softened`; for 1 `gains` itself."""
         if fraction == 1.0:
             return gains
         if gains is not self._given or fraction != self._fraction:
@@ -78,12 +79,12 @@ class Softening:
 
 
 def softening_of(kind: Any, name: str, fraction: float) -> float:
-    """By how much :func:`softened` scales a gain of a class of gains."""
+    """Factor by which :func:`softened` scales a gain of a class of gains."""
     return float(fraction ** _exponents(kind).get(name, 0.0))
 
 
 def describe_softening(gains: Any, fraction: float) -> str:
-    """What :func:`softened` changes, as in ``stiffness × 0.25, damping × 0.5``; empty where it changes nothing."""
+    """The changes by :func:`softened`, as ``stiffness × 0.25, damping × 0.5``; empty for none."""
     kind: Any = type(gains)
     scales = {name: fraction**power for name, power in _exponents(kind).items() if power}
     changed = (f"{name} × {scale:.2g}" for name, scale in scales.items() if np.any(getattr(gains, name)))

@@ -117,24 +117,24 @@ class TaskSpacePD(CompiledLaw):
         self._memory["load"] = 0.0
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         if gains is not self._gains:
             self.adopt(gains, kin)
         compute(cycles, k, gains_row(gains, self._n), self._row, self._n)
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Take over gains, see :class:`~.compiled_law.CompiledLaw`; `compute` adopts the spring."""
         self._gains = gains
         self._memory["adopted"] = 0.0
 
     @property
     def spring_load(self) -> float:
-        """See :class:`~.law.ControlLaw`."""
+        """Force of the spring without its bound over the bound; 0 without a bound."""
         return float(self._load[0])
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
-        """See :class:`~.law.ControlLaw`."""
+        """K and D (n, n) of the joints at small errors; see :class:`~.law.ControlLaw`."""
         stiffness, damping = (jacobian.T.dot(each).dot(jacobian) for each in (gains.stiffness, gains.damping))
         return stiffness, damping + np.diag(gains.joint_damping)
 

@@ -1,4 +1,4 @@
-"""What several laws share: declarations of gains, and how their terms become a command."""
+"""Declarations of gains that several laws share, and the sum of terms that becomes a command."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def critical_damping(stiffness: Array, mobility: Array, ratio: Array) -> Array:
 
 @compiled
 def critical_damping_into(stiffness: Array, mobility: Array, ratio: Array, damping: Array) -> bool:
-    """See :func:`critical_damping`; into damping (6, 6). False where W isn't positive definite.
+    """Write D (6, 6) of :func:`critical_damping`; return False where W isn't positive definite.
 
     With W = L Lᵀ and Lᵀ K L = Y Ω² Yᵀ, Z = L⁻ᵀ Y.
     """
@@ -85,7 +85,7 @@ def critical_damping_into(stiffness: Array, mobility: Array, ratio: Array, dampi
 
 @compiled
 def sum_terms(terms: Array, active: Array, result: Array) -> None:
-    """The sum (n,) of the terms (k, n) whose entry in active is 1, into result."""
+    """Write the sum (n,) of the terms (k, n) whose entry in `active` is 1 into `result`."""
     result[:] = 0.0
     for term in range(len(active)):
         if active[term] == 1.0:
@@ -95,7 +95,10 @@ def sum_terms(terms: Array, active: Array, result: Array) -> None:
 
 @compiled
 def limit_sum(result: Array, limit: Array, taken: Array) -> None:
-    """Bring a sum (n,) within ±limit (n,), in place; what that takes away, as a term (n,), into taken."""
+    """Bring a sum (n,) within ±limit (n,), in place.
+
+    The change is written into `taken`, as a term (n,).
+    """
     for joint in range(len(result)):
         wanted = result[joint]
         if wanted > limit[joint]:

@@ -38,7 +38,7 @@ BLOCK = 2000  # cycles that are read at once
 
 
 def metadata_of(robot: RobotConfig, model: RobotModel) -> dict[str, Any]:
-    """What a record says of its robot: all that is needed to make the model again."""
+    """Metadata of a record about its robot: all that is needed to make the model again."""
     limits = {name: getattr(model.limits, name).tolist() for name in LIMITS}
     inertia = None if model.rotor_inertia is None else list(model.rotor_inertia)
     made_of = {"joints": model.joints, "base": model.base, "tip": model.tip, "rotor_inertia": inertia}
@@ -60,9 +60,9 @@ class CycleWriter:
     faults are on ``/note``.
 
     Args:
-        recording: to write to.
-        n: number of joints.
-        metadata: see :func:`metadata_of`.
+        recording: Recording to write to.
+        n: Number of joints.
+        metadata: Metadata of the record, see :func:`metadata_of`.
     """
 
     def __init__(self, recording: McapRecording, n: int, metadata: Mapping[str, Any]) -> None:
@@ -104,7 +104,7 @@ def cycle_message(n: int) -> NumbersMessage:
 
 @lru_cache
 def _definition(n: int) -> str:
-    """The text of that type."""
+    """Text of the type of the messages on ``/cycle``, for n joints."""
     return cycle_message(n).definition()
 
 
@@ -128,11 +128,11 @@ class CycleFile:
     """Reads a file of :class:`CycleWriter`, also one that was cut off: to its end.
 
     Args:
-        path: of the file.
+        path: Path of the file.
 
     Attributes:
-        metadata: of the record, by name.
-        complete: whether it was written to its end; known once :meth:`blocks` has ended.
+        metadata: Metadata of the record, by name.
+        complete: True where the record was written to its end; known once :meth:`blocks` has ended.
 
     Raises:
         ConfigError: it can't be read, is no MCAP file, or has no cycles.
@@ -216,7 +216,7 @@ class CycleFile:
 
 
 class _Gathered:
-    """What has been read, until there are enough cycles."""
+    """Items that have been read, until there are enough cycles."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -240,7 +240,7 @@ class _Gathered:
 
 
 def _parted(items: list[_Item], last: int) -> tuple[list[_Item], list[_Item]]:
-    """Those that belong to cycles up to a number, and the later ones."""
+    """Items that belong to cycles up to a number, and the later ones."""
     return [each for each in items if each.cycle <= last], [each for each in items if each.cycle > last]
 
 

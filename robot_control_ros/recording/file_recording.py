@@ -34,16 +34,16 @@ class FileRecording(ABC):
     Where the disk is full, or fails, a RecordingWarning says so at once. What was written before can be read.
 
     Args:
-        path: of the file, which must not be there.
-        simulated: whether time is that of a simulation, which can wait for the disk.
-        largest: bytes of one file, after which the next one begins.
+        path: Path of the file, which must not be there.
+        simulated: True where time is that of a simulation, which can wait for the disk.
+        largest: Size of one file, after which the next one begins [bytes].
 
     Attributes:
-        path: of the first file.
-        paths: of all files so far.
-        messages, dropped: how many were taken and how many were not.
-        error: why the record has ended before it was closed; None where it hasn't.
-        on_close: what to call, last first, before the file is closed.
+        path: Path of the first file.
+        paths: Paths of all files so far.
+        messages, dropped: Numbers of items that were taken and of those that were not.
+        error: Reason why the record has ended before it was closed; None where it hasn't.
+        on_close: Stack of functions that are called, last first, before the file is closed.
 
     Raises:
         ConfigError: the file is there, or can't be written.
@@ -52,7 +52,8 @@ class FileRecording(ABC):
     def __init__(self, path: str | Path, *, simulated: bool = False, largest: int = LARGEST) -> None:
         self.path = writable_file(path)
         self.paths: list[Path] = []
-        self.messages = self.dropped = 0
+        self.messages = 0
+        self.dropped = 0
         self.error: HardwareFault | None = None
         self.on_close = ExitStack()
         self._simulated = simulated
@@ -99,7 +100,10 @@ class FileRecording(ABC):
             raise self.error
 
     def put_item(self, item: Any) -> None:
-        """An item for :meth:`add`; one that comes while the file is closed is too late, and isn't counted."""
+        """Take an item for :meth:`add`.
+
+        One that comes while the file is closed is too late, and isn't counted.
+        """
         with self._taking:
             if self._ended:
                 return
@@ -152,7 +156,10 @@ class FileRecording(ABC):
         """Write the end of the file."""
 
     def guarded(self, action: Callable[..., object], *arguments: Any) -> None:
-        """Do something with the file; where that fails the record has ended, and what comes is dropped."""
+        """Do something with the file.
+
+        Where that fails the record has ended, and what comes is dropped.
+        """
         try:
             with self._lock:
                 if self.error is None:

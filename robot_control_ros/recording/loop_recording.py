@@ -17,18 +17,18 @@ PAUSE = 0.002  # s between two of them
 
 
 class LoopRecording:
-    """Writes what a recorder has, and what comes, until :meth:`close`.
+    """Writes the cycles that a recorder has, and those that come, until :meth:`close`.
 
     Args:
-        path: of the MCAP file, which must not be there.
-        recorder, robot, model: of the loop.
-        first: number of the first cycle that is written.
-        end: number of the cycle before which the file ends by itself; None for none.
+        path: Path of the MCAP file, which must not be there.
+        recorder, robot, model: Recorder, robot and model of the loop.
+        first: Number of the first cycle that is written.
+        end: Number of the cycle before which the file ends by itself; None for none.
 
     Attributes:
-        path: as given.
-        ended: whether the file has ended.
-        error: why it isn't whole; None where it is.
+        path: Path of the MCAP file.
+        ended: True where the file has ended.
+        error: Reason why the file isn't whole; None where it is.
 
     Raises:
         ConfigError: the file can't be written, or mcap isn't installed.
@@ -79,7 +79,7 @@ class LoopRecording:
         return self._closing.is_set() or (self._end is not None and self._next >= self._end)
 
     def _write_slice(self) -> bool:
-        """Write the next cycles, if there are some; says whether there were."""
+        """Write the next cycles, if there are some; returns True where there were."""
         most = SLICE if self._end is None else min(SLICE, self._end - self._next)
         record = self._recorder.since(self._next, max(most, 0))
         if not len(record):

@@ -19,12 +19,12 @@ LARGEST_RECORD = 64_000_000  # bytes; a chunk of ours has a fraction of them
 
 @dataclass
 class McapRecord:
-    """What is in a record.
+    """Content of a record.
 
     Attributes:
-        metadata: of it, by name.
-        messages: by topic, each with the numbers of its fields.
-        complete: whether the record was written to its end.
+        metadata: Metadata of the record, by name.
+        messages: Messages by topic, each with the numbers of its fields.
+        complete: True where the record was written to its end.
     """
 
     metadata: dict[str, str] = field(default_factory=dict)
@@ -38,12 +38,12 @@ class McapMessages:
     A record that was cut off, as by a full disk or a killed process, is read up to there.
 
     Args:
-        path: of the MCAP file.
-        topics: that are read.
+        path: Path of the MCAP file.
+        topics: Topics that are read.
 
     Attributes:
-        metadata: that have come so far, by name.
-        complete: whether the record was written to its end; known at the end of the iteration.
+        metadata: Metadata that have come so far, by name.
+        complete: True where the record was written to its end; known at the end of the iteration.
 
     Raises:
         ConfigError: mcap isn't installed; while it is read: the file can't be read, is no MCAP file, or has messages of
@@ -52,7 +52,7 @@ class McapMessages:
 
     def __init__(self, path: str | Path, topics: Collection[str]) -> None:
         if find_spec("mcap") is None:
-            raise missing_extra("an MCAP record", "mcap", "learning")
+            raise missing_extra("an MCAP record", "mcap", "records")
         self._path = path
         self._topics = topics
         self.metadata: dict[str, str] = {}
@@ -101,7 +101,7 @@ def _definition(schema: Any) -> str:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file ends as MCAP files end: it was written to its end."""
+    """True where a file ends as MCAP files end: it was written to its end."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - len(MAGIC)))

@@ -25,8 +25,9 @@ class McapRecording(FileRecording):
     The metadata stand at the beginning of each file, and with what came later again at its end.
 
     Args:
-        path, simulated, largest: see FileRecording.
-        metadata: what the record is of; more may come with :meth:`describe`.
+        path, simulated, largest: Path of the file, kind of time and size of a file, see
+            FileRecording.
+        metadata: Metadata about what the record is of; more may come with :meth:`describe`.
 
     Raises:
         ConfigError: mcap isn't installed, or see FileRecording.
@@ -43,7 +44,7 @@ class McapRecording(FileRecording):
         try:
             from mcap.writer import Writer
         except ImportError as error:
-            raise missing_extra("an MCAP record", "mcap", "learning") from error
+            raise missing_extra("an MCAP record", "mcap", "records") from error
         super().__init__(path, simulated=simulated, largest=largest)
         self._make_writer = Writer
         self._metadata = dict(metadata or {})
@@ -52,12 +53,12 @@ class McapRecording(FileRecording):
         self.start()
 
     def channel(self, topic: str, kind: str, definition: str) -> int:
-        """A new channel for messages of ROS; returns its number, which is the same in each file.
+        """Add a channel for messages of ROS; returns its number, which is the same in each file.
 
         Args:
-            topic: its name.
-            kind: name of the type, such as ``sensor_msgs/msg/JointState``.
-            definition: text of the type's .msg file.
+            topic: Name of the topic.
+            kind: Name of the type, such as ``sensor_msgs/msg/JointState``.
+            definition: Text of the type's .msg file.
         """
         self._channels.append((topic, kind, definition))
         number = len(self._channels)
@@ -65,34 +66,38 @@ class McapRecording(FileRecording):
         return number
 
     def numbers_channel(self, topic: str, message: NumbersMessage) -> int:
-        """A new channel for :meth:`put_numbers`."""
+        """Add a channel for :meth:`put_numbers`; returns its number."""
         return self.channel(topic, message.kind, message.definition())
 
     def text_channel(self, topic: str) -> int:
-        """A new channel for :meth:`put_text`."""
+        """Add a channel for :meth:`put_text`; returns its number."""
         return self.channel(topic, TEXT, "string data\n")
 
     def put(self, channel: int, data: bytes, log_time: int, publish_time: int | None = None) -> None:
-        """A message, with its times [ns]; one that comes while the file is closed is too late, and isn't counted."""
+        """Take a message, with its times [ns].
+
+        One that comes while the file is closed is too late, and isn't counted.
+        """
         self.put_item((channel, log_time, data, log_time if publish_time is None else publish_time))
 
     def put_numbers(self, channel: int, values: Mapping[str, Array], stamp: float) -> None:
-        """Named numbers, as a message.
+        """Take named numbers, as a message.
 
         Args:
-            channel: its number.
-            values: the numbers of each field, in the order of the channel's definition.
-            stamp: by the robot's clock [s]. It is logged by the computer's clock where nothing is simulated.
+            channel: Number of the channel.
+            values: Numbers of each field, in the order of the channel's definition.
+            stamp: Time by the robot's clock [s]. The message is logged by the computer's clock
+                where nothing is simulated.
         """
         self._put_stamped(channel, NumbersMessage.encode(values), stamp)
 
     def put_row(self, channel: int, row: Array, stamp: float) -> None:
-        """The numbers (width,) of all fields of a message; it is logged by its stamp [s]."""
+        """Take the numbers (width,) of all fields of a message; it is logged by its stamp [s]."""
         time_of_row = round(stamp * 1e9)
         self.put(channel, encode_row(row), time_of_row, time_of_row)
 
     def put_text(self, channel: int, text: str, stamp: float) -> None:
-        """A text, as a message; see :meth:`put_numbers`."""
+        """Take a text, as a message; see :meth:`put_numbers`."""
         self._put_stamped(channel, encode_text(text), stamp)
 
     def describe(self, **metadata: Any) -> None:
@@ -122,7 +127,10 @@ class McapRecording(FileRecording):
         self._writer.finish()
 
     def _register(self, topic: str, kind: str, definition: str) -> None:
-        """In the present file; mcap numbers the channels of each file from 1 on."""
+        """Register a channel in the present file.
+
+        Mcap numbers the channels of each file from 1 on.
+        """
         schema = self._writer.register_schema(kind, "ros2msg", definition.encode())
         self._writer.register_channel(topic, "cdr", schema)
 

@@ -21,12 +21,12 @@ _FIELD = re.compile(r"float64(?:\[(\d+)\])? (\w+)(?:  # .*)?")
 
 @dataclass(frozen=True)
 class NumbersMessage:
-    """The type of messages whose fields are numbers.
+    """Type of messages whose fields are numbers.
 
     Attributes:
-        kind: name of the type, such as ``robot_control_ros/msg/State``.
-        sizes: how many numbers each field has, by its name; a dot in a name becomes an underscore.
-        labels: of a field's numbers, where they have names.
+        kind: Name of the type, such as ``robot_control_ros/msg/State``.
+        sizes: Number of numbers in each field, by its name; a dot in a name becomes an underscore.
+        labels: Labels of a field's numbers, by the field's name, where there are some.
     """
 
     kind: str

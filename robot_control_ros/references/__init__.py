@@ -1,4 +1,4 @@
-"""References over time: where the robot should be, for every time."""
+"""References over time: the wanted pose or posture of the robot, for every time."""
 
 from .contours import Circle, CircleContour, Contour, ContourMove, Polyline, TimedContour
 from .jog import Jog

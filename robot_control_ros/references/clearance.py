@@ -1,4 +1,4 @@
-"""What an arm keeps from itself and its cell: ways that come too near are refused before anything moves."""
+"""Distances that an arm keeps from itself and its cell: motions that come too near are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARES = 5  # halvings of a twist that leads too near
 
 @dataclass(frozen=True, eq=False)
 class ClearanceSettings:
-    """What an arm keeps from itself and its cell; see :class:`Clearance`."""
+    """Distances that an arm keeps from itself and its cell; see :class:`Clearance`."""
 
     checked: float = gain(True, doc="Whether ways are checked before a motion, and bodies kept apart in each cycle.")
     margin: float = gain(0.01, unit="m", upper=0.5, doc="Distance that bodies of the arm keep from all others.")
@@ -35,17 +35,17 @@ class ClearanceSettings:
 
 
 class Clearance:
-    """Checks the way of the joints before they go it.
+    """Checks the way of the joints before they move along it.
 
-    It bounds references. A compliant arm may leave its way: then :class:`~..control.clearance_guard.ClearanceGuard`
-    keeps bodies apart. It is no safety function.
-    Where bodies are nearer already, they may only go apart.
+    It bounds references. A compliant arm may leave its way: then
+    :class:`~..control.clearance_guard.ClearanceGuard` keeps bodies apart. It is no safety function.
+    Where bodies are too near already, they may only go apart.
 
     Args:
-        robot, model: the robot's configuration and its model.
+        robot, model: Configuration and model of the robot.
 
     Attributes:
-        settings: of ClearanceSettings; they may be changed at any time, and count for the next way.
+        settings: ClearanceSettings, which may be changed at any time, and count for the next way.
 
     Raises:
         ConfigError: a setting is refused, or a link of the configuration's capsules is unknown.
@@ -71,19 +71,19 @@ class Clearance:
         return self._bodies
 
     def nearest(self, q: Array) -> NearestPair | None:
-        """The pair that has least to spare at joint angles q (n,); None where there is no pair."""
+        """The pair of bodies nearest to its margin at joint angles q (n,); None for no pair."""
         return self.bodies.nearest(q)
 
     def is_free(self, way: Array) -> bool:
-        """Whether all bodies keep their margins along a way (k, n) of joint angles [rad]."""
+        """Return True where all bodies keep their margins on a way (k, n) of joint angles [rad]."""
         return not self.settings.target.checked or self._walk(way)[BLOCKED_AT] < 0.0
 
     def check(self, what: str, way: Array) -> None:
         """Refuse a way (k, n) of joint angles [rad] on which bodies come nearer than their margin.
 
         Args:
-            what: the name of the target, for the error.
-            way: points at equal times; between them the joints go straight.
+            what: Name of the target, for the error.
+            way: Points at equal times; between them the joints go straight.
 
         Raises:
             ConfigError: names the bodies, their least distance, the margin, and where on the way it is passed first.
@@ -112,12 +112,12 @@ class Clearance:
         )
 
     def check_hand(self, what: str, q: Array, pose: Array) -> None:
-        """Refuse a pose (4, 4) of the tip where the hand itself would be too near to what stands there.
+        """Refuse a pose of the tip where the hand itself would be too near to another body.
 
         Args:
-            what: the name of the target, for the error.
-            q: (n,) where a way to the pose has ended [rad].
-            pose: see above.
+            what: Name of the target, for the error.
+            q: (n,) joint angles at which a way to the pose has ended [rad].
+            pose: (4, 4) pose of the tip.
 
         Raises:
             ConfigError: see :meth:`check`.
@@ -139,8 +139,9 @@ class Clearance:
         """The largest part of a twist (6,) whose way is free; 0 where none is.
 
         Args:
-            twist: that is wanted.
-            way_of: gives the way (k, n) of a twist, up to where the arm rests again.
+            twist: Wanted twist (6,) [m/s, rad/s].
+            way_of: Function that returns the way (k, n) for a twist, to the point at which the arm
+                rests again.
         """
         if self.is_free(way_of(twist)):
             return twist

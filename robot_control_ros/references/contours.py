@@ -1,6 +1,7 @@
-"""Paths of the tip as curves in space or in a plane, by the way along them; and moves along them.
+"""Paths of the tip as curves in space or in a plane, by their arc length; and moves along them.
 
-A contour doesn't know time: that comes from a time scaling. Points have d = 3 coordinates, or 2 in a plane.
+A contour doesn't know time: that comes from a time scaling. Points have d = 3 coordinates, or 2 in
+a plane.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NEAR = 1e-3  # m, from the pose that a move begins at to the contour
 
 
 class Contour(Protocol):
-    """A curve by the way s [m] along it, s of any shape (...)."""
+    """A curve, parametrised by the arc length s [m]; s may have any shape (...)."""
 
     length: float
 
@@ -42,10 +43,10 @@ class Polyline:
     """Straight segments from point to point. To close it, name the first point again as the last.
 
     Args:
-        points: (k, 2) or (k, 3) [m], k >= 2.
+        points: (k, 2) or (k, 3) corners of the line [m], k >= 2.
 
     Attributes:
-        lengths, length: of the segments (k - 1,), and of all [m].
+        lengths, length: Lengths (k - 1,) of the segments, and length of the whole [m].
 
     Raises:
         ConfigError: another shape, numbers that aren't finite, a point that is the same as the one before.
@@ -91,13 +92,14 @@ class CircleContour:
     """A circle, right-handed about its normal, without end: s may be any number.
 
     Args:
-        center: (2,) or (3,) [m].
-        radius: [m].
-        normal: (3,), of any length; in a plane it is z.
-        start: angle of s = 0 [rad], from the first of the base's axes across the normal: x for the normal z.
+        center: (2,) or (3,) centre of the circle [m].
+        radius: Radius of the circle [m].
+        normal: (3,) normal of the circle, of any length; in a plane it is z.
+        start: Angle of s = 0 [rad], from the first of the base's axes across the normal: x for the
+            normal z.
 
     Attributes:
-        length: of one turn [m].
+        length: Length of one turn [m].
 
     Raises:
         ConfigError: a radius that isn't above 0, a center or normal that isn't one.
@@ -152,7 +154,7 @@ class CircleContour:
 def along(
     contour: Contour, s: float | Array, speed: float | Array, acceleration: float | Array
 ) -> tuple[Array, Array, Array]:
-    """Position, velocity and acceleration (..., d) of what is at s (...) with s' and s'' (...)."""
+    """Position, velocity and acceleration (..., d) of a point at s (...) with s' and s'' (...)."""
     tangent = contour.tangent(s)
     rate = np.asarray(speed)[..., None]
     change = np.asarray(acceleration)[..., None] * tangent + rate**2 * contour.curvature(s)
@@ -163,11 +165,11 @@ class TimedContour:
     """A contour passed by a time scaling, once.
 
     Args:
-        contour: where.
-        timing: when; as long as the contour.
+        contour: Curve along which the point moves.
+        timing: Time scaling of the motion, as long as the contour.
 
     Attributes:
-        duration: [s].
+        duration: Duration of the motion [s].
 
     Raises:
         ConfigError: the lengths differ.
@@ -187,13 +189,13 @@ class TimedContour:
 
 
 class ContourMove:
-    """Moves the tip along a contour, orientation kept.
+    """Moves the tip along a contour, with its orientation kept.
 
     Args:
-        contour: in the base, of three coordinates, beginning where the tip is.
-        timing: time scaling as long as the contour.
+        contour: Contour in the base, with three coordinates, which begins where the tip is.
+        timing: Time scaling as long as the contour.
         start: (4, 4) pose to begin at.
-        time: of the start [s].
+        time: Time of the start [s].
 
     Raises:
         ConfigError: lengths that differ, a contour in a plane, or one that begins elsewhere.
@@ -216,15 +218,17 @@ class ContourMove:
 
 
 class Circle:
-    """A circle of the tip through the start pose, orientation kept, faded in so that it begins at rest; without end.
+    """A circle of the tip through the start pose, with its orientation kept; it never ends.
+
+    Its speed is faded in, so that it begins at rest.
 
     Args:
         start: (4, 4) pose to begin at.
-        radius: [m].
-        period: of one turn [s].
-        time: of the start [s].
+        radius: Radius of the circle [m].
+        period: Duration of one turn [s].
+        time: Time of the start [s].
         normal: (3,) axis of the circle in the base.
-        fade: time to reach full speed [s].
+        fade: Time to reach full speed [s].
     """
 
     def __init__(
@@ -248,7 +252,7 @@ class Circle:
         return tip_reference(self._start, along(self._contour, *self._way(t - self._time)))
 
     def _way(self, t: float) -> tuple[float, float, float]:
-        """Way along the circle, speed and its derivative: the speed rises as 3 s² - 2 s³ over the fade."""
+        """Arc length, speed and its derivative: the speed rises as 3 s² - 2 s³ over the fade."""
         if t <= 0.0:
             return 0.0, 0.0, 0.0
         if t >= self._fade:

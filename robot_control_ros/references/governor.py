@@ -22,14 +22,16 @@ LEAST = 1e-9  # of an error times what is headed for; below it is rounding
 class Governor:
     """Samples a trajectory by a clock of rate σ, from 0 to 1.
 
-    With the load u, the spring's force over its bound, σ is at most (1 - u) / (1 - 0.6). It falls at once and rises by
-    4/s. The reference is the pose at t_ref, with the twist σ V and the acceleration σ² a + σ' V, where t_ref' = σ.
-    A damper on the reference's twist pushes with D σ V only: so a blocked arm pushes with the spring's bound alone. The
-    reference waits at the bound, and a release gives what the spring holds there.
+    With the load u, the spring's force over its bound, σ is at most (1 - u) / (1 - 0.6). It falls
+    at once and rises by 4/s. The reference is the pose at t_ref, with the twist σ V and the
+    acceleration σ² a + σ' V, where t_ref' = σ. A damper on the reference's twist pushes with D σ V
+    only. So a blocked arm pushes with the spring's bound alone. The reference waits at the bound,
+    and a release sets free the energy of the spring there.
 
-    The clock isn't slowed down where the reference comes nearer to the tip, as after a push ahead. What a trajectory
-    heads for counts, where it has a `heading` (6,), else its twist: so a target behind frees a blocked arm. A new
-    trajectory begins with the clock of the samples.
+    The clock isn't slowed down where the reference comes nearer to the tip, as after a push ahead.
+    The direction of the reference is the trajectory's `heading` (6,), where it has one, else its
+    twist. So a target behind frees a blocked arm. A new trajectory begins with the clock of the
+    samples.
 
     Where the trajectory is faster than the tip may be, the rate is at most their ratio.
 
@@ -37,10 +39,11 @@ class Governor:
     generalized reference governor, Automatica 38(12), 2002.
 
     Attributes:
-        rate: σ.
-        time: t_ref of the last sample [s].
-        max_speed: of the tip's reference [m/s].
-        max_speed_along: likewise, along a velocity (3,) of the reference; None where the direction doesn't matter.
+        rate: Rate σ of the clock.
+        time: Time t_ref of the last sample [s].
+        max_speed: Largest speed of the tip's reference [m/s].
+        max_speed_along: Function that returns the largest speed along a velocity (3,) of the
+            reference; None where the direction doesn't matter.
     """
 
     def __init__(self) -> None:
@@ -56,7 +59,7 @@ class Governor:
         self._nominal = Reference()  # of the last sample, with the twist V
 
     def sample(self, trajectory: Trajectory, time: float) -> Reference:
-        """The reference at a time [s] of the samples."""
+        """The reference at a time [s] by the samples' clock."""
         if trajectory is not self._trajectory:
             self._trajectory = trajectory
             self._lag = 0.0
@@ -65,7 +68,8 @@ class Governor:
         elif self.rate < 1.0:
             self._lag += (1.0 - self.rate) * (time - self._last)
         self._last = time
-        self.time = at = time - self._lag
+        at = time - self._lag
+        self.time = at
         reference = trajectory.sample(at)
         if reference is not self._nominal:  # one that rests is the same as before
             self._nominal = reference
@@ -86,11 +90,18 @@ class Governor:
 
     @property
     def message(self) -> str:
-        """That the reference waits; empty where it goes on."""
+        """Message that the reference waits; empty where it goes on."""
         return BLOCKED if self._bearable <= WAITS else ""
 
     def observe(self, load: float, reference: Reference, pose: Array, dt: float) -> None:
-        """Choose the clock's rate by the load that the law had at a reference and a pose (4, 4); dt [s] is a period."""
+        """Choose the clock's rate by the load of the law's spring.
+
+        Args:
+            load: Force of the spring over its bound, 0 to 1.
+            reference: Reference of the cycle.
+            pose: Pose (4, 4) of the tip.
+            dt: Time since the cycle before [s].
+        """
         if load <= ONSET and self.rate == 1.0:
             return
         self._bearable = 1.0
@@ -101,7 +112,7 @@ class Governor:
         self._slope = max(self.rate - before, 0.0) / dt
 
     def _leads(self, reference: Reference, pose: Array) -> bool:
-        """Whether the trajectory goes away from the tip, in translation or in rotation."""
+        """Return True where the trajectory goes away from the tip, in position or rotation."""
         heading = getattr(self._trajectory, "heading", self._nominal.twist)
         if heading is None or reference.pose is None or heading.dot(heading) == 0.0:  # any() takes three times as long
             return False

@@ -1,4 +1,4 @@
-"""Moving the tip with a wanted twist."""
+"""Motion of the tip with a wanted twist."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Jog:
     """Move the tip with a given twist until `lasting` seconds are over, then brake; speed changes are limited.
 
     Args:
-        start: the reference at `time`; its pose must be given.
-        twist: (6,) wanted [m/s, rad/s].
-        time: of the start [s].
-        acceleration: (linear [m/s²], angular [rad/s²]).
-        lasting: [s] without a newer command before it brakes.
+        start: Reference at `time`; its pose must be given.
+        twist: (6,) wanted twist [m/s, rad/s].
+        time: Time of the start [s].
+        acceleration: Limits (linear [m/s²], angular [rad/s²]).
+        lasting: Time without a newer command after which it brakes [s].
 
     Attributes:
-        heading: the wanted twist.
-        rests_at: when it rests [s].
+        heading: Wanted twist.
+        rests_at: Time at which it rests [s].
     """
 
     def __init__(
@@ -32,7 +32,8 @@ class Jog:
         self._pose, self._before = beginning(start, "jogging")
         self._time = time
         self._lasting = lasting
-        self._twist = self.heading = twist
+        self._twist = twist
+        self.heading = twist
         self._rise = ramp_time(twist - self._before, acceleration)
         self._brake = ramp_time(twist, acceleration)
         self.rests_at = time + max(lasting, self._rise) + self._brake
@@ -68,23 +69,25 @@ class Jog:
 
 
 def ramp_time(change: Array, acceleration: Sequence[float]) -> float:
-    """How long a change of a twist (6,) takes [s]."""
+    """Duration of a change of a twist (6,) within the limits [s]."""
     linear = float(np.linalg.norm(change[:3]))
     angular = float(np.linalg.norm(change[3:]))
     return max(linear / acceleration[0], angular / acceleration[1], 1e-3)
 
 
 def reach(twist: Array, before: Array, acceleration: Sequence[float]) -> Array:
-    """How far a jog may lead that is stopped while it changes the twist, each coordinate ahead and back (2, 3) [m].
+    """Farthest points (2, 3) [m] of a jog that is stopped while it changes the twist.
 
-    With u from 1 to 0 over the change, which takes the time R, the velocity is u b + (1 - u) w, and stopping takes
-    u B + (1 - u) W at most, from the times B and W that it takes from either. What is gone, and the way of the stop:
+    They are those of each coordinate, ahead and back. Let u go from 1 to 0 over the change, which
+    takes the time R. Then the velocity is u b + (1 - u) w. Stopping takes the time u B + (1 - u) W
+    at most, where B and W are the times that it takes from b and from w. The way that is gone, and
+    that of the stop, are
 
         R [b (1 - u²) + w (1 - u)²] / 2 + [u b + (1 - u) w] [u B + (1 - u) W] / 2
 
     Args:
-        twist, before: (6,) w that is wanted, b of the present [m/s, rad/s].
-        acceleration: of the jog, (linear [m/s²], angular [rad/s²]).
+        twist, before: (6,) wanted twist w, and present twist b [m/s, rad/s].
+        acceleration: Limits of the jog (linear [m/s²], angular [rad/s²]).
     """
     b, w = (np.array([each[:3], -each[:3]]) for each in (before, twist))
     rise, stop_b, stop_w = (ramp_time(each, acceleration) for each in (twist - before, before, twist))

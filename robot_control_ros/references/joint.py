@@ -14,15 +14,18 @@ from .trajectory import Hold
 
 
 class JointPath:
-    """Joint positions at given times, joined by cubic splines, from where the reference is; at rest at the end.
+    """Joint positions at given times, joined by cubic splines; at rest at the end.
+
+    It begins at the reference's joint angles.
 
     Args:
-        model: of the robot.
+        model: Model of the robot.
         q0: (n,) joint angles at `time`.
-        times: (k,) [s] after `time`, rising; a first time of 0 is taken as the start itself.
-        positions: (k, n) [rad].
-        velocities: (k, n) [rad/s], the last ones 0, or None: then chosen so that nothing overshoots (Fritsch-Carlson).
-        time: of the start [s].
+        times: (k,) rising times after `time` [s]; a first time of 0 is taken as the start itself.
+        positions: (k, n) joint angles at these times [rad].
+        velocities: (k, n) joint velocities, the last ones 0 [rad/s]; None to choose them so that
+            nothing overshoots (Fritsch-Carlson).
+        time: Time of the start [s].
         speed: (n,) largest joint speeds [rad/s].
         start_velocity: (n,) joint velocities at `time` [rad/s]; at rest where None.
 
@@ -59,7 +62,8 @@ class JointPath:
         if slopes[-1].any():
             raise refused("velocities at the end", slopes[-1], "must be 0", 0.0, where="joint path: ")
         self._position = CubicHermiteSpline(knots, points, slopes)
-        self._velocity, self._acceleration = self._position.derivative(1), self._position.derivative(2)
+        self._velocity = self._position.derivative(1)
+        self._acceleration = self._position.derivative(2)
         fastest = _fastest(self._velocity)
         if (fastest > speed).any():
             joint = int(np.argmax(fastest / speed))
@@ -93,10 +97,10 @@ class JointBrake:
     """Brings moving joints to rest, each with its own constant deceleration.
 
     Args:
-        model: of the robot.
+        model: Model of the robot.
         q0, v0: (n,) joint angles and velocities at `time` [rad, rad/s].
-        time: of the start [s].
-        deceleration: (n,) [rad/s²].
+        time: Time of the start [s].
+        deceleration: (n,) decelerations of the joints [rad/s²].
     """
 
     def __init__(self, model: RobotModel, q0: Array, v0: Array, time: float, deceleration: Array) -> None:

@@ -1,4 +1,4 @@
-"""What a reference means for the joints, for laws that work in joint space."""
+"""References of the joints, made of those of the tip, for laws that work in joint space."""
 
 from __future__ import annotations
 
@@ -28,25 +28,27 @@ NEAR = 0.05, 0.2  # m, rad: from further away the joints approach the pose; see 
 class JointReference:
     """Completes references with q, v, a and a path in joint space.
 
-    A reference of joints (it has v) is taken as it is. One of poses is followed by differential inverse kinematics:
-    q̇ = J⁺ (V_ref + k (e - V_ref dt)) with k = 20/s and e from the last q to the present pose, within the joints'
-    limits. The tip moves with `speed` at most, or 1.1 times that of the reference: at the end of its reach the joints
-    don't rush after a reference that goes on. What was followed is remembered, so that the path can be looked up a
-    quarter of a second back.
+    A reference of joints (it has v) is taken as it is. A reference of poses is followed by
+    differential inverse kinematics: q̇ = J⁺ (V_ref + k (e - V_ref dt)) with k = 20/s and e from the
+    last q to the present pose, within the joints' limits. The tip moves with `speed` at most, or
+    1.1 times that of the reference. So at the end of its reach the joints don't rush after a
+    reference that goes on. The path that was followed is remembered, and can be looked up a quarter
+    of a second back.
 
-    It starts at the pose that is followed where that is within 0.05 m and 0.2 rad, and not at the joints: else k e
-    would rush the joints there. In contact the tip is held away from its reference, and such a rush strikes, or makes
-    the tip leap off.
+    Where the pose is within 0.05 m and 0.2 rad of the tip, it starts at the pose, and not at the
+    joints: else k e would rush the joints there. In contact the tip is held away from its
+    reference, and such a rush strikes, or makes the tip leap off.
 
-    The null space goes to the posture of the last start, but only while the reference moves: a tenth of the joints'
-    velocity limits at most, and below 0.05 m/s less in proportion. So the joints rest when the tip does. Else the elbow
-    of a redundant arm would creep on for long, as a posture that the pose forbids is approached ever more slowly. For
-    references without twist, k e counts as their motion.
+    The null space goes to the posture of the last start, but only while the reference moves. It
+    goes with a tenth of the joints' velocity limits at most, and below 0.05 m/s with less in
+    proportion. So the joints rest when the tip does. Else the elbow of a redundant arm would creep
+    on for long, as a posture that the pose forbids is approached ever more slowly. For references
+    without twist, k e counts as their motion.
 
     Args:
-        model: of the robot.
+        model: Model of the robot.
         axes: (6,) 1 for each axis of the tip that counts.
-        speed: of the tip, linear and angular (2,) [m/s, rad/s].
+        speed: Linear and angular speed (2,) of the tip [m/s, rad/s].
     """
 
     def __init__(self, model: RobotModel, axes: Array, speed: Array) -> None:
@@ -59,7 +61,7 @@ class JointReference:
         self.reset(np.zeros(model.n))
 
     def reset(self, q: Array) -> None:
-        """Begin anew: at joint angles q (n,), or at the pose that is followed with the next step."""
+        """Begin anew: at joint angles q (n,), or at the pose of the next step if that is near."""
         self._begins = True
         self._posture = np.array(q, dtype=float)
         self._last = np.full((3, q.size), math.nan)  # q, v and a; only q is known
@@ -93,7 +95,7 @@ class JointReference:
         """Begin where the reference was a step before the pose (4, 4), if that is near; the posture stays.
 
         Returns:
-            Whether it is near.
+            True where it is near.
         """
         error = np.empty(6)
         pose_error_into(as_row(pose), as_row(self._model.link(self._model.tip, self._last[0])[0]), error)
@@ -111,9 +113,9 @@ class JointReference:
         return True
 
     def _remember_backwards(self, t: float, sample: Array) -> None:
-        """Let the path begin before a start at time t [s], with the velocities of the start (3, n).
+        """Let the path begin before a start at time t [s], with the velocities of `sample` (3, n).
 
-        Joints that are behind their reference are somewhere there.
+        Joints that are behind their reference are somewhere on that part of the path.
         """
         for earlier in np.linspace(REMEMBERED, 0.0, POINTS_BEFORE, endpoint=False):
             self._path.remember(t - earlier, np.stack((sample[0] - earlier * sample[1], sample[1], 0.0 * sample[1])))
@@ -150,17 +152,17 @@ def follow_pose(
     dt: float,
     sample: Array,
 ) -> None:
-    """One step of the joints after a pose of the tip; see :class:`JointReference`.
+    """Make one step of the joints after a pose of the tip; see :class:`JointReference`.
 
     Args:
-        target, twist: pose (4, 4) and twist (6,) of the reference; NaN for a twist that it doesn't say.
-        posture: (n,) to which the null space goes [rad].
-        pose, jacobian: (4, 4) and (6, n) at the last joint angles.
-        last: (3, n) last joint angles, velocities and accelerations; NaN for what isn't known besides the angles.
-        weight, count, lower, upper, fastest: see :func:`joint_step`.
-        tip_speed: linear and angular (2,), with which the tip is led [m/s, rad/s].
-        dt: the step [s].
-        sample: result (3, n): joint angles, velocities and accelerations.
+        target, twist: Pose (4, 4) and twist (6,) of the reference; NaN for a twist that it hasn't.
+        posture: (n,) joint angles to which the null space goes [rad].
+        pose, jacobian: Pose (4, 4) and Jacobian (6, n) of the tip at the last joint angles.
+        last: (3, n) last joint angles, velocities and accelerations; all but the angles may be NaN.
+        weight, count, lower, upper, fastest: Axes and limits, see :func:`joint_step`.
+        tip_speed: Linear and angular speed (2,) with which the tip is led [m/s, rad/s].
+        dt: Duration of the step [s].
+        sample: Result (3, n): joint angles, velocities and accelerations.
     """
     q = last[0]
     n = len(q)

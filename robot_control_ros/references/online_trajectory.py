@@ -1,4 +1,4 @@
-"""Following a target that may move at any time, as a person drags it or a program streams it.
+"""Trajectories after a target that may move at any time, dragged by a person or streamed.
 
 Position and rotation of a pose, and each joint of a posture, follow in the same way, each on its own. The wanted
 velocity points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)), v_max) at distance x: a linear law
@@ -34,14 +34,14 @@ ARRIVED = 1e-7  # m and rad, m/s and rad/s
 
 @compiled
 def change_rate(away: Array, speed: Array, acceleration: Array, dt: float, rate: Array, change: Array) -> None:
-    """One step [s] of m parts of d coordinates each; see the module.
+    """Advance the velocities of m parts of d coordinates each by one step; see the module.
 
     Args:
         away: (m, d) way that is left [m or rad].
         speed, acceleration: (m,) limits of each part.
-        dt: the step [s].
-        rate: (m, d) velocity, which is changed.
-        change: result (m, d), its acceleration.
+        dt: Duration of the step [s].
+        rate: (m, d) velocities, which are changed.
+        change: Result (m, d), the accelerations.
     """
     for part in range(away.shape[0]):
         square = 0.0
@@ -67,7 +67,7 @@ def change_rate(away: Array, speed: Array, acceleration: Array, dt: float, rate:
 
 @compiled
 def is_there(away: Array, rate: Array) -> bool:
-    """Whether neither way nor velocity (m, d) is left."""
+    """Return True where neither way nor velocity (m, d) is left."""
     for part in range(away.shape[0]):
         for axis in range(away.shape[1]):
             if not (abs(away[part, axis]) < ARRIVED and abs(rate[part, axis]) < ARRIVED):
@@ -79,14 +79,17 @@ def is_there(away: Array, rate: Array) -> bool:
 def step_pose(
     target: Array, speed: Array, acceleration: Array, dt: float, pose: Array, rate: Array, change: Array
 ) -> bool:
-    """One step of a pose after its target; returns whether it rests there, and then changes nothing.
+    """Move a pose by one step towards its target.
 
     Args:
-        target: (4, 4).
+        target: (4, 4) pose that it goes to.
         speed, acceleration: (2,) limits, linear and angular.
-        dt: the step [s].
-        pose, rate: (4, 4) and (2, 3), which are changed.
-        change: result (2, 3), the acceleration.
+        dt: Duration of the step [s].
+        pose, rate: (4, 4) pose and (2, 3) velocities, which are changed.
+        change: Result (2, 3), the accelerations.
+
+    Returns:
+        True where the pose rests at the target; then nothing changes.
     """
     error = np.empty(6)
     pose_error_into(target, pose, error)
@@ -110,7 +113,18 @@ def step_pose(
 def step_joints(
     target: Array, speed: Array, acceleration: Array, dt: float, q: Array, rate: Array, change: Array
 ) -> bool:
-    """The same for joints: target and q (n,), the others (n, 1), limits (n,)."""
+    """Move joints by one step towards their targets.
+
+    Args:
+        target: (n,) joint angles that they go to [rad].
+        speed, acceleration: (n,) limits.
+        dt: Duration of the step [s].
+        q, rate: (n,) joint angles and (n, 1) velocities, which are changed.
+        change: Result (n, 1), the accelerations.
+
+    Returns:
+        True where the joints rest at their targets; then nothing changes.
+    """
     away = (target - q).reshape((len(q), 1))
     if is_there(away, rate):
         return True
@@ -121,7 +135,7 @@ def step_joints(
 
 
 class _OnlineTrajectory(SteppedTrajectory):
-    """What has m parts of d coordinates each goes after a target, step by step."""
+    """A trajectory of m parts of d coordinates each, which goes after a target step by step."""
 
     def __init__(self, at: Array, target: Array, time: float, rate: Array, speed: Any, acceleration: Any) -> None:
         self._at = at
@@ -136,7 +150,7 @@ class _OnlineTrajectory(SteppedTrajectory):
 
     @property
     def arrived(self) -> bool:
-        """Whether it rests at the target."""
+        """True where it rests at the target."""
         return self._reached is self.target
 
     def _advance(self, dt: float) -> None:
@@ -144,8 +158,10 @@ class _OnlineTrajectory(SteppedTrajectory):
         rate = self._rate.copy()
         change = np.empty(rate.shape)
         if self._step(as_row(self.target), self._speed, self._acceleration, dt, at, rate, change):
-            self._reached = at = self.target
-            rate = change = np.zeros(rate.shape)
+            self._reached = self.target
+            at = self.target
+            rate = np.zeros(rate.shape)
+            change = rate
         self._at = at
         self._rate = rate
         self._change = change
@@ -155,7 +171,7 @@ class _OnlineTrajectory(SteppedTrajectory):
     def _step(
         target: Array, speed: Array, acceleration: Array, dt: float, at: Array, rate: Array, change: Array
     ) -> bool:
-        """See :func:`step_pose`."""
+        """Move by one step to the target; return True where it rests. See :func:`step_pose`."""
 
 
 class OnlineTrajectory(_OnlineTrajectory):
@@ -165,11 +181,11 @@ class OnlineTrajectory(_OnlineTrajectory):
     It remembers where it is: sample() must be called with rising times.
 
     Args:
-        start: the reference at `time`; its pose must be given, its twist may be None (at rest).
-        target: (4, 4) tip in base.
-        time: of the start [s].
-        speed, acceleration: limits (linear [m/s], angular [rad/s]) and the same per second.
-        q: (n,) posture to name in the reference, or None.
+        start: Reference at `time`; its pose must be given, its twist may be None (at rest).
+        target: (4, 4) wanted pose of the tip in the base.
+        time: Time of the start [s].
+        speed, acceleration: Limits (linear [m/s], angular [rad/s]), and the same per second.
+        q: (n,) posture that stands in the reference, or None.
     """
 
     def __init__(
@@ -206,10 +222,10 @@ class OnlineJointTrajectory(_OnlineTrajectory):
     It remembers where it is: sample() must be called with rising times.
 
     Args:
-        model: of the robot.
-        start: the reference at `time`; its q must be given, its v may be None (at rest).
+        model: Model of the robot.
+        start: Reference at `time`; its q must be given, its v may be None (at rest).
         goal: (n,) joint angles, the first target [rad].
-        time: of the start [s].
+        time: Time of the start [s].
         speed, acceleration: (n,) limits [rad/s, rad/s²].
     """
 

@@ -1,4 +1,4 @@
-"""Poses of the tip at given times, joined smoothly: what a policy knows of the future."""
+"""Poses of the tip at given times, joined smoothly, as a policy sends them in advance."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class PoseChunk:
     velocity and angular velocity are continuous inside.
 
     Args:
-        times: (k,) [s], k >= 1.
-        poses: (k, 4, 4) in the base.
+        times: (k,) rising times [s], k >= 1.
+        poses: (k, 4, 4) poses of the tip in the base.
 
     Attributes:
-        begin, end: the first and the last time [s].
+        begin, end: First and last time [s].
 
     Raises:
         ConfigError: sizes that differ, numbers that aren't finite, times that don't rise.
@@ -43,7 +43,7 @@ class PoseChunk:
         self._number = -1
 
     def followed_by(self, later: PoseChunk) -> PoseChunk:
-        """The last poses of this chunk, and all of one that begins after them."""
+        """A chunk of the last poses of this one, and all poses of one that begins after them."""
         times = self._times[-KEPT:]
         poses = self._poses[-KEPT:]
         return PoseChunk(np.concatenate((times, later._times)), np.concatenate((poses, later._poses)))
@@ -82,7 +82,10 @@ class PoseChunk:
         return float(self._times[i]), length, coefficients, first[:3, :3]
 
     def _velocity(self, i: int) -> Array:
-        """Velocity and angular velocity (2, 3) at pose i: of a parabola through its neighbours, at an end of a line."""
+        """Velocity and angular velocity (2, 3) at pose i.
+
+        They are those of a parabola through its neighbours; at an end, those of a line.
+        """
         last = len(self._times) - 1
         if i in (0, last):
             return self._rate(min(i, last - 1))

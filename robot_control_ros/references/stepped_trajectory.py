@@ -11,7 +11,10 @@ STEP = 0.005  # s, longest step of integration
 
 
 class SteppedTrajectory(ABC):
-    """It remembers where it is: sample() must be called with rising times."""
+    """A trajectory that is integrated from sample to sample.
+
+    It remembers where it is: sample() must be called with rising times.
+    """
 
     _time: float  # of the last step [s]
     _now: Reference  # of the last sample
@@ -19,7 +22,7 @@ class SteppedTrajectory(ABC):
     @property
     @abstractmethod
     def arrived(self) -> bool:
-        """Whether it rests at what it goes after."""
+        """True where it rests at its target."""
 
     def sample(self, t: float) -> Reference:
         left = t - self._time
@@ -35,8 +38,8 @@ class SteppedTrajectory(ABC):
 
     @abstractmethod
     def _advance(self, dt: float) -> None:
-        """One step [s]."""
+        """Advance by one step of dt [s]."""
 
     @abstractmethod
     def _reference(self) -> Reference:
-        """The present one."""
+        """The present reference."""

@@ -1,4 +1,4 @@
-"""Time scaling: how far along a path of given length, how fast, at every time; from rest to rest."""
+"""Time scaling: position and speed along a path of given length over time, from rest to rest."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)
 
 
 class TimeScaling(Protocol):
-    """Way along a path over time: at rest at 0 before it begins, at rest at `length` after `duration` seconds."""
+    """Arc length along a path over time.
+
+    It rests at 0 before the start, and at `length` after `duration` seconds.
+    """
 
     length: float
     duration: float
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
-        """Way s, s' and s'' at t [s] after the start, each of the shape of t."""
+        """Arc length s, with s' and s'', at t [s] after the start, each of the shape of t."""
 
 
 class Trapezoid:
@@ -35,12 +38,12 @@ class Trapezoid:
     Where the path is too short to reach the speed, it falls right after it has risen.
 
     Args:
-        length: of the path [m or rad].
-        speed, acceleration: limits, the same per second and per second squared.
+        length: Length of the path [m or rad].
+        speed, acceleration: Limits [m/s, m/s², or rad/s, rad/s²].
 
     Attributes:
-        speed: the highest that is reached.
-        ramp: time to reach it [s].
+        speed: Highest speed that is reached.
+        ramp: Time to reach it [s].
 
     Raises:
         ConfigError: a value that isn't above 0.
@@ -56,7 +59,7 @@ class Trapezoid:
 
     @classmethod
     def lasting(cls, length: float, duration: float, ramp: float = 0.1) -> Trapezoid:
-        """The trapezoid of given duration [s], of which each ramp takes the fraction `ramp`, above 0 to 0.5."""
+        """The trapezoid of a duration [s]; each ramp takes a fraction `ramp` of it, up to 0.5."""
         check_positive("trapezoid", duration=duration)
         if not 0.0 < ramp <= 0.5:
             raise refused("ramp", ramp, "must be above 0, at most 0.5", (0.0, 0.5), where="trapezoid: ")
@@ -77,13 +80,13 @@ class Trapezoid:
 
 
 class QuinticTimeScaling:
-    """Minimum jerk from rest to rest, a polynomial of degree five.
+    """Motion of minimum jerk from rest to rest, a polynomial of degree five.
 
     Source: T. Flash, N. Hogan, The coordination of arm movements, J. Neuroscience 5(7), 1985.
 
     Args:
-        length: of the path [m or rad].
-        duration: [s].
+        length: Length of the path [m or rad].
+        duration: Duration of the motion [s].
 
     Raises:
         ConfigError: a value that isn't above 0.
@@ -96,7 +99,7 @@ class QuinticTimeScaling:
 
     @classmethod
     def within(cls, length: float, speed: float, acceleration: float = math.inf) -> QuinticTimeScaling:
-        """The shortest within limits of speed and acceleration; no shorter than SHORTEST seconds."""
+        """The shortest scaling within limits of speed and acceleration, but at least SHORTEST."""
         check_positive("quintic scaling", length=length, speed=speed)
         if not acceleration > 0.0:
             raise refused("acceleration", acceleration, "must be above 0", (0.0, math.inf), where="quintic scaling: ")
@@ -115,8 +118,8 @@ class Chain:
     """Time scalings one after another, at rest between them.
 
     Args:
-        scalings: in order.
-        dwell: rest between two of them [s].
+        scalings: Time scalings in their order.
+        dwell: Rest between two of them [s].
 
     Raises:
         ConfigError: no scaling, or a dwell below 0.
@@ -139,8 +142,9 @@ class Chain:
         scaling: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
         dwell: float = 0.0,
     ) -> Chain:
-        """One scaling for each length; the duration [s], without the dwells, is shared between them by length.
+        """A chain with one scaling for each length.
 
+        The duration [s], without the dwells, is shared between them in proportion to their lengths.
         `scaling` makes one from a length and a duration: QuinticTimeScaling or Trapezoid.lasting.
         """
         total = sum(lengths)

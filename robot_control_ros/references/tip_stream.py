@@ -1,4 +1,4 @@
-"""Following chunks of poses with their times, as a learned policy sends them, within limits of jerk."""
+"""Trajectory along chunks of timed poses, as a learned policy sends them, within limits of jerk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EARLIER = 1e-6  # s: a chunk that begins earlier than the newest one by more is 
 
 @dataclass(frozen=True, eq=False)
 class StreamSettings:
-    """How chunks of poses are followed; see :class:`TipStream`."""
+    """Settings of trajectories along chunks of poses; see :class:`TipStream`."""
 
     delay: float = gain(
         0.12, unit="s", upper=2.0, doc="The reference is at a pose this long after its time: latency, jitter and blend."
@@ -53,10 +53,11 @@ class TipStream(SteppedTrajectory):
     It remembers where it is: sample() must be called with rising times.
 
     Args:
-        start: the reference at `time`; its pose must be given, its twist may be None (at rest).
-        time: of the start [s].
-        speed, acceleration, jerk: limits (linear [m/s], angular [rad/s]), and the same per second and second squared.
-        settings: of StreamSettings.
+        start: Reference at `time`; its pose must be given, its twist may be None (at rest).
+        time: Time of the start [s].
+        speed, acceleration, jerk: Limits (linear [m/s], angular [rad/s]), and the same per second
+            and per second squared.
+        settings: Values of StreamSettings.
     """
 
     def __init__(
@@ -87,9 +88,10 @@ class TipStream(SteppedTrajectory):
         """Follow a newer chunk.
 
         Args:
-            now: of the samples' clock [s]. The trajectory's own clock may be behind it, where a governor slows it.
-            times: (k,) of the poses after now [s]; they may be before it.
-            poses: (k, 4, 4) in the base.
+            now: Present time by the samples' clock [s]. The trajectory's own clock may be behind
+                it, where a governor slows it.
+            times: (k,) times of the poses after now [s]; they may be before it.
+            poses: (k, 4, 4) poses of the tip in the base.
 
         Raises:
             ConfigError: see :class:`PoseChunk`; or all of its poses are past, or it begins before the newest one, or
@@ -109,7 +111,8 @@ class TipStream(SteppedTrajectory):
             rule = f"must be at most {WAITING}: they wait for times that are still to come"
             raise refused("chunks", len(self._chunks), rule, WAITING, where="tip trajectory: ")
         self._newest = begin
-        since, (last, _) = chunk.begin, self._chunks[-1]
+        since = chunk.begin
+        last, _ = self._chunks[-1]
         if 0.0 < chunk.begin - last.end <= JOINED:
             since = last.end
             chunk = last.followed_by(chunk)
@@ -118,7 +121,7 @@ class TipStream(SteppedTrajectory):
 
     @property
     def arrived(self) -> bool:
-        """Whether it rests at the last pose."""
+        """True where it rests at the last pose."""
         return self._arrived
 
     @property
@@ -128,7 +131,7 @@ class TipStream(SteppedTrajectory):
 
     @property
     def message(self) -> str:
-        """How far the reference is behind the poses that are due; empty where it is on time."""
+        """Lag of the reference behind the poses that are due, in words; empty for none."""
         due = self._way(self._time - self._settings.current.delay)
         behind = np.sqrt((due * due).sum(axis=1))
         if self.arrived or (behind <= BEHIND).all():
@@ -159,7 +162,10 @@ class TipStream(SteppedTrajectory):
 
     @property
     def _target_time(self) -> float:
-        """The time in the chunks that the filter goes after [s]: it is 3/ω late, so 3/ω ahead of what is due."""
+        """Time in the chunks that the filter goes after [s].
+
+        The filter is 3/ω late, so this time is 3/ω ahead of that of the pose that is due.
+        """
         settings = self._settings.current
         return float(self._time - settings.delay + 3.0 / settings.bandwidth)
 

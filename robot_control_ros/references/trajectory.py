@@ -1,4 +1,4 @@
-"""What a trajectory is, and the simplest one."""
+"""The protocol of a trajectory, and the simplest trajectory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Hold:
     """Rest at one pose and one posture.
 
     Args:
-        pose: (4, 4) tip in base.
+        pose: (4, 4) pose of the tip in the base.
         q: (n,) joint angles that go with it; None where they aren't known.
     """
 
@@ -38,7 +38,10 @@ class Hold:
 
 
 def is_moving(trajectory: Trajectory, reference: Reference, t: float) -> bool:
-    """Whether a trajectory still moves after t [s], or will; `reference` is what it gave there."""
+    """Return True where a trajectory still moves after t [s], or will move.
+
+    `reference` is its sample at t.
+    """
     if any(rate is not None and np.abs(rate).max() > STILL for rate in (reference.twist, reference.v)):
         return True
     return not getattr(trajectory, "arrived", True) or t < getattr(trajectory, "end", -math.inf)

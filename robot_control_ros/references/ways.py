@@ -1,4 +1,4 @@
-"""Where the joints will go: the ways of moves that haven't begun, as joint angles (k, n), for whoever checks them."""
+"""Ways of the joints in moves that haven't begun, as joint angles (k, n), for checks in advance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Ways:
     0.04 s. A law that moves the tip by torques leads the joints along nearly the same way.
 
     Args:
-        model: of the robot.
+        model: Model of the robot.
         axes: (6,) 1 for each axis of the tip that counts.
     """
 
@@ -43,15 +43,15 @@ class Ways:
         self._tip_joint, self._tip_pose = model.carrier(model.tip)
 
     def of_joints(self, q: Array, v: Array, goal: Array, speed: Array, acceleration: Array) -> Array:
-        """Of an :class:`~.online_trajectory.OnlineJointTrajectory`.
+        """Way of an :class:`~.online_trajectory.OnlineJointTrajectory`.
 
         Args:
-            q, v: (n,) where it begins [rad, rad/s].
-            goal: (n,) [rad].
-            speed, acceleration: (n,) its limits [rad/s, rad/s²].
+            q, v: (n,) joint angles and velocities where it begins [rad, rad/s].
+            goal: (n,) joint angles where it ends [rad].
+            speed, acceleration: (n,) limits of the move [rad/s, rad/s²].
 
         Returns:
-            (k, n), the last one the goal.
+            Joint angles (k, n); the last ones are the goal.
         """
         lasting = float((np.abs(goal - q) / speed + (speed + np.abs(v)) / acceleration).max()) + SETTLING
         way = np.empty((math.ceil(lasting / SPACING) + 2, q.size))
@@ -67,13 +67,13 @@ class Ways:
         speed: Sequence[float],
         acceleration: Sequence[float],
     ) -> Array:
-        """Of an :class:`~.online_trajectory.OnlineTrajectory`.
+        """Way (k, n) of the joints for an :class:`~.online_trajectory.OnlineTrajectory`.
 
         Args:
-            start: the reference where it begins, which has a pose.
-            q, posture: as in :meth:`of_poses`.
-            target: (4, 4).
-            speed, acceleration: its limits, linear and angular.
+            start: Reference where it begins, which has a pose.
+            q, posture: Joint angles (n,) at the beginning, and posture (n,), see :meth:`of_poses`.
+            target: (4, 4) pose where it ends.
+            speed, acceleration: Limits of the move, linear and angular.
         """
         assert start.pose is not None
         pose = np.array(start.pose)
@@ -87,13 +87,19 @@ class Ways:
         return self.of_poses(poses[:count], q, posture)
 
     def of_trajectory(self, trajectory: Trajectory, time: float, end: float, q: Array, posture: Array) -> Array:
-        """Of any trajectory of poses, from a time to its end [s]; q and posture as in :meth:`of_poses`."""
+        """Way (k, n) of the joints for any trajectory of poses, from a time to its end [s].
+
+        q and posture are those of :meth:`of_poses`.
+        """
         count = max(math.ceil((end - time) / SPACING), 1)
         samples = [trajectory.sample(time + each).pose for each in np.linspace(0.0, end - time, count + 1)]
         return self.of_poses(np.array(samples), q, posture)
 
     def of_chunk(self, poses: Array, q: Array, posture: Array) -> Array:
-        """Of poses (k, 4, 4) that may be far apart, joined by straight lines; q and posture as in :meth:`of_poses`."""
+        """Way (m, n) of the joints along poses (k, 4, 4) that may be far apart.
+
+        They are joined by straight lines. q and posture are those of :meth:`of_poses`.
+        """
         at = self._model.link(self._model.tip, q)[0]
         between = [at[None]]
         for pose in poses:
@@ -107,12 +113,12 @@ class Ways:
         return self.of_poses(np.concatenate(between), q, posture)
 
     def of_poses(self, poses: Array, q: Array, posture: Array) -> Array:
-        """Of poses of the tip.
+        """Way (k + 1, n) of the joints along poses of the tip.
 
         Args:
-            poses: (k, 4, 4), near to each other, at equal times.
+            poses: (k, 4, 4) poses near to each other, at equal times.
             q: (n,) joint angles at the beginning [rad].
-            posture: (n,) to which the null space goes [rad].
+            posture: (n,) joint angles to which the null space goes [rad].
         """
         limits = self._model.limits
         way = np.empty((len(poses) + 1, q.size))
@@ -127,7 +133,10 @@ class Ways:
 
 @compiled
 def joint_move_into(target: Array, speed: Array, acceleration: Array, q: Array, v: Array, way: Array) -> int:
-    """Points of a move of the joints, into way (k, n); returns how many. See :meth:`Ways.of_joints`."""
+    """Write the points of a move of the joints into `way` (k, n), and return their number.
+
+    See :meth:`Ways.of_joints`.
+    """
     n = len(q)
     at = q.copy()
     rate = v.copy().reshape((n, 1))
@@ -145,7 +154,10 @@ def joint_move_into(target: Array, speed: Array, acceleration: Array, q: Array, 
 
 @compiled
 def pose_move_into(target: Array, speed: Array, acceleration: Array, pose: Array, rate: Array, poses: Array) -> int:
-    """Poses of a move of the tip, into poses (k, 4, 4); returns how many. Pose and rate are changed."""
+    """Write the poses of a move of the tip into `poses` (k, 4, 4), and return their number.
+
+    Pose and rate are changed.
+    """
     change = np.empty((2, 3))
     poses[0] = pose
     for point in range(1, len(poses) - 1):
@@ -172,14 +184,16 @@ def follow_poses_into(
     posture: Array,
     way: Array,
 ) -> None:
-    """Joint angles that lead the tip along poses (k, 4, 4), into way (k + 1, n); way[0] is the beginning.
+    """Write the joint angles that lead the tip along poses into `way`; way[0] is the beginning.
 
     Args:
-        chain: of the arm.
-        tip_joint, tip_pose: number of the joint that moves the tip, and the tip's pose (4, 4) in its frame.
-        poses: see above.
-        weight, count, lower, upper, fastest, posture: see :func:`~.joint_reference.follow_pose`.
-        way: result; its first row is given.
+        chain: Joints of the arm.
+        tip_joint, tip_pose: Number of the joint that moves the tip, and the tip's pose (4, 4) in
+            its frame.
+        poses: (k, 4, 4) poses of the tip.
+        weight, count, lower, upper, fastest, posture: Axes, limits and posture, see
+            :func:`~.joint_reference.follow_pose`.
+        way: Result (k + 1, n), whose first row is given.
     """
     n = way.shape[1]
     joints = np.empty((n, 4, 4))

@@ -1,4 +1,4 @@
-"""The box that targets of the tip stay in: for the things around a robot that its own limits know nothing of."""
+"""The box that targets of the tip stay in, for the sake of things around the robot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RESOLUTION = 2**-10  # of the fraction of a twist that is taken up
 
 @dataclass(frozen=True, eq=False)
 class WorkspaceSettings:
-    """Where targets of the tip may be; see :class:`Workspace`."""
+    """Settings of the box that targets of the tip stay in; see :class:`Workspace`."""
 
     lower: Array = gain(
         -FAR, size=VECTOR, unit="m", lower=-FAR, upper=FAR, doc="Least coordinates of the tip's targets; -5 for none."
@@ -37,10 +37,10 @@ class Workspace:
     between two targets. It is no safety function.
 
     Args:
-        settings: what differs from the defaults of WorkspaceSettings, by name.
+        settings: Settings that differ from the defaults of WorkspaceSettings, by name.
 
     Attributes:
-        settings: may be changed at any time, and count for the next target.
+        settings: Settings that may be changed at any time, and count for the next target.
 
     Raises:
         ConfigError: a setting is refused.
@@ -52,7 +52,7 @@ class Workspace:
 
     @property
     def bounded(self) -> bool:
-        """Whether there is any bound."""
+        """True where there is any bound."""
         return is_bounded(self.settings.target.lower, self.settings.target.upper)
 
     def check(self, position: Array) -> None:
@@ -71,16 +71,16 @@ class Workspace:
     def slowed(
         self, twist: Array, before: Array, position: Array, acceleration: Sequence[float], lasting: float
     ) -> Array:
-        """A twist, slower towards the walls, after which a :class:`~.trajectories.Jog` comes to rest inside.
+        """A twist, slower towards the walls, after which a :class:`~.jog.Jog` comes to rest inside.
 
         A stream of such jogs stays inside, whenever one follows the other.
 
         Args:
-            twist: (6,) that is wanted [m/s, rad/s].
-            before: (6,) of the present.
-            position: (3,) of the reference [m].
-            acceleration: of the jog, (linear [m/s²], angular [rad/s²]).
-            lasting: of the jog [s].
+            twist: (6,) wanted twist [m/s, rad/s].
+            before: (6,) present twist [m/s, rad/s].
+            position: (3,) position of the reference [m].
+            acceleration: Limits of the jog (linear [m/s²], angular [rad/s²]).
+            lasting: Time after which the jog brakes [s].
         """
         linear = twist[:3]
         box = self.settings.target
@@ -108,7 +108,7 @@ def _largest_fraction(fits: Callable[[float], bool]) -> float:
 
 
 def is_bounded(lower: Array, upper: Array) -> bool:
-    """Whether any of these bounds (3,) is one [m]."""
+    """Return True where any of the bounds (3,) [m] is nearer than FAR."""
     return bool((lower > -FAR).any() or (upper < FAR).any())
 
 

@@ -1,4 +1,4 @@
-"""What stands around a robot and must not be touched: the entry `cell` of a robot or a work cell."""
+"""Solids around a robot that it must not touch: the entry `cell` of a robot or a work cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an arm can collide with: itself, what it carries, and its cell."""
+"""Bodies that an arm can collide with: itself, what it carries, and its cell."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ class NearestPair(NamedTuple):
     """The two bodies of a posture that have least to spare.
 
     Attributes:
-        first, second: a link, or `payload`; and a link, or an object of the cell.
-        distance: of their surfaces [m]; negative where they overlap.
-        margin: that they must keep [m].
-        points: (2, 3) where they are nearest, in the base [m].
+        first, second: Names of the two bodies: a link, or `payload`; and a link, or an object of
+            the cell.
+        distance: Distance of their surfaces [m]; negative where they overlap.
+        margin: Distance that they must keep [m].
+        points: (2, 3) points where they are nearest, in the base [m].
         normal: (3,) unit vector from the first to the second.
         gradient: (n,) change of the distance with each joint [m/rad].
     """
@@ -82,17 +83,18 @@ class CollisionModel:
     nothing could be put down.
 
     Args:
-        robot: its configuration.
-        model: of the robot.
-        margin: that bodies keep from each other [m].
-        payload: what the tip carries.
-        payload_radius: of the sphere about its centre of gravity [m]; 0 for that of its mass.
+        robot: Configuration of the robot.
+        model: Kinematics of the robot.
+        margin: Distance that bodies keep from each other [m].
+        payload: Payload that the tip carries.
+        payload_radius: Radius of the sphere about the payload's centre of gravity [m]; 0 for that
+            of its mass.
 
     Attributes:
-        bodies: for compiled code, see :class:`~.distances.Bodies`.
-        names: of the bodies: their links, `payload`, and the objects of the cell.
-        planes: names of the half-spaces.
-        problems: shapes that can't be read; their links count as nothing.
+        bodies: Bodies and their pairs for compiled code, see :class:`~.distances.Bodies`.
+        names: Names of the bodies: their links, `payload`, and the objects of the cell.
+        planes: Names of the half-spaces.
+        problems: Messages about shapes that can't be read; their links count as nothing.
 
     Raises:
         ConfigError: the configuration has bodies of a link that the description hasn't.
@@ -136,7 +138,7 @@ class CollisionModel:
         return self.names[first], (self.names if kind == SOLID else self.planes)[second]
 
     def pair(self, q: Array, pair: int) -> NearestPair:
-        """A pair at joint angles q (n,)."""
+        """Distance, points and gradient of a pair at joint angles q (n,)."""
         points = np.empty((2, 3))
         normal = np.empty(3)
         gradient = np.empty(self._model.n)
@@ -157,7 +159,7 @@ class CollisionModel:
 
         Args:
             q: (n,) joint angles of the other links [rad].
-            pose: (4, 4) of the tip.
+            pose: (4, 4) pose of the tip in the base.
 
         Returns:
             None where the hand has no pair.
@@ -222,7 +224,7 @@ class CollisionModel:
         self.bodies = self.bodies._replace(pairs=numbers[kept], margin=margins[kept], lever=levers)
 
     def _carries(self, pair: Sequence[int]) -> bool:
-        """Whether one of a pair is the payload."""
+        """True where one of a pair is the payload."""
         first, second, kind = pair
         return PAYLOAD in (self.names[first], self.names[second] if kind == SOLID else "")
 
@@ -251,7 +253,7 @@ class _HalfSpace:
 
 
 def _lever(pair: Sequence[int], reaches: Sequence[Array]) -> Array:
-    """How far each joint (n,) moves the bodies of a pair in relation to each other, at most [m/rad]."""
+    """Largest motion of a pair's bodies in relation to each other, by each joint (n,) [m/rad]."""
     first, second, kind = pair
     lever = reaches[first]
     if kind == SOLID:
@@ -266,9 +268,11 @@ MOST_COUNTED = 100
 
 
 def _counts(model: RobotModel, bodies: Bodies, count: int) -> NDArray[np.bool_]:
-    """Which pairs of bodies count (p,), by so many random postures; see :class:`CollisionModel`.
+    """True for each pair of bodies that counts (p,), by so many random postures.
 
-    It takes some 40 ms for an arm. So it is kept: the margin that a user sets doesn't change it.
+    See :class:`CollisionModel` for the pairs that don't count.
+
+    It takes some 40 ms for an arm, so the answer is kept. A user's margin doesn't change it.
     """
     limits = model.limits
     lower = np.maximum(limits.lower, -math.pi)

@@ -47,11 +47,12 @@ class RobotConfig:
     """A robot with one of its hardware profiles; `robot_control docs --entries robot` lists all entries.
 
     Attributes:
-        profile_name: name of the profile.
-        profile: the profile itself.
-        file: path of the YAML file; empty where it isn't from one.
-        gripper: on the link `flange`; None for none. The description has it, and `tip` is between its fingers.
-        flange: the tip without the gripper.
+        profile_name: Name of the profile.
+        profile: Profile of the hardware in front of the robot.
+        file: Path of the YAML file; empty where it isn't from one.
+        gripper: Gripper on the link `flange`; None for none. The description has it, and `tip` is
+            between its fingers.
+        flange: Name of the tip without the gripper.
     """
 
     name: str = entry(doc="Name of the robot.")
@@ -176,15 +177,21 @@ class RobotConfig:
         return 1.0 / self.profile.rate
 
     def at_rate(self, rate: float) -> RobotConfig:
-        """The same with another rate [Hz]; 0 keeps the profile's."""
+        """Configuration with another rate [Hz]; 0 keeps the profile's."""
         return self if rate == 0.0 else replace(self, profile=replace(self.profile, rate=rate))
 
     def with_rotors(self, inertia: float) -> RobotConfig:
-        """The same with one rotor inertia [kg·m²] for all joints, such as the one that figures belong to."""
+        """Configuration with one rotor inertia [kg·m²] for all joints.
+
+        It is for comparison with figures that belong to such an inertia.
+        """
         return replace(self, rotor_inertia=(inertia,) * self.n)
 
     def with_payload(self, mass: float, center: Any = 0.0, inertia: Any = 0.0) -> RobotConfig:
-        """The same with a payload on its tip; see :class:`Payload` for the figures and its errors."""
+        """Configuration with a payload on its tip.
+
+        See :class:`Payload` for the figures and its errors.
+        """
         return replace(self, payload=Payload(mass, center, inertia))
 
     def urdf(self) -> str:
@@ -214,7 +221,7 @@ class RobotConfig:
         return urdf
 
     def with_gripper(self, gripper: GripperConfig) -> RobotConfig:
-        """The same with a gripper on its tip, whose joints and frames get the robot's prefix.
+        """Configuration with a gripper on its tip, whose joints and frames get the robot's prefix.
 
         The payload is then that of the gripper's tip. A robot that compensates gravity itself must be told the gripper.
         """
@@ -254,10 +261,10 @@ def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig
     """Read a robot configuration.
 
     Args:
-        name: a robot of the package, or the path of a YAML file; ``+`` and a gripper's name may follow, as in
-            ``ur5+robotiq_2f85``. Or `<work cell>#<arm>`, an arm of a work cell.
-        profile: one of the file's profiles.
-        prefix: of joints and frames; empty takes the file's.
+        name: Name of a robot of the package, or the path of a YAML file; ``+`` and a gripper's name
+            may follow, as in ``ur5+robotiq_2f85``. Or `<work cell>#<arm>`, an arm of a work cell.
+        profile: Name of one of the file's profiles.
+        prefix: Prefix of joints and frames; empty takes the file's.
 
     Raises:
         ConfigError: unknown robot or profile, a missing, unknown or unusable entry; lists the valid ones.

@@ -52,12 +52,13 @@ def parse_description(urdf: str) -> ElementTree.Element:
 def place_description(urdf: str, prefix: str, mount: Sequence[float]) -> str:
     """A description whose joints and links have a prefix, and whose root stands elsewhere in the world.
 
-    So have the joints of ros2_control's tags, and the frames that Gazebo's tags name. Sensors keep their names.
+    The joints of ros2_control's tags, and the frames that Gazebo's tags name, get the prefix, too.
+    Sensors keep their names.
 
     Args:
-        urdf: its text.
-        prefix: in front of the names of joints and links, but the link `world`.
-        mount: x, y, z [m], roll, pitch, yaw [rad] of the root in the world.
+        urdf: Text of the description.
+        prefix: Prefix in front of the names of joints and links, but the link `world`.
+        mount: Place of the root in the world: x, y, z [m], roll, pitch, yaw [rad].
 
     Raises:
         ModelError: the text is no XML.
@@ -182,7 +183,9 @@ def _link_mass(link: ElementTree.Element) -> LinkMass:
     # urdfdom leaves the inertia out where one of its elements is missing
     if tensor is not None and all(name in tensor.attrib for name, _, _ in ELEMENTS):
         for name, i, j in ELEMENTS:
-            inertia[i, j] = inertia[j, i] = _number(tensor, name)
+            element_of_tensor = _number(tensor, name)
+            inertia[i, j] = element_of_tensor
+            inertia[j, i] = element_of_tensor
     turned = pose[:3, :3] @ inertia @ pose[:3, :3].T
     return LinkMass(_number(element, "value"), pose[:3, 3], turned)
 
@@ -225,8 +228,8 @@ def chain_above(above: Mapping[str, ElementTree.Element], link: str, base: str) 
     """The joints from a base to a link, or from the root where the base isn't below the link.
 
     Args:
-        above: the joint that carries each link.
-        link, base: names of links.
+        above: Joint that carries each link, by the link's name.
+        link, base: Names of links.
 
     Raises:
         ModelError: a link carries itself.

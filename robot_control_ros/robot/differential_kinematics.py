@@ -47,8 +47,8 @@ class DifferentialKinematics:
         axes: (6,) 1 for each axis of the tip that counts, 0 where it is left free; all by default.
 
     Attributes:
-        weight: (6,) of the axes: 0 where they are free, and m per rad for rotations.
-        count: of the axes that count.
+        weight: (6,) weights of the axes: 0 where they are free, and m per rad for rotations.
+        count: Number of axes that count.
     """
 
     def __init__(self, axes: Array | None = None) -> None:
@@ -117,12 +117,12 @@ def joint_velocities(
 
     Args:
         jacobian: (6, n) base axes, tip origin.
-        weight, count: of the axes.
-        twist: (6,) wanted of the tip [m/s, rad/s].
-        posture_rate: (n,) wanted besides, in the null space [rad/s].
+        weight, count: Weights of the axes, and number of those that count.
+        twist: (6,) twist that is wanted of the tip [m/s, rad/s].
+        posture_rate: (n,) joint velocities that are wanted besides, in the null space [rad/s].
         held: (n,) 1 for joints that move as `posture_rate` says; the others make up for them.
-        error: length of the pose's error [m], see :func:`joint_step`.
-        velocities: result (n,) [rad/s]; NaN for numbers that aren't finite.
+        error: Length of the pose's error [m], see :func:`joint_step`.
+        velocities: Result (n,) [rad/s]; NaN for numbers that aren't finite.
     """
     n = jacobian.shape[1]
     weighted = np.empty((6, n))
@@ -212,13 +212,15 @@ def joint_step(
     error: see :func:`~.inverse_kinematics.solve_pose`.
 
     Args:
-        jacobian, q, gravity: of the arm: (6, n), (n,) [rad] and (n,) [N·m].
-        mass: (n, n) [kg·m²]; (0, 0) where it isn't known.
-        weight, count: see :class:`DifferentialKinematics`.
-        lower, upper, fastest, effort: limits of the joints (n,) [rad, rad/s, N·m].
-        twist, posture_rate: see :func:`joint_velocities`.
-        dt, error, before: see above.
-        result: (n,) [rad]; NaN for a twist that isn't finite.
+        jacobian, q, gravity: State of the arm: Jacobian (6, n), joint angles (n,) [rad] and torques
+            that hold it (n,) [N·m].
+        mass: (n, n) joint-space inertia [kg·m²]; (0, 0) where it isn't known.
+        weight, count: Weights of the axes and their number, see :class:`DifferentialKinematics`.
+        lower, upper, fastest, effort: Limits of the joints (n,) [rad, rad/s, N·m].
+        twist, posture_rate: Motion that is wanted, see :func:`joint_velocities`.
+        dt, error, before: Time of the step [s], error of the pose [m], and velocities of the step
+            before (n,) [rad/s]; see above.
+        result: (n,) joint angles [rad]; NaN for a twist that isn't finite.
 
     Returns:
         DONE, or NEEDS_MASS where that has to be known: call again.

@@ -33,14 +33,15 @@ class Bodies(NamedTuple):
 
     Attributes:
         joint: (m,) number of the joint that moves a body, or BASE.
-        pose: (m, 4, 4) of its middle in the frame of that joint.
+        pose: (m, 4, 4) pose of a body's middle in the frame of that joint.
         half: (m, 3) half of a box's edges; radius, radius and half of the length of a cylinder about z [m].
-        is_box: (m,) whether it is a box.
+        is_box: (m,) True for a box.
         rounding: (m,) distance of its surface from that of the box or cylinder [m].
         plane: (h, 4) unit vector out of a half-space in the base, and distance of its plane from the origin along it.
         pairs: (p, 3) number of a body; of another one, or of a half-space; and its kind: SOLID or HALF_SPACE.
-        margin: (p,) that the two must keep [m].
-        lever: (p, n) how far a joint moves the two bodies of a pair in relation to each other, at most [m/rad].
+        margin: (p,) distance that the two must keep [m].
+        lever: (p, n) largest motion of a pair's bodies in relation to each other, by each joint
+            [m/rad].
     """
 
     joint: NDArray[np.int64]
@@ -71,12 +72,14 @@ def pair_distance(bodies: Bodies, poses: Array, pair: int, placed: Array, points
     Bodies that have 30 mm more than their margin between them may be farther apart than it says.
 
     Args:
-        bodies: see :class:`Bodies`.
-        poses: (n, 4, 4) of the joints in the base.
-        pair: its number.
-        placed: (2, 4, 4) to work with.
-        points: result (2, 3), where their surfaces are nearest, of the first body and of the second [m].
-        normal: result (3,), unit vector from the first body to the second: by it the second would have to go away.
+        bodies: Bodies and their pairs, see :class:`Bodies`.
+        poses: (n, 4, 4) poses of the joints in the base.
+        pair: Number of the pair.
+        placed: (2, 4, 4) memory to work with.
+        points: Result (2, 3), where their surfaces are nearest, of the first body and of the second
+            [m].
+        normal: Result (3,), unit vector from the first body to the second: by it the second would
+            have to go away.
     """
     first = bodies.pairs[pair, 0]
     second = bodies.pairs[pair, 1]
@@ -115,7 +118,10 @@ def distances_into(chain: JointChain, bodies: Bodies, q: Array, distances: Array
 
 @compiled
 def survey(chain: JointChain, bodies: Bodies, postures: Array, near: Array, least: Array, most: Array) -> None:
-    """In how many of some postures (k, n) each pair is within its margin; its least and largest distance; (p,) each."""
+    """Count the postures, of some (k, n), in which each pair is within its margin, into near (p,).
+
+    The pairs' least and largest distances (p,) go into least and most [m].
+    """
     distances = np.empty(len(near))
     near[:] = 0.0
     least[:] = np.inf
@@ -133,16 +139,16 @@ def survey(chain: JointChain, bodies: Bodies, postures: Array, near: Array, leas
 def nearest_into(
     chain: JointChain, bodies: Bodies, q: Array, pair: int, points: Array, normal: Array, gradient: Array
 ) -> float:
-    """Distance of a pair at q (n,) [m], where it is, and how the joints change it.
+    """Find distance [m] and place of a pair at q (n,), and how the joints change the distance.
 
     With the unit vector n from the first body to the second it changes by nᵀ (J_second - J_first) q̇.
 
     Args:
-        chain, bodies: of the arm.
+        chain, bodies: Joints and bodies of the arm.
         q: (n,) joint angles.
-        pair: its number.
-        points, normal: results, see :func:`pair_distance`.
-        gradient: result (n,), change of the distance with each joint [m/rad].
+        pair: Number of the pair.
+        points, normal: Results, see :func:`pair_distance`.
+        gradient: Result (n,), change of the distance with each joint [m/rad].
     """
     n = len(q)
     poses = np.empty((n, 4, 4))
@@ -164,15 +170,16 @@ def gradient_into(
     jacobian: Array,
     gradient: Array,
 ) -> None:
-    """How the joints change the distance of a pair; see :func:`nearest_into`.
+    """Find how the joints change the distance of a pair; see :func:`nearest_into`.
 
     Args:
-        chain, bodies: of the arm.
-        poses: (n, 4, 4) of the joints in the base.
-        pair: its number.
-        points, normal: as :func:`pair_distance` has found them.
-        jacobian: (6, n) to work with.
-        gradient: result (n,) [m/rad].
+        chain, bodies: Joints and bodies of the arm.
+        poses: (n, 4, 4) poses of the joints in the base.
+        pair: Number of the pair.
+        points, normal: Nearest points (2, 3) and unit vector (3,), as :func:`pair_distance` has
+            found them.
+        jacobian: (6, n) memory to work with.
+        gradient: Result (n,) [m/rad].
     """
     gradient[:] = 0.0
     for side in range(2):
@@ -301,16 +308,18 @@ def _solid_to_solid(
 def _approach(
     placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bool], enough: float, points: Array, normal: Array
 ) -> bool:
-    """The nearest points (2, 3) of two bodies, and the unit vector between them; whether the bodies are apart.
+    """Find the nearest points (2, 3) of two bodies, and the unit vector between them.
+
+    Returns True where the bodies are apart.
 
     Source: E. Gilbert, D. Johnson, S. Keerthi, A fast procedure for computing the distance between complex objects in
     three-dimensional space, IEEE Journal of Robotics and Automation 4(2), 1988.
 
     Args:
-        placed, half, is_box: the bodies.
-        enough: distance [m] from which on it needn't be exact.
-        points: result.
-        normal: result; before it is where to begin.
+        placed, half, is_box: Poses, half sizes and kinds of the bodies.
+        enough: Distance from which on the result needn't be exact [m].
+        points: Result (2, 3).
+        normal: Result (3,); at first it is the direction to begin with.
     """
     corners = np.empty((5, 2, 3))  # points of the first body and of the second
     work = np.empty((12, 3))
@@ -350,19 +359,21 @@ def _approach(
 
 @compiled
 def _nearest_of_corners(corners: Array, count: int, work: Array, points: Array) -> int:
-    """Where the hulls of corresponding corners are nearest, into points (2, 3); keeps the corners that it needs.
+    """Find where the hulls of corresponding corners are nearest, into points (2, 3).
+
+    It keeps the corners that it needs.
 
     The difference of the two points is the point of the hull of all differences that is nearest to 0. The newest corner
     is one of those that make it up, and their shares are positive.
 
     Args:
-        corners: (5, 2, 3) of two bodies; the first `count` count, and are put in order.
-        count: 1 to 5.
-        work: (12, 3) to work with.
-        points: result.
+        corners: (5, 2, 3) corners of two bodies; the first `count` count, and are put in order.
+        count: Number of corners that count, 1 to 5.
+        work: (12, 3) memory to work with.
+        points: Result (2, 3).
 
     Returns:
-        How many corners are kept, at most 4.
+        Number of corners that are kept, at most 4.
     """
     difference = work[:5]
     for corner in range(count):
@@ -405,11 +416,11 @@ def _shares_of(difference: Array, mask: int, count: int, work: Array, share: Arr
     """Shares (4,) of rows of which the sum is nearest to 0, of all that add up to 1; False where one is negative.
 
     Args:
-        difference: (5, 3).
-        mask: its bits choose up to four of the first `count` rows.
-        count: see above.
-        work: (7, 3) to work with: edges, the matrix of their products, and the right side.
-        share: result.
+        difference: (5, 3) rows.
+        mask: Bits that choose up to four of the first `count` rows.
+        count: Number of rows that may be chosen.
+        work: (7, 3) memory to work with: edges, the matrix of their products, and the right side.
+        share: Result (4,).
     """
     first = -1
     size = 0
@@ -478,7 +489,10 @@ def _balls_apart(placed: Array, half: Array, other_half: Array, points: Array, n
 def _begin_at_axes(
     placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bool], points: Array, normal: Array
 ) -> float:
-    """Where the axis z of a body is nearest to that of another, or to the box that the other is; their distance."""
+    """Find where a body's axis z is nearest to that of another, or to the box that the other is.
+
+    Returns their distance [m].
+    """
     first = np.empty((2, 3))
     second = np.empty((2, 3))
     _axis_of(placed[0], half[0], first)
@@ -539,7 +553,7 @@ def _axis_of(pose: Array, half: Array, axis: Array) -> None:
 
 @compiled
 def _extent(pose: Array, half: Array, is_box: bool, along: Array) -> float:
-    """How far a body reaches from its middle along a unit vector (3,) [m]."""
+    """Distance that a body reaches from its middle along a unit vector (3,) [m]."""
     x = abs(along[0] * pose[0, 0] + along[1] * pose[1, 0] + along[2] * pose[2, 0])
     y = abs(along[0] * pose[0, 1] + along[1] * pose[1, 1] + along[2] * pose[2, 1])
     z = abs(along[0] * pose[0, 2] + along[1] * pose[1, 2] + along[2] * pose[2, 2])
@@ -663,10 +677,11 @@ def walk(chain: JointChain, bodies: Bodies, way: Array, findings: Array) -> None
     Source: B. Mirtich, J. Canny, Impulse-based simulation of rigid bodies, Symposium on Interactive 3D Graphics, 1995.
 
     Args:
-        chain, bodies: of the arm.
-        way: (k, n) [rad].
-        findings: result (3,): number of the point (with fraction) where a pair is first too near, the pair that has
-            least to spare from there on, and its distance [m]; -1 as the first where the way is free.
+        chain, bodies: Joints and bodies of the arm.
+        way: (k, n) joint angles along the way [rad].
+        findings: Result (3,): number of the point (with fraction) where a pair is first too near,
+            the pair that has least to spare from there on, and its distance [m]; -1 as the first
+            where the way is free.
     """
     count = len(bodies.pairs)
     n = way.shape[1]

@@ -1,4 +1,7 @@
-"""Where config/, urdf/ and launch/ are, whichever way the package was installed, and the files of config/."""
+"""Places of config/, urdf/ and launch/, whichever way the package was installed.
+
+It reads the files of config/, too.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def ament_prefixes() -> list[Path]:
 
 
 def has_package(prefix: Path, package: str) -> bool:
-    """Whether the ament index of a prefix lists a ROS package."""
+    """True where the ament index of a prefix lists a ROS package."""
     return (prefix / "share/ament_index/resource_index/packages" / package).is_file()
 
 
@@ -55,10 +58,10 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
     """Path and content of a YAML file: one of the package's or one of the user's.
 
     Args:
-        kind: "robot", "scene": for people, and for the folder.
-        name: of the package's file, or the path of another, ending in .yaml or .yml.
-        folder: of the package's files, below config/; `kind` in plural where empty.
-        beside: the folder that relative paths start from; the current one where None.
+        kind: Kind of the file, as "robot" or "scene": for people, and for the folder.
+        name: Name of the package's file, or the path of another, ending in .yaml or .yml.
+        folder: Folder of the package's files, below config/; `kind` in plural where empty.
+        beside: Folder that relative paths start from; the current one where None.
 
     Raises:
         ConfigError: unknown name (lists the names), no such file, or not YAML.
@@ -76,7 +79,10 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
 
 @lru_cache(maxsize=32)
 def _content(kind: str, path: Path, changed: int, size: int) -> Any:
-    """What is in a YAML file; it is read anew where the time of its last change or its size differ."""
+    """Content of a YAML file.
+
+    It is read anew where the time of its last change or its size differ.
+    """
     return read_yaml(kind, path).data
 
 
@@ -107,11 +113,14 @@ def read_extended(kind: str, name: str) -> tuple[list[Path], Any]:
 
 
 def extended(name: str, read: Callable[[str, _Place | None], tuple[_Place, Any]]) -> tuple[list[_Place], Any]:
-    """Places and content of what may extend others by an entry `extends`: its own place first, then those it extends.
+    """Places and content of what may extend others by an entry `extends`.
+
+    Its own place comes first, then those that it extends.
 
     Args:
-        name: of the first.
-        read: gives place and content for a name, and the place where that name stands.
+        name: Name of the first one.
+        read: Function of a name and the place where that name stands; it gives the name's place and
+            content.
 
     Raises:
         ConfigError: of `read`; an extended one is no mapping; they extend each other.

@@ -1,4 +1,4 @@
-"""Where the links of a gripper are when it opens and closes."""
+"""Poses of a gripper's links as it opens and closes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .model import RobotModel
 
 
 class FingerModel:
-    """The gripper alone.
+    """Kinematics of the gripper alone.
 
     Attributes:
-        joints: names of its joints that move.
-        root: the link that is mounted on the robot.
+        joints: Names of its joints that move.
+        root: Name of the link that is mounted on the robot.
     """
 
     def __init__(self, gripper: GripperConfig) -> None:

@@ -125,7 +125,7 @@ class GripperConfig:
         return position
 
     def _closed(self, position: float) -> float:
-        """How far the fingers are closed, from 0 to 1."""
+        """Part of the way from open to closed at which the fingers are, from 0 to 1."""
         return (position - self.positions[0]) / (self.positions[1] - self.positions[0])
 
     @cached_property
@@ -160,7 +160,10 @@ class GripperConfig:
         return root_link(self._tree)
 
     def with_prefix(self, prefix: str) -> GripperConfig:
-        """The same on a robot whose joints and frames have a prefix; the gripper's controller has none."""
+        """Gripper on a robot whose joints and frames have a prefix.
+
+        The gripper's controller has none.
+        """
         text = place_description(self.text, prefix, ())
         return replace(self, joint=prefixed(self.joint, prefix), tip=prefixed(self.tip, prefix), text=text)
 
@@ -181,13 +184,14 @@ class GripperConfig:
 
 
 class Grip(NamedTuple):
-    """What the fingers do.
+    """State of the fingers.
 
     Attributes:
-        width: between them [m].
-        force: with which each presses, positive where they close [N]; NaN where nobody measures it.
-        rests: whether they don't move.
-        holding: whether they hold something.
+        width: Width between the fingers [m].
+        force: Force with which each finger presses, positive where they close [N]; NaN where nobody
+            measures it.
+        rests: True where the fingers don't move.
+        holding: True where the fingers hold something.
     """
 
     width: float
@@ -197,11 +201,13 @@ class Grip(NamedTuple):
 
 
 def describe_grip(grip: Grip | None) -> str:
-    """What the fingers do, for people."""
+    """Text about the state of the fingers, for people."""
     if grip is None:
         return "no joint state yet"
     force = "" if math.isnan(grip.force) else f", {max(grip.force, 0.0):.0f} N"
-    what = "holds something" if grip.holding else "at rest" if grip.rests else "moves"
+    what = "at rest" if grip.rests else "moves"
+    if grip.holding:
+        what = "holds something"
     return f"{1e3 * grip.width:.1f} mm{force}, {what}"
 
 
@@ -209,12 +215,12 @@ class GripMonitor:
     """Makes a :class:`Grip` of each state of the driven joint.
 
     Fingers rest that have not moved for 0.3 s: some drivers report no velocity. After a command they have 1 s to begin,
-    unless they are at their target. Resting fingers hold something where they press with half of the least force; where
-    nobody measures the effort, where they are short of their target.
+    unless they are at their target. Resting fingers hold something where they press with more than
+    half of the least force. Where nobody measures the effort, they do so short of their target.
 
     Attributes:
-        grip: The last one; None before the first state after a command.
-        begins: Whether the fingers are away from their target and have still to begin.
+        grip: Last grip; None before the first state after a command.
+        begins: True where the fingers are away from their target and have still to begin.
     """
 
     def __init__(self, gripper: GripperConfig) -> None:
@@ -227,14 +233,20 @@ class GripMonitor:
         self.begins = False
 
     def command(self, position: float) -> None:
-        """The driven joint was sent to a position; without a state after that the fingers don't rest."""
+        """Note that the driven joint was sent to a position.
+
+        Without a state after that the fingers don't rest.
+        """
         self._target = position
         self._place = math.nan
         self._begun = False
         self.grip = None
 
     def update(self, time: float, position: float, effort: float) -> Grip:
-        """The driven joint is at a position at a time [s], with an effort (NaN where nobody measures it)."""
+        """Take the driven joint's position and effort at a time [s]; returns the grip.
+
+        The effort is NaN where nobody measures it.
+        """
         gripper = self._gripper
         width = self._gripper.width(position)
         if not abs(width - self._place) <= MOVED or time < self._since:
@@ -255,13 +267,13 @@ class GripMonitor:
 
 
 class Fingers(Protocol):
-    """What leads the fingers of a gripper: in a simulation, or over ROS.
+    """Interface that leads the fingers of a gripper: in a simulation, or over ROS.
 
     Attributes:
-        config: of the gripper.
-        ready: whether somebody takes commands.
-        grip: what the fingers do; None before the first joint state.
-        refusal: why the last command was refused; empty where it was not.
+        config: Configuration of the gripper.
+        ready: True where somebody takes commands.
+        grip: State of the fingers; None before the first joint state.
+        refusal: Reason why the last command was refused; empty where it was not.
     """
 
     config: GripperConfig
@@ -283,8 +295,8 @@ def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:
     """Read a gripper.
 
     Args:
-        name: a gripper of the package, or the path of a YAML file.
-        beside: the folder that relative paths start from; the current one where None.
+        name: Name of a gripper of the package, or the path of a YAML file.
+        beside: Folder that relative paths start from; the current one where None.
 
     Raises:
         ConfigError, ModelError: unknown gripper, a missing, unknown or unusable entry; lists the valid ones.

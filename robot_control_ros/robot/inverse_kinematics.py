@@ -24,9 +24,10 @@ def solve_pose(model: RobotModel, pose: Array, q0: Array, axes: Array | None = N
     Levenberg-Marquardt method, IEEE Trans. Robotics 27(5), 2011.
 
     Args:
-        model, pose, q0: see above.
+        model, pose, q0: Kinematics of the arm, pose of the tip in the base (4, 4), and angles to
+            start from (n,) [rad].
         axes: (6,) 1 for each axis that counts, 0 where it is left free; all by default.
-        tolerance: of the error's length [m, rad].
+        tolerance: Bound of the error's length, below which the pose is reached [m, rad].
 
     Raises:
         ConfigError: nothing near can reach it; says how far it got.

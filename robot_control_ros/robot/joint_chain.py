@@ -1,4 +1,4 @@
-"""Where the joints of an arm are, for compiled code that asks about many postures."""
+"""Poses of an arm's joints, for compiled code that asks about many postures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class JointChain(NamedTuple):
         parent: (n,) number of the joint before, or BASE.
         placement: (n, 4, 4) pose of the joint at 0, in the frame of the joint before.
         axis: (n, 3) unit vector in the joint's frame.
-        turns: (n,) whether it turns about the axis; else it slides along it.
+        turns: (n,) True where it turns about the axis; else it slides along it.
     """
 
     order: NDArray[np.int64]
@@ -72,11 +72,11 @@ def jacobian_into(chain: JointChain, poses: Array, joint: int, point: Array, jac
     """Jacobian (6, n) of a point (3,) that a joint moves, in base axes about that point, into jacobian.
 
     Args:
-        chain: see :class:`JointChain`.
-        poses: (n, 4, 4) of the joints in the base.
-        joint: number of the last joint that moves the point, or BASE.
-        point: (3,) in the base [m].
-        jacobian: (6, n).
+        chain: Joints of the arm, see :class:`JointChain`.
+        poses: (n, 4, 4) poses of the joints in the base.
+        joint: Number of the last joint that moves the point, or BASE.
+        point: (3,) place of the point in the base [m].
+        jacobian: (6, n) result.
     """
     jacobian[:] = 0.0
     axis = np.empty(3)

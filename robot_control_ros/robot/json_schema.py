@@ -23,8 +23,8 @@ def json_schema(cls: type, title: str) -> dict[str, Any]:
     """The schema of a file.
 
     Args:
-        cls: dataclass of the file, declared by :func:`robot_control_ros.robot.schema.entry`.
-        title: of the schema.
+        cls: Dataclass of the file, declared by :func:`robot_control_ros.robot.schema.entry`.
+        title: Title of the schema.
     """
     definitions: dict[str, Any] = {}
     root = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title, **_object(cls, definitions)}

@@ -21,13 +21,13 @@ ITERATIONS = 200  # in search of the centre of the smallest circle around points
 
 
 class Solid(NamedTuple):
-    """What is within a distance of a cylinder or a box; so also a sphere and a capsule.
+    """All points within a distance of a cylinder or a box; so also a sphere and a capsule.
 
     Attributes:
-        pose: (4, 4) of its middle in a frame.
+        pose: (4, 4) pose of its middle in a frame.
         half: (3,) half of a box's edges; radius, radius and half of the length of a cylinder, whose axis is z [m].
-        is_box: whether it is a box.
-        rounding: the distance [m].
+        is_box: True for a box.
+        rounding: Distance of the solid's surface from that cylinder or box [m].
     """
 
     pose: Array
@@ -37,14 +37,14 @@ class Solid(NamedTuple):
 
     @property
     def volume(self) -> float:
-        """[m³], of those that aren't both flat and rounded."""
+        """Volume [m³] of a solid that isn't both flat and rounded."""
         if self.is_box:
             return float(8.0 * np.prod(self.half))
         round_ends = 4.0 / 3.0 * math.pi * self.rounding**3
         return float(2.0 * self.half[2] * math.pi * (self.half[0] + self.rounding) ** 2 + round_ends)
 
     def placed(self, pose: Array) -> Solid:
-        """The same in the frame in which its own frame has a pose (4, 4)."""
+        """Solid in the frame in which its own frame has a pose (4, 4)."""
         return self._replace(pose=pose @ self.pose)
 
 
@@ -78,8 +78,8 @@ def described_bodies(urdf: str, folder: Path) -> DescribedBodies:
     cylinder and a capsule around it. A link with a shape that can't be read is left out.
 
     Args:
-        urdf: text of the description.
-        folder: that relative paths of meshes start from.
+        urdf: Text of the description.
+        folder: Folder that relative paths of meshes start from.
     """
     solids = {}
     problems = []

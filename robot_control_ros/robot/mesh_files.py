@@ -17,8 +17,9 @@ def mesh_points(name: str, folder: Path) -> Array:
     """Corners (k, 3) of the convex hull of a mesh, in its own frame and unit.
 
     Args:
-        name: path, `file://` and a path, or `package://`, a ROS package and a path in its share folder.
-        folder: that relative paths start from.
+        name: Path of the mesh, `file://` and a path, or `package://`, a ROS package and a path in
+            its share folder.
+        folder: Folder that relative paths start from.
 
     Raises:
         ModelError: there is no such file, or it is no mesh.

@@ -34,13 +34,13 @@ _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 @compiled
 def configuration_into(q: Array, places: NDArray[np.int64], turns: NDArray[np.bool_], result: Array) -> None:
-    """Joint angles q (n,) as Pinocchio takes them, into result.
+    """Write joint angles q (n,), in the form that Pinocchio takes, into result.
 
     Args:
-        q: angles [rad].
-        places: where each joint's numbers begin (n,).
-        turns: whether each joint turns without end (n,): it has its cosine and its sine.
-        result: (nq,).
+        q: Joint angles (n,) [rad].
+        places: Places in the result where each joint's numbers begin (n,).
+        turns: (n,) True where a joint turns without end: it has its cosine and its sine.
+        result: (nq,) configuration of Pinocchio.
     """
     for joint in range(len(q)):
         place = places[joint]
@@ -118,7 +118,10 @@ class CarriedMass(NamedTuple):
 
 
 class CarriedBody(NamedTuple):
-    """What a frame carries: mass [kg], centre of gravity (3,) [m], inertia (3, 3) about that [kg·m²], in the frame."""
+    """Body that a frame carries: mass [kg], centre of gravity (3,) [m] and inertia (3, 3) [kg·m²].
+
+    The inertia is about the centre of gravity; both are in the axes of the frame.
+    """
 
     mass: float
     center: Array
@@ -127,7 +130,7 @@ class CarriedBody(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class RobotDynamics:
-    """What is known at one state; the expensive parts are computed when first used.
+    """Kinematics and dynamics at one state; the expensive parts are computed when first used.
 
     Attributes (base axes, tip origin; see :mod:`robot_control_ros.core.spatial`):
         model: the :class:`RobotModel` it came from.
@@ -194,24 +197,26 @@ class RobotModel:
     """A serial arm from `base` to `tip`, with n chosen joints; every other joint of the description is locked at 0.
 
     Args:
-        urdf: text of the robot description.
-        joints: names of the n joints, revolute, continuous or prismatic, in the order of all joint arrays.
-        base: frame in which poses are given; fixed in the world.
-        tip: frame whose pose is controlled.
+        urdf: Text of the robot description.
+        joints: Names of the n joints, revolute, continuous or prismatic, in the order of all joint
+            arrays.
+        base: Frame in which poses are given; fixed in the world.
+        tip: Frame whose pose is controlled.
         rotor_inertia: (n,) of the motors behind their gears [kg·m²], added to the inertia's diagonal; 0 by default.
         gravity: (3,) [m/s²] in the axes of the description's root, so that a robot mounted on a wall (by the
             fixed joint above its base) is right without any setting.
-        payload: what the tip carries besides the description; nothing by default.
+        payload: Payload that the tip carries besides the description; nothing by default.
 
     Attributes:
-        urdf, rotor_inertia: as given.
-        limits: see :class:`JointLimits`.
-        frames: the links of the description, which are the frames of ROS.
+        urdf, rotor_inertia: Text of the description, and (n,) inertia of the motors [kg·m²], as
+            given above.
+        limits: Limits of the joints, see :class:`JointLimits`.
+        frames: Names of the description's links, which are the frames of ROS.
         gravity: (3,) [m/s²] in base axes.
         cyclic: (n,) bool: joints that turn without end (`continuous`).
         viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
-        has_friction: whether one of them is above 0.
-        links: by joint, the link that it moves.
+        has_friction: True where a friction is above 0.
+        links: Names of the links that the joints move, in the order of the joints.
         root: (4, 4) pose of the description's root in the base.
 
     Raises:
@@ -276,7 +281,10 @@ class RobotModel:
 
     @property
     def payload(self) -> Payload:
-        """What the tip carries. Another one counts from the next call on: set it between two cycles."""
+        """Payload that the tip carries.
+
+        Another one counts from the next call on: set it between two cycles.
+        """
         return self._payload
 
     @payload.setter
@@ -289,7 +297,7 @@ class RobotModel:
         self._bodies_beyond.clear()
 
     def body_beyond(self, frame: str) -> CarriedBody:
-        """What a sensor at a frame carries: links of the description beyond it, and the payload, as one body.
+        """Body that a sensor at a frame carries: links of the description beyond it, and payload.
 
         The link of the frame itself counts. Where the frame is on no link that leads to the tip, as UR's `ft_frame`,
         these are the links from the branch on. Links that move against the frame are left out.
@@ -301,19 +309,21 @@ class RobotModel:
         if known is None:
             if frame not in self._frame_ids:
                 raise unknown("frame", frame, self._frame_ids, ModelError)
-            known = self._bodies_beyond[frame] = self._sum_beyond(frame, self._payload)
+            known = self._sum_beyond(frame, self._payload)
+            self._bodies_beyond[frame] = known
         return known
 
     def moves_with_tip(self, frame: str) -> bool:
-        """Whether a frame is fixed to the tip: no joint is between them."""
+        """True where a frame is fixed to the tip: no joint is between them."""
         return bool(self._model.frames[self._frame_ids[frame]].parentJoint == self._tip_frame.parentJoint)
 
     def payload_beyond(self, frame: str, mass: float, center: Array) -> CarriedMass:
         """The payload's part of what a sensor at a frame carries; its centre is in the tip's frame.
 
         Args:
-            frame: of the sensor.
-            mass, center: of all that it carries [kg], and (3,) in its frame [m].
+            frame: Frame of the sensor.
+            mass, center: Mass of all that it carries [kg], and its centre of gravity (3,) in that
+                frame [m].
 
         Raises:
             ModelError: the frame is unknown, or doesn't move with the tip.
@@ -343,8 +353,8 @@ class RobotModel:
         """Torques (n,) that would hold the robot at rest with another payload [N·m].
 
         Args:
-            kin: at the posture, with the present payload.
-            payload: the other one.
+            kin: Dynamics at the posture, with the present payload.
+            payload: Payload that would be carried instead.
         """
         change = first_moments(payload) - first_moments(self._payload)
         return np.asarray(kin.gravity + kin.payload_regressor @ change)
@@ -385,7 +395,7 @@ class RobotModel:
 
     @cached_property
     def chain(self) -> JointChain:
-        """Where the joints are, for compiled code."""
+        """Poses and axes of the joints, for compiled code."""
         model = self._model
         ids = [model.getJointId(name) for name in self.joints]
         numbers = {joint: number for number, joint in enumerate(ids)}

@@ -22,7 +22,7 @@ class Payload:
     One number stands for all coordinates of the centre, and for the three moments of inertia.
 
     Attributes:
-        mass: [kg].
+        mass: Mass [kg].
         center: (3,) centre of gravity in the tip's frame [m].
         inertia: (6,) about the centre of gravity along the tip's axes: xx, yy, zz, xy, xz, yz [kg·m²]. Those with two
             letters that differ are elements of the matrix, as in URDF.

@@ -151,7 +151,7 @@ class HardwareProfile:
 
     @property
     def compensated_by_robot(self) -> tuple[str, ...]:
-        """What the robot compensates itself: ``gravity``, ``friction``."""
+        """Names of what the robot compensates itself: ``gravity``, ``friction``."""
         by_robot = {"gravity": self.gravity_by_robot, "friction": self.friction_by_robot}
         return tuple(name for name, own in by_robot.items() if own)
 
@@ -178,14 +178,17 @@ class HardwareProfile:
 
     @property
     def effort_factor(self) -> float | Array:
-        """From the efforts of joint states to torques: one factor or (n,); NaN where they give no torque."""
+        """Factor from the efforts of joint states to torques: one or (n,).
+
+        NaN says that they give no torque.
+        """
         if self.joint_effort == "current":
             return np.array(self.torque_constant) if self.torque_constant else math.nan
         return JOINT_EFFORTS[self.joint_effort]
 
     @property
     def measures_torque(self) -> bool:
-        """Whether joint states give the joint torques."""
+        """True where joint states give the joint torques."""
         return not np.isnan(self.effort_factor).any()
 
 

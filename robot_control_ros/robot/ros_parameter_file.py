@@ -21,14 +21,15 @@ _FORM = f"node, then {PARAMETERS}, then law or parameter"
 
 
 class ParameterFile:
-    """What a parameter file has, by nodes.
+    """Parameters of a parameter file, by nodes.
 
     Args:
-        document: the file's content.
-        where: its path, for errors.
+        document: Content of the file.
+        where: Path of the file, for errors.
 
     Attributes:
-        nodes: for each name of a node, absolute and perhaps with wildcards, its parameters by full names.
+        nodes: Parameters by full names, for each name of a node. Such a name is absolute and may
+            have wildcards.
 
     Raises:
         ConfigError: no parameter file; names line and key.
@@ -67,9 +68,9 @@ class ParameterFile:
         """The parameters of a node by full names, such as impedance.stiffness; its own name has priority.
 
         Args:
-            node: its name.
-            namespace: that it is in; empty for the root.
-            needed: whether the file must have something for it.
+            node: Name of the node.
+            namespace: Namespace that the node is in; empty for the root.
+            needed: True where the file must have something for the node.
 
         Raises:
             ConfigError: the file has nothing for the node, or the name of a node that looks like a misspelt one.
@@ -92,8 +93,8 @@ class ParameterFile:
         """The error of a parameter's value, with file and line before it.
 
         Args:
-            parameter: its full name.
-            error: of its value, which doesn't know the file.
+            parameter: Full name of the parameter.
+            error: Error of the parameter's value, which doesn't know the file.
         """
         line = self._parameter_lines.get(parameter)
         place = f"{self._where}: " if line is None else f"{self._where}: line {line}: "
@@ -158,11 +159,16 @@ def _rank(name: str) -> int:
     """The priority of a name: that without wildcards is the highest."""
     if name == "/**":
         return 0
-    return 1 if "**" in name else 2 if "*" in name else 3
+    if "**" in name:
+        return 1
+    return 2 if "*" in name else 3
 
 
 def _misspelt_node(name: str, node: str) -> bool:
-    """Whether a name is nearly that of the node; controller2, controller_left and right_controller are other nodes."""
+    """True where a name is nearly that of the node.
+
+    controller2, controller_left and right_controller are other nodes.
+    """
     last = name.rpartition("/")[2]
     if last.rstrip(_DIGITS) == node.rstrip(_DIGITS):
         return False

@@ -34,22 +34,27 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class EntrySpec:
-    """What one entry of a file is.
+    """Declaration of one entry of a file.
 
     Attributes:
-        default: the field's value where the file lacks the entry; without it a file must have the entry.
-        doc: one sentence for people.
+        default: Value of the field where the file lacks the entry; without it a file must have the
+            entry.
+        doc: Sentence about the entry, for people.
         unit: SI unit.
-        size: of a list: a number of values, JOINT (one per joint; a default number stands for all) or SOME.
-        lower, above, upper: bounds of a number, or of each; `above` itself is refused, the others are valid.
-        choices: the valid values.
-        keys: of a mapping: the valid keys.
-        key: name of the entry in the file, where it differs from the field's.
-        of: type of the entry in the file, where it differs from the field's annotation.
-        convert: makes the field's value from the file's; may raise ConfigError.
-        only_with: another entry and its values; the entry is refused with others, and needed unless it has a default.
-        inline: the entries of the field's dataclass, or of `of`, stand in the same mapping.
-        name: of the field; :func:`entry_specs` fills it in, and completes `key` and `of`.
+        size: Number of a list's values, or JOINT (one per joint; a default number stands for all)
+            or SOME.
+        lower, above, upper: Bounds of a number, or of each; `above` itself is refused, the others
+            are valid.
+        choices: Values that are valid.
+        keys: Keys that are valid in a mapping.
+        key: Name of the entry in the file, where it differs from the field's.
+        of: Type of the entry in the file, where it differs from the field's annotation.
+        convert: Function that makes the field's value from the file's; may raise ConfigError.
+        only_with: Another entry and its values; this entry is refused with others, and needed
+            unless it has a default.
+        inline: True where the entries of the field's dataclass, or of `of`, stand in the same
+            mapping.
+        name: Name of the field; :func:`entry_specs` fills it in, and completes `key` and `of`.
     """
 
     default: Any = REQUIRED
@@ -82,7 +87,7 @@ class EntrySpec:
         return _members(hint) or self.keys
 
     def expected(self, hint: Any) -> str:
-        """What is valid for a value of this type, as text."""
+        """Text about what is valid for a value of this type."""
         if get_origin(hint) is tuple:
             counts = {None: "", JOINT: " of one per joint", SOME: " of one or more"}
             count = f" of {self.size}" if isinstance(self.size, int) else counts[self.size]
@@ -106,7 +111,7 @@ class EntrySpec:
         return f", {_number(self.lower)} or more" if self.lower > -math.inf else ""
 
     def accepts(self, hint: Any, value: Any) -> bool:
-        """Whether a single value is of this type, within the bounds, and one of the choices."""
+        """True where a single value is of this type, within the bounds, and one of the choices."""
         if self.valid(hint):
             return not isinstance(value, bool) and value in self.valid(hint)
         if hint is float or hint is int:
@@ -152,10 +157,10 @@ def read(cls: type[_T], data: Any, where: str, joints: int = 0) -> _T:
     """An object of a dataclass that is declared by entries, from a mapping of a file.
 
     Args:
-        cls: the dataclass; each of its fields is an entry.
-        data: the mapping, as YAML gives it.
-        where: file and place, for errors.
-        joints: number of joints n.
+        cls: Dataclass whose fields are all entries.
+        data: Mapping of the file, as YAML gives it.
+        where: File and place, for errors.
+        joints: Number of joints n.
 
     Raises:
         ConfigError: a missing or unknown key, a wrong type, a value out of bounds; names file, key, value and what is
@@ -167,7 +172,10 @@ def read(cls: type[_T], data: Any, where: str, joints: int = 0) -> _T:
 
 
 def read_entries(cls: type, data: Any, where: str, joints: int = 0) -> dict[str, Any]:
-    """The same by the names of the fields, for a dataclass with fields that aren't entries."""
+    """Values for the fields of a dataclass, by name, from a mapping of a file; see :func:`read`.
+
+    It is for a dataclass with fields that aren't entries.
+    """
     required = {spec.key: spec.required for spec in file_entries(cls)}
     valid = ", ".join(required)
     if not isinstance(data, dict):
@@ -202,7 +210,7 @@ def _field(cls: type, spec: EntrySpec, data: dict[str, Any], where: str, joints:
 
 
 def _partner(cls: type, spec: EntrySpec, data: dict[str, Any]) -> tuple[bool, str]:
-    """Whether the entry that this one goes with has a value for it, and both as text."""
+    """True where the entry that this one goes with has a value for it; and both as text."""
     if spec.only_with is None:
         return True, ""
     key, values = spec.only_with
@@ -235,7 +243,7 @@ def _refused(spec: EntrySpec, hint: Any, what: str, raw: Any) -> ConfigError:
 
 
 def _choose(members: Sequence[Any], raw: Any) -> Any:
-    """Of several dataclasses the one whose first entry is there."""
+    """Type that a value shall have: of several dataclasses, the one whose first entry is there."""
     known = [member for member in members if member is not NoneType]
     for member in known[:-1]:
         if isinstance(raw, dict) and entry_specs(member)[0].key in raw:
@@ -249,7 +257,11 @@ def _items(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> tupl
     values = [raw] if single else raw
     if not isinstance(values, list) or (spec.size == SOME and not values):
         raise _refused(spec, hint, what, raw)
-    count = joints if spec.size == JOINT else spec.size if isinstance(spec.size, int) else len(values)
+    count = len(values)
+    if spec.size == JOINT:
+        count = joints
+    elif isinstance(spec.size, int):
+        count = spec.size
     if len(values) != count:
         message = f"{what} has {len(values)} values {short(values)}: must have {count}"
         raise ConfigError(message, name=spec.key, value=raw, bound=count)

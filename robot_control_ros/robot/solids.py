@@ -25,13 +25,13 @@ SIZED = tuple(kind for kind, size in SHAPES.items() if size)
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a solid is, in the frame that it is attached to."""
+    """Place of a solid in the frame that it is attached to."""
 
     position: tuple[float, ...] = entry((0.0, 0.0, 0.0), size=3, unit="m", doc="x, y, z.")
     rotation: tuple[float, ...] = entry((0.0, 0.0, 0.0), size=3, unit="rad", doc="Rotation vector.")
 
     def pose(self) -> Array:
-        """The same as a pose (4, 4)."""
+        """Pose (4, 4) of the solid."""
         return make_pose(np.array(self.position), rotation_exp(np.array(self.rotation)))
 
 

@@ -47,7 +47,7 @@ def load_workcell(name: str) -> Workcell:
     """Read a work cell.
 
     Args:
-        name: a work cell of the package, or the path of a YAML file.
+        name: Name of a work cell of the package, or the path of a YAML file.
 
     Raises:
         ConfigError: unknown work cell, a missing, unknown or unusable entry; lists the valid ones.

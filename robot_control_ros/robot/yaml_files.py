@@ -35,11 +35,11 @@ _NO_KEY = object()
 
 @dataclass(frozen=True)
 class YamlDocument:
-    """What a YAML file has.
+    """Content of a YAML file.
 
     Attributes:
-        data: plain values, lists and dictionaries; None of an empty file.
-        lines: the line of each key, by the keys that lead to it.
+        data: Plain values, lists and dictionaries; None of an empty file.
+        lines: Line of each key, by the keys that lead to it.
     """
 
     data: Any
@@ -55,8 +55,8 @@ def read_yaml(kind: str, path: Path) -> YamlDocument:
     """Read a file of at most 1 MB.
 
     Args:
-        kind: what the file is, for errors.
-        path: of the file.
+        kind: Kind of the file, for errors.
+        path: Path of the file.
 
     Raises:
         ConfigError: it can't be read, or see :func:`parse_yaml`.
@@ -65,11 +65,11 @@ def read_yaml(kind: str, path: Path) -> YamlDocument:
 
 
 def parse_yaml(content: bytes, where: str) -> YamlDocument:
-    """What is in the text of a file.
+    """Content of a file, from its text.
 
     Args:
-        content: in UTF-8.
-        where: the text's origin, for errors.
+        content: Text in UTF-8.
+        where: Origin of the text, for errors.
 
     Raises:
         ConfigError: no YAML in UTF-8, a bound is broken, a key stands twice, an alias stands for itself; names place,
@@ -130,12 +130,12 @@ class _Open:
     """A list or a mapping whose end hasn't come yet.
 
     Attributes:
-        values: so far.
-        anchor: its name for aliases; None where it has none.
-        count: of all values before it.
-        height: levels below it.
-        key: whose value comes next.
-        merged: the mappings that its key `<<` names.
+        values: Values so far.
+        anchor: Name of the list or mapping for aliases; None where it has none.
+        count: Number of all values before it.
+        height: Number of levels below it.
+        key: Key whose value comes next.
+        merged: Mappings that its key `<<` names.
     """
 
     values: dict[Any, Any] | list[Any]
@@ -150,9 +150,9 @@ class _Builder:
     """Makes plain data of the events of a parser.
 
     Attributes:
-        document: the data.
-        line: of the last event.
-        lines: see YamlDocument.
+        document: Plain data of the document.
+        line: Line of the last event.
+        lines: Line of each key, see :class:`YamlDocument`.
     """
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ class _Builder:
         return _dotted(self._keys())
 
     def take(self, event: Any) -> None:
-        """The next event."""
+        """Take the next event."""
         self.line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
@@ -244,7 +244,7 @@ class _Builder:
         self._put(ended.values, 1, ended.height + 1)
 
     def _put(self, value: Any, count: int, height: int) -> None:
-        """A value, its number of values, and the levels below it: into what is open."""
+        """Put a value, its number of values, and the levels below it, into what is open."""
         self._count += count
         if self._count > MAX_VALUES:
             raise self._error(f"more than {MAX_VALUES} entries", bound=MAX_VALUES)
@@ -276,7 +276,7 @@ class _Builder:
         self.lines[self._keys()] = self.line
 
     def _mappings(self, value: Any) -> list[dict[Any, Any]]:
-        """What the key `<<` names."""
+        """Mappings that the key `<<` names."""
         values = value if isinstance(value, list) else [value]
         if not all(isinstance(each, dict) for each in values):
             raise self._error("<< must name mappings")

@@ -1,1 +1,1 @@
-"""From a sensor's sample, or the joint torques, to the wrench that a law sees."""
+"""Sensing: the wrench that a law sees, contacts, ringing, drift, and impossible samples."""

@@ -1,4 +1,4 @@
-"""Whether something touches the arm, where, and how hard: from joint torques, a wrist sensor, or following errors."""
+"""Detection of contacts by joint torques, a wrist sensor, or following errors."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ UNITS = {TORQUE: "N·m", WRENCH: "N", FOLLOWING: "rad"}
 
 @dataclass(frozen=True)
 class DetectedContact:
-    """Something touches the arm.
+    """A contact: something touches the arm.
 
     Attributes:
-        detector: what has found it: TORQUE, WRENCH or FOLLOWING.
-        clamping: whether the quantity itself was too large; else its high-passed part.
-        joint: name of the last joint over its threshold; empty for the wrist sensor.
-        link: what is touched: this link, or one beyond it.
-        start, last: of the first and the last sample over a threshold [s].
-        size, limit: the largest value, and the threshold then, in the unit of the detector.
+        detector: Name of the quantity that has shown it: TORQUE, WRENCH or FOLLOWING.
+        clamping: True where the quantity itself was too large, False where its high-passed part
+            was.
+        joint: Name of the last joint over its threshold; empty for the wrist sensor.
+        link: Name of the link that is touched; it may also be one beyond it.
+        start, last: Times of the first and the last sample over a threshold [s].
+        size, limit: Largest value, and the threshold then, in the unit of the detector.
     """
 
     detector: str
@@ -53,7 +54,13 @@ class DetectedContact:
 
 
 class Excess(NamedTuple):
-    """What is over its threshold: number of the last value, whether it is so without high-pass, its size, the limit."""
+    """A value over its threshold.
+
+    Attributes:
+        joint: Number of the last value that is over its threshold.
+        clamping: True where the value itself is over it, False where its high-passed part is.
+        size, limit: Size of the value, and its threshold.
+    """
 
     joint: int
     clamping: bool
@@ -96,15 +103,15 @@ _motion_at = MOTION.views
 
 
 class Watch:
-    """Values x (n,), high-passed and as they are, beside their thresholds.
+    """Values x (n,), high-passed and as they are, with their thresholds.
 
     A collision is |x - x_slow| > ε0 + a |q̇_ref| + b |q̈_ref|, x_slow being a low-pass of x; a clamping is |x| > ε_max.
     A threshold of 0 is none.
 
     Attributes:
-        watches: whether there is a threshold.
-        adapts: whether one depends on the motion.
-        row: the memory, for compiled functions.
+        watches: True where there is a threshold.
+        adapts: True where a threshold depends on the motion.
+        row: Memory, as compiled functions take it.
     """
 
     def __init__(self, n: int) -> None:
@@ -114,7 +121,7 @@ class Watch:
         self.adapts = False
 
     def adopt(self, base: Array, clamping: Array, of_velocity: Array, of_acceleration: Array) -> None:
-        """Take thresholds over: ε0, ε_max, a, b, each (n,)."""
+        """Take over thresholds: ε0, ε_max, a and b, each (n,)."""
         memory = self._memory
         memory["base"] = np.where(base > 0.0, base, math.inf)
         memory["clamping"] = np.where(clamping > 0.0, clamping, math.inf)
@@ -125,7 +132,7 @@ class Watch:
         self.adapts = bool(of_velocity.any() or of_acceleration.any())
 
     def excess(self, number: int) -> Excess:
-        """What is over its threshold, by the number that :func:`compare` gave."""
+        """The value that is over its threshold, by the number that :func:`compare` has returned."""
         joint = number % self._n
         memory = self._memory
         if number < self._n:
@@ -134,12 +141,12 @@ class Watch:
 
     @property
     def deviation(self) -> Array:
-        """(n,) x - x_slow."""
+        """High-passed values x - x_slow (n,)."""
         return np.array(self._memory["deviation"])
 
     @property
     def load(self) -> Array:
-        """(n,) the high-passed values over their thresholds; 0 without."""
+        """High-passed values (n,) over their thresholds; 0 where there is no threshold."""
         return np.asarray(np.abs(self._memory["deviation"]) / self._memory["limit"])
 
 
@@ -148,15 +155,15 @@ def compare(watch: Any, settles: bool, weight: float, v: Array, a: Array, n: int
     """Compare the values (n,) of a watch with their thresholds.
 
     Args:
-        watch: views of its memory.
-        settles: whether what is now is normal, and nothing is too large.
-        weight: of the values in their low-pass.
-        v, a: (n,) velocities and accelerations of the reference.
-        n: number of the values.
+        watch: Views of its memory.
+        settles: True where the present values count as normal, and none is too large.
+        weight: Weight of the values in their low-pass, 0 to 1.
+        v, a: (n,) velocities and accelerations of the reference [rad/s, rad/s²].
+        n: Number of the values.
 
     Returns:
-        The number of the last one whose deviation is too large; else n and the number of the last one that is too
-        large itself; else NOTHING.
+        The number of the last value whose deviation is too large. Else n plus the number of the
+        last value that is too large itself. Else NOTHING.
     """
     if settles:
         watch.deviation[:] = 0.0
@@ -180,25 +187,26 @@ def compare(watch: Any, settles: bool, weight: float, v: Array, a: Array, n: int
 
 
 class ContactDetector:
-    """Compares what acts on the arm with thresholds.
+    """Finds contacts: it compares three quantities with thresholds.
 
-    Three quantities, each where it is known and has a threshold:
+    Each of them counts where it is known and has a threshold:
 
-    - the external joint torques of a momentum observer, where joint torques are measured: a contact anywhere. Near a
-      joint's axis, and below the dry friction of an arm at rest, nothing is seen;
+    - the external joint torques of a momentum observer, where joint torques are measured: a contact
+      anywhere. Near a joint's axis, and below the dry friction of an arm at rest, nothing is seen;
     - the length of the force at the wrist sensor: a contact beyond it;
-    - how far joints lag their position commands, or the integral of what they lag their velocity commands.
+    - the angles by which joints lag their position commands, or the integrals of the velocities by
+      which they lag their velocity commands.
 
     The high-pass takes out payloads and errors of the model. The last joint over its threshold bounds the touched link
     from below: a force on a link moves no joint beyond it.
 
     Args:
-        joints, links: names of the joints, and of the link that each moves.
-        tip: link that the wrist sensor is on.
+        joints, links: Names of the joints, and of the link that each moves.
+        tip: Name of the link that the wrist sensor is on.
 
     Attributes:
-        torque, force, following: see :class:`Watch`.
-        rows: the memory, for :func:`detect`.
+        torque, force, following: Watches of the three quantities, see :class:`Watch`.
+        rows: Memory, as :func:`detect` takes it.
 
     Source:
         A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe reaction with the DLR-III
@@ -221,7 +229,7 @@ class ContactDetector:
         self._watched = 0
 
     def adopt(self, settings: ContactSettings) -> None:
-        """Take settings over."""
+        """Take over settings of contacts."""
         s = settings
         none = np.zeros(1)
         self._rate = 2.0 * math.pi * s.high_pass
@@ -236,23 +244,29 @@ class ContactDetector:
         self.following.adopt(s.following_error, np.zeros(len(self._joints)), velocity, acceleration)
 
     def freeze(self, time: float) -> None:
-        """Find nothing until 0.1 s after a time [s]; what acts then is normal."""
+        """Find nothing until 0.1 s after a time [s]: the values until then count as normal."""
         self._until = time + FROZEN
 
     def adapts(self, command: Command | None) -> bool:
-        """Whether a threshold depends on the motion of the reference; under efforts no joint lags."""
+        """Return True where a threshold depends on the motion of the reference.
+
+        Under efforts no joint lags, so the following error doesn't count there.
+        """
         if self.torque.adapts:
             return True
         return self.following.adapts and command is not None and command.mode is not CommandMode.EFFORT
 
     def deviations(self) -> dict[str, Array]:
-        """What was watched in the last sample, high-passed (n,), by detector; that of the wrist sensor isn't there."""
+        """High-passed values (n,) that were watched in the last sample, by detector.
+
+        Those of the wrist sensor are left out.
+        """
         watches = ((TORQUE, TORQUE_WATCHED, self.torque), (FOLLOWING, FOLLOWING_WATCHED, self.following))
         return {name: watch.deviation for name, bit, watch in watches if self._watched & bit}
 
     @property
     def residual(self) -> Array:
-        """(n,) external torques of the momentum observer [N·m]."""
+        """External torques (n,) of the momentum observer [N·m]."""
         return self._observer.torque
 
     def prepare(
@@ -265,16 +279,18 @@ class ContactDetector:
         dt: float,
         everything: bool = False,
     ) -> tuple[int, float, float]:
-        """What :func:`detect` has to do with a sample: its `watched`, `gain_times_dt` and `weight`.
+        """Prepare a sample for :func:`detect`, and return its `watched`, `gain_times_dt` and
+        `weight`.
 
         Args:
-            state: of the sample; efforts that aren't finite numbers are not measured.
-            kin: at that state.
-            command: that acted since the last sample; None where that isn't known.
-            force: whether there is a wrist sensor.
-            motion: q̇_ref and q̈_ref (n,), where a watch adapts.
-            dt: since the last sample [s].
-            everything: watch all quantities, also those without thresholds.
+            state: State of the sample; efforts that aren't finite numbers count as not measured.
+            kin: Kinematics and dynamics at that state.
+            command: Command that acted since the last sample; None where it isn't known.
+            force: True where the sample has the force of a wrist sensor.
+            motion: Velocities q̇_ref and accelerations q̈_ref (n,) of the reference, where a watch
+                adapts.
+            dt: Time since the last sample [s].
+            everything: True to watch all quantities, also those without thresholds.
         """
         watched = 0
         gain_times_dt = 0.0
@@ -298,7 +314,7 @@ class ContactDetector:
         self._motion["lag"] = 0.0
 
     def contact(self, answer: int, time: float) -> DetectedContact | None:
-        """What touches the arm at a sample of a time [s], by the answer of :func:`detect`; None for nothing."""
+        """The contact at a sample of a time [s], by the answer of :func:`detect`; None for none."""
         if answer == NOTHING:
             return None
         n = len(self._joints)
@@ -318,17 +334,19 @@ def detect(
     """Look for contacts in a cycle; see :class:`ContactDetector`.
 
     Args:
-        cycle: views of the record, complete up to the wrench; its `sent` is still that of the cycle before.
-        rows: of the detector.
-        watched: sum of what is watched, TORQUE_WATCHED and so on; with SETTLES what is now is normal.
-        gain_times_dt: the observer's gain times the time since its last sample; 0 where it begins.
-        weight: of the sample in the low-pass.
-        commanded: POSITIONS or VELOCITIES, which `sent` is; else OTHERS.
-        dt: since the last sample [s].
-        n: number of joints.
+        cycle: Views of the record, complete up to the wrench; its `sent` is still that of the cycle
+            before.
+        rows: Memory of the detector.
+        watched: Sum of the quantities that are watched, TORQUE_WATCHED and so on, and of SETTLES
+            where the present values count as normal.
+        gain_times_dt: The observer's gain times the time since its last sample; 0 where it begins.
+        weight: Weight of the sample in the low-pass, 0 to 1.
+        commanded: Quantity of the command `sent`: POSITIONS, VELOCITIES or OTHERS.
+        dt: Time since the last sample [s].
+        n: Number of joints.
 
     Returns:
-        NOTHING, or what :meth:`ContactDetector.contact` understands.
+        NOTHING, or a number for :meth:`ContactDetector.contact`.
     """
     motion = _motion_at(rows[0], n)
     settles = watched & SETTLES != 0

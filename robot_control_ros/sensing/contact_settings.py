@@ -1,4 +1,4 @@
-"""What counts as a contact, and what the arm does then: declared once, as parameters."""
+"""Settings of contacts: thresholds, the reaction, and the largest blow, declared as parameters."""
 
 from __future__ import annotations
 

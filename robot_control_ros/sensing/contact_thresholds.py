@@ -22,12 +22,13 @@ RIDGE = 1e-9  # of the regressors' squares: a joint that never moves has no slop
 class ThresholdLearning:
     """Collects values with the motion at which they came, and fits thresholds ε = ε0 + a |q̇_ref| + b |q̈_ref|.
 
-    Of each joint, the slopes are 2.5 times those of a least-squares fit with nothing negative. ε0 is then the smallest
-    with which 1.5 times every value seen is below ε, and 2.5 times the fit's. So nothing seen would have been an alarm:
-    where friction changes its sign, values are many times the fit.
+    For each joint, the slopes a and b are 2.5 times those of a least-squares fit in which nothing
+    is negative. ε0 is at least 2.5 times that of the fit. It is also so large that 1.5 times every
+    value seen is below ε. So nothing seen would have been an alarm: where friction changes its
+    sign, values are many times the fit.
 
     Attributes:
-        seconds: of samples so far.
+        seconds: Duration of the samples so far [s].
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,13 @@ class ThresholdLearning:
         self._left = WINDOW
 
     def add(self, values: Mapping[str, Array], motion: tuple[Array, Array], dt: float) -> None:
-        """Take a sample: values (n,) by quantity, q̇_ref and q̈_ref (n,), and its duration [s]."""
+        """Take a sample.
+
+        Args:
+            values: Values (n,) by quantity.
+            motion: Velocities q̇_ref and accelerations q̈_ref (n,) of the reference.
+            dt: Duration of the sample [s].
+        """
         if self.seconds >= LONGEST:
             return
         self.seconds += dt
@@ -53,7 +60,7 @@ class ThresholdLearning:
             self._left = WINDOW
 
     def thresholds(self) -> dict[str, Array]:
-        """By quantity, (3, n): ε0, a and b.
+        """Thresholds ε0, a and b (3, n), by quantity.
 
         Raises:
             ConfigError: less than 30 s of samples.
@@ -65,7 +72,7 @@ class ThresholdLearning:
 
 
 def _fitted(samples: Array) -> Array:
-    """ε0, a and b (3, n) of samples (k, 3, n)."""
+    """Fit ε0, a and b (3, n) to samples (k, 3, n)."""
     return np.stack([_joint(*samples[:, :, joint].T) for joint in range(samples.shape[2])], axis=1)
 
 

@@ -18,19 +18,20 @@ RESTART_PERIODS = 3.0
 class DerivedVelocity:
     """Differentiates positions behind a low-pass filter of first order.
 
-    Between two samples the positions are taken to move evenly. Then the filter's answer is exact for any interval h:
+    Positions are assumed to change evenly between two samples. Then the filter is exact for any
+    interval h:
 
         v_k = a v_{k-1} + (1 - a) (q_k - q_{k-1}) / h,   a = exp(-h / T).
 
-    It delays slow changes by :attr:`HardwareProfile.velocity_delay`, about T. A sample without new time changes
-    nothing. One after a gap, or after stamps that have gone back by as much, begins anew at rest. A change by more than
-    half a turn is one the other way: positions of a joint without end may jump by a turn. A sample that `jumps` refuses
-    changes nothing either.
+    It delays slow changes by :attr:`HardwareProfile.velocity_delay`, about T. A sample without new
+    time changes nothing, nor does one that `jumps` refuses. After a gap, or after stamps that have
+    gone back by as much, the filter begins anew at rest. Positions of a joint without end may jump
+    by a turn. So a change by more than half a turn counts as one the other way.
 
     Args:
-        time_constant: T [s].
-        period: usual interval between samples [s].
-        jumps: refuses positions that no joint can have reached; None to believe all.
+        time_constant: Time constant T of the filter [s].
+        period: Usual interval between samples [s].
+        jumps: Judge that refuses positions that no joint can have reached; None to believe all.
     """
 
     def __init__(self, time_constant: float, period: float, jumps: JointJumps | None = None) -> None:
@@ -38,12 +39,14 @@ class DerivedVelocity:
         self._restart = max(RESTART, RESTART_PERIODS * period)
         self._jumps = jumps
         self._time = -math.inf
-        self._q = self._v = np.zeros(0)
+        self._q = np.zeros(0)
+        self._v = self._q
 
     def update(self, time: float, q: Array) -> Array:
-        """The velocities (n,) [rad/s] of positions (n,) [rad] with a stamp [s]; those that aren't finite are left out.
+        """Velocities (n,) [rad/s] after a sample of positions (n,) [rad] with a stamp [s].
 
-        The first ones, and those that begin anew, are 0.
+        The first ones, and those that begin anew, are 0. Positions that aren't finite change
+        nothing.
         """
         interval = time - self._time
         if not abs(interval) <= self._restart:

@@ -1,4 +1,4 @@
-"""What the efforts of joint states are: an arm at rest tells, by the torques that hold its weight."""
+"""The kind of efforts in joint states, recognised by the weight that a resting arm holds."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ KINDS = {
 
 @dataclass(frozen=True)
 class EffortFinding:
-    """What efforts look like.
+    """The kind that efforts look like.
 
     Attributes:
-        kind: a value of the profile's `joint_effort`; empty where they look like none of them.
-        expected: whether the profile says so.
-        text: the same with the numbers, in a line.
+        kind: Value of the profile's `joint_effort` that fits; empty where none does.
+        expected: True where the profile says so.
+        text: Finding with its numbers, in a line.
     """
 
     kind: str
@@ -40,15 +40,15 @@ class EffortFinding:
 
 
 def effort_kind(effort: Array, gravity: Array) -> str:
-    """Which value of `joint_effort` the efforts (n,) of an arm at rest look like; empty if none.
+    """Value of `joint_effort` that the efforts of an arm at rest look like; empty for none.
 
-    With effort = s g + rest, the rest orthogonal to g: s is 1 for torques, -1 for reversed ones, 0 for those without
-    gravity. Gears of arms turn 1 A into 3 to 14 N·m, so s is between 0.065 and 0.4 for currents. Friction at rest adds
-    to s and to the rest.
+    Let effort = s g + rest, with the rest orthogonal to g. Then s is 1 for torques, -1 for reversed
+    ones, and 0 for those without gravity. Gears of arms turn 1 A into 3 to 14 N·m, so s is between
+    0.065 and 0.4 for currents. Friction at rest adds to s and to the rest.
 
     Args:
-        effort: (n,) mean at rest, as it was sent.
-        gravity: (n,) g(q), of at least 2 N·m [N·m].
+        effort: (n,) mean effort at rest, as it was sent.
+        gravity: (n,) gravity torques g(q), with a norm of at least 2 N·m [N·m].
     """
     if not effort.any():
         return "none"
@@ -65,12 +65,12 @@ def effort_kind(effort: Array, gravity: Array) -> str:
 
 
 def judge_effort(profile: HardwareProfile, effort: Array, gravity: Array) -> EffortFinding | None:
-    """What efforts of an arm at rest look like, beside what the profile says; None where there is little gravity.
+    """Compare the kind of an arm's efforts at rest with its profile; None with little gravity.
 
     Args:
-        profile: says what they should be.
-        effort: (n,) mean at rest, as the driver sends it.
-        gravity: (n,) g(q) of the model [N·m].
+        profile: Profile of the robot, which says the kind that they should be.
+        effort: (n,) mean effort at rest, as the driver sends it.
+        gravity: (n,) gravity torques g(q) of the model [N·m].
     """
     if np.linalg.norm(gravity) < MIN_GRAVITY:
         return None

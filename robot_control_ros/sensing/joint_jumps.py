@@ -1,4 +1,7 @@
-"""Samples whose joints have moved farther than joints can: glitches of an encoder, or a robot set elsewhere."""
+"""Refusal of samples whose joints have moved farther than joints can.
+
+They are glitches of an encoder, or the robot was set elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +46,19 @@ class JointJumps:
 
         (2 v_max + |v|) (t + 2 ms) + 0.005 rad.
 
-    v_max is its speed limit, |v| the larger of the two measured speeds. t is the time between the stamps. It is at
-    least one nominal period for each sample in between, as late samples and repeated stamps bring no time of their own.
-    Positions that a driver reads anew for every fourth sample only are within this bound, too.
+    v_max is its speed limit, and |v| the larger of the two measured speeds. t is the time between
+    the stamps. It is at least one nominal period for each sample in between, as late samples and
+    repeated stamps bring no time of their own. Positions that a driver reads anew for every fourth
+    sample only are within this bound, too.
 
-    One wrong sample is refused, and the next right one is compared with the one before both. Where the samples agree
-    with each other for 0.05 s, and at least three of them, the robot is where they say: its simulator was reset, or its
-    driver has found a new reference. A joint without end moves the shorter way round.
+    A wrong sample is refused, and the next right one is compared with the last accepted one. Where
+    refused samples agree with each other for 0.05 s, and are at least three, the robot is where
+    they say: its simulator was reset, or its driver has found a new reference. A joint without end
+    moves the shorter way round.
 
     Args:
-        model: of the robot; has the names of the joints, their speed limits, and which turn without end.
-        period: nominal time between two samples [s].
+        model: Model of the robot, with the joints' names, speed limits, and those without end.
+        period: Nominal time between two samples [s].
     """
 
     def __init__(self, model: RobotModel, period: float) -> None:
@@ -75,7 +80,8 @@ class JointJumps:
         Samples without new time, and those after a gap of more than 0.1 s, aren't judged.
 
         Returns:
-            Why the loop has to start anew at this sample: the joints have jumped, and stay there. Else empty.
+            Reason why the loop has to start anew at this sample, as the joints have jumped and stay
+            there; else empty.
 
         Raises:
             ConfigError: names the joint, by how much it has moved, and the bound.
@@ -119,19 +125,19 @@ class JointJumps:
         return self._between == 0 and take_usual_sample(self.row, time, q, v, longest, len(q))
 
     def pass_over(self) -> None:
-        """A sample came that brought no new time."""
+        """Count a sample that brought no new time."""
         self._between += 1
 
     def _change(self, q: Array, before: Array) -> Array:
-        """By how much each joint moved (n,) [rad]."""
+        """Angle (n,) by which each joint moved [rad]."""
         return np.abs(self._model.wrap(q - before))
 
     def _most(self, elapsed: float, before: Array, v: Array) -> Array:
-        """By how much each joint can have moved (n,) [rad], at speeds `before` and `v` at both ends."""
+        """Angle (n,) by which each joint can have moved [rad], at speeds `before` and then `v`."""
         return np.asarray((self._speed + np.maximum(before, np.abs(v))) * (elapsed + JITTER) + NOISE)
 
     def _is_confirmed(self, time: float, q: Array, v: Array) -> bool:
-        """Whether a sample far from the accepted one agrees with enough of those before it."""
+        """Return True where a refused sample agrees with enough of the refused ones before it."""
         suspect = self._suspect
         if suspect is not None and time <= suspect[0]:
             return False
@@ -149,7 +155,10 @@ class JointJumps:
 
 @compiled
 def take_usual_sample(row: Array, time: float, q: Array, v: Array, longest: float, n: int) -> bool:
-    """See :meth:`JointJumps.take_usual`."""
+    """Accept a usual sample into the memory; return False, without a change, for any other one.
+
+    See :meth:`JointJumps.take_usual`.
+    """
     memory = _memory_at(row, n)
     since = time - memory.time[0]
     if memory.suspects[0] == 1.0 or not 0.0 < since <= longest:

@@ -41,24 +41,25 @@ class MomentumObserver:
 
         r = K [p - p(0) - ∫ (tau + Cᵀ q̇ - g - friction + r) dt]
 
-    obeys ṙ = K (tau_ext - r): each joint's external torque through a first-order lag of 1/K, with neither
-    measured accelerations nor M⁻¹. It is computed as the exact solution of that equation over one sample, in which
-    tau_ext is constant: so it is stable for every K and dt, and no integral grows. What p gained in the sample, less
-    Cᵀ q̇ - g, is to second order M q̈ + C q̇ + g at its middle, q̈ being the change of q̇ over dt: one inverse dynamics.
+    obeys ṙ = K (tau_ext - r): each joint's external torque through a first-order lag of 1/K, with
+    neither measured accelerations nor M⁻¹. It is computed as the exact solution of that equation
+    over one sample, in which tau_ext is constant. So it is stable for every K and dt, and no
+    integral grows. The gain of p in the sample, less Cᵀ q̇ - g, is to second order M q̈ + C q̇ + g
+    at its middle. Here q̈ is the change of q̇ over dt. So one inverse dynamics is enough.
 
-    It begins with r = 0. tau is the whole torque at the joints, with that against gravity; what the robot
-    description gets wrong (friction above all) is taken for an external torque, and a push that dry friction holds at
-    rest is not seen.
+    It begins with r = 0. tau is the whole torque at the joints, with that against gravity. Errors
+    of the robot description, friction above all, are taken for an external torque. A push that dry
+    friction holds at rest is not seen.
 
     Source: A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe reaction with the
     DLR-III lightweight manipulator arm, IROS 2006.
 
     Args:
-        n: number of joints; the first sample may have another one.
+        n: Number of joints; the first sample may have another one.
 
     Attributes:
-        time: of the last sample [s]; None before the first.
-        row: the memory, for compiled functions.
+        time: Time of the last sample [s]; None before the first.
+        row: Memory, as compiled functions take it.
     """
 
     def __init__(self, n: int = 1) -> None:
@@ -77,7 +78,7 @@ class MomentumObserver:
 
     @property
     def torque(self) -> Array:
-        """(n,) r [N·m], exerted by the environment on the robot."""
+        """External torques r (n,) [N·m], exerted by the environment on the robot."""
         return np.array(self._memory["torque"])
 
     def reset(self) -> None:
@@ -85,14 +86,15 @@ class MomentumObserver:
         self.time = None
 
     def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> Array | None:
-        """The external joint torques (n,) [N·m], until the next call; `state.effort` acted since the last sample.
+        """Take a sample, and return the external joint torques (n,) [N·m].
 
-        Efforts that aren't finite numbers give None, and change nothing.
+        `state.effort` is the torque that acted since the last sample. Efforts that aren't finite
+        numbers give None, and change nothing. The next call overwrites the result.
 
         Args:
-            state: not older than the last one.
-            kin: at that state; joints that turn without end are counted on.
-            gain: K [1/s].
+            state: State of the sample, which isn't older than the last one.
+            kin: Dynamics at that state; joints that turn without end are counted on.
+            gain: Gain K [1/s].
         """
         if not is_finite(state.effort):
             return None
@@ -102,11 +104,13 @@ class MomentumObserver:
         return torque
 
     def follow(self, time: float, kin: RobotDynamics) -> float:
-        """Find what the motion since the last sample needed; what is left is :func:`relax_torque`.
+        """Compute the torques that the motion since the last sample needed.
+
+        :func:`relax_torque` has to follow it.
 
         Args:
-            time: of the sample [s].
-            kin: see :meth:`update`.
+            time: Time of the sample [s].
+            kin: Dynamics at the sample, see :meth:`update`.
 
         Returns:
             Time since the last sample [s]; 0 where this one is the first.
@@ -137,7 +141,10 @@ class MomentumObserver:
 
 @compiled
 def take_motion(row: Array, q: Array, v: Array, dt: float, n: int) -> None:
-    """The motion at the middle of a sample of `dt` [s] that ends with q and v (n,); the next one begins there."""
+    """Write the motion at the middle of a sample of `dt` [s], which ends with q and v (n,).
+
+    The next sample begins with these.
+    """
     memory = _views(row, n)
     for joint in range(n):
         memory.position[joint] = 0.5 * (memory.q[joint] + q[joint])
@@ -149,7 +156,10 @@ def take_motion(row: Array, q: Array, v: Array, dt: float, n: int) -> None:
 
 @compiled
 def relax_torque(row: Array, effort: Array, gain_times_dt: float, n: int) -> None:
-    """Lead r (n,) towards what the motion needed, with friction, less the measured effort: by 1 - exp(-K dt)."""
+    """Lead r (n,) towards the external torque of a sample, by the fraction 1 - exp(-K dt).
+
+    That is the torque that the motion needed, with friction, less the measured effort (n,).
+    """
     memory = _views(row, n)
     share = -math.expm1(-gain_times_dt)
     for joint in range(n):
@@ -166,17 +176,20 @@ def external_torque(row: Array, n: int) -> Array:
 
 
 def wrench_from_torque(jacobian: Array, torque: Array) -> Array:
-    """The wrench (6,) [N, N·m] at the tip that accounts for external joint torques: Jᵀ w = tau by damped least squares.
+    """Wrench (6,) [N, N·m] at the tip that explains external joint torques.
 
-    w = (J Jᵀ + λ² 1)⁻¹ J tau, rotations counting 0.3 m per radian. λ² = max(0, ε² - σ_min²), ε = 0.03 m: exact away
-    from singularities, bounded and continuous through them. The price is a bias towards zero: a part of the
-    wrench along a direction of singular value σ is estimated as σ²/(σ² + λ²) of it, so that along the weakest one
-    (σ_min / ε)² is left. With fewer than six joints the smallest wrench that explains the torques is given, and the
-    part that moves no joint is not seen. All torques are taken to come from the tip.
+    It solves Jᵀ w = tau by damped least squares: w = (J Jᵀ + λ² 1)⁻¹ J tau, rotations counting
+    0.3 m per radian. λ² = max(0, ε² - σ_min²), ε = 0.03 m: exact away from singularities, bounded
+    and continuous through them. The price is a bias towards zero. The part of the wrench along a
+    direction of singular value σ is estimated as σ²/(σ² + λ²) of it. So along the weakest direction
+    (σ_min / ε)² is left.
+
+    With fewer than six joints it is the smallest wrench that explains the torques, and the part
+    that moves no joint is not seen. All torques are taken to come from the tip.
 
     Args:
-        jacobian: (6, n), base axes, tip origin.
-        torque: (n,) [N·m].
+        jacobian: (6, n) Jacobian of the tip, base axes, tip origin.
+        torque: (n,) external joint torques [N·m].
     """
     scaled = _SCALE[:, None] * jacobian
     few = jacobian.shape[1] < 6

@@ -1,32 +1,36 @@
-"""Whether an arm rings: an oscillation that the controller feeds.
+"""Detection of ringing: an oscillation of the arm that the controller feeds.
 
-An oscillation by itself isn't ringing. A sander, a hand, a bounce or a target that swings shake an arm whose controller
-brakes it. It rings where the controller gives it the energy that it grows by, or holds it up all by itself.
+An oscillation by itself isn't ringing. A sander, a hand, a bounce or a target that swings shake an
+arm whose controller brakes it. An arm rings where the controller gives the energy by which the
+oscillation grows, or keeps it up all by itself.
 
 Criterion:
-    Of each joint, the velocity is taken less that of the reference, e = v - v_ref, and high-passed. Half a period ends
-    where its sign changes. Of some half periods in a row these are known, with the torque u of the motors less gravity
-    and friction compensation, passed by the same filters:
+    For each joint, the velocity less that of the reference, e = v - v_ref, is high-passed. Half a
+    period ends where its sign changes. Let u be the torque of the motors less gravity and friction
+    compensation, passed by the same filters. For some half periods in a row these are computed:
 
         γ                                      growth of the logarithm of the joint's energy in half a period,
         W = ∫ uᵀe dt                           work of the controller, over E, twice the mean kinetic energy,
-        c = W / √(∫ uᵀM⁻¹u dt ∫ eᵀM e dt)      whether it feeds (> 0) or brakes (< 0),
+        c = W / √(∫ uᵀM⁻¹u dt ∫ eᵀM e dt)      it feeds (> 0) or brakes (< 0),
         f = |M ė - u| / |M ė|                  share of foreign torque in the motion, in the norm of M⁻¹ over time.
 
     - It grows: γ is above a bound, and the controller pays for half of what the arm's energy grows by.
     - It lasts, or grows fast: the controller doesn't brake, and hardly any foreign torque takes part.
-    - Of an arm that commands positions or velocities: it doesn't decay, and its drives hardly brake. Drives that follow
-      a path brake an arm which another one shakes. That the path oscillates, too, is for the caller to check.
+    - Under positions or velocities: it doesn't decay, and the drives hardly brake. Drives that
+      follow a path brake an arm which something else shakes. The caller checks that the path
+      oscillates, too.
 
-    Where the torque isn't known, it must grow all the time.
-    Six ends of half periods make an alarm, four where it grows fast.
+    Where the torque isn't known, it must grow all the time. Six ends of half periods make an alarm,
+    four where it grows fast.
 
-Two bands are looked at: one for 5 Hz and more, and one for 1 to 10 Hz, which has a low-pass against noise.
+There are two bands: one for 5 Hz and more, and one for 1 to 10 Hz, which has a low-pass against
+noise.
 
 Limits:
-    - What lasts in contact alone, without growth, isn't found under torques: the wall's torque is a foreign one.
-    - A late loop with more than half of its stable stiffness feeds an oscillation near its own frequency that another
-      one makes. That is taken for ringing.
+    - An oscillation that only lasts, in contact and without growth, isn't found under torques: the
+      wall's torque is a foreign one.
+    - A late loop with more than half of its stable stiffness feeds an oscillation near its own
+      frequency that something else makes. That is taken for ringing.
     - Oscillations below 1 Hz; without torques, also those with fewer than eight samples in a period.
     - The measured torque must be that of the motors at the time of the velocity. A filter of its own makes it late.
     - M is that of the home posture.
@@ -142,10 +146,10 @@ class Ringing:
     """An oscillation that the controller feeds.
 
     Attributes:
-        joint: its number.
-        frequency: [Hz].
-        size: the last extremum [√J].
-        time: of that [s].
+        joint: Number of the joint that oscillates.
+        frequency: Frequency of the oscillation [Hz].
+        size: The last extremum [√J].
+        time: Time of that extremum [s].
     """
 
     joint: int
@@ -158,11 +162,11 @@ class RingingDetector:
     """Finds oscillations that the controller feeds; see the module. After an alarm it counts anew.
 
     Args:
-        inertia: (n, n) of the joints [kg·m²].
-        floor: below which an extremum is none [√J]; 0.02 suits exact velocities, 0.05 noisy ones.
+        inertia: (n, n) inertia of the joints [kg·m²].
+        floor: Smallest extremum that counts [√J]; 0.02 suits exact velocities, 0.05 noisy ones.
 
     Attributes:
-        rows: the memory (bands, width), for :func:`find_ringing`.
+        rows: Memory (bands, width), as :func:`find_ringing` takes it.
     """
 
     def __init__(self, inertia: Array, floor: float = FLOOR) -> None:
@@ -178,7 +182,7 @@ class RingingDetector:
 
     @property
     def floor(self) -> float:
-        """Below which an extremum is none [√J]; may be changed."""
+        """Smallest extremum that counts [√J]; it may be changed."""
         return float(self._memory["floor"][0])
 
     @floor.setter
@@ -187,16 +191,16 @@ class RingingDetector:
 
     @property
     def reference_velocity(self) -> Array:
-        """(n,) of the joints, that the reference had at the last sample of :func:`find_ringing` [rad/s]."""
+        """Joint velocities (n,) of the reference in the last :func:`find_ringing` [rad/s]."""
         return np.array(self._memory["reference"][0])
 
     def watch(self, kind: float, measured: bool, friction_term: int = -1) -> None:
-        """Say what is looked at from now on.
+        """Set the kind of velocities and torques of the next samples, and count anew.
 
         Args:
-            kind: what the velocities are those of: ARM, DRIVEN_ARM or PATH.
-            measured: whether the efforts of samples are torques of the motors.
-            friction_term: number of the law's term that compensates friction; -1 where it has none.
+            kind: Origin of the velocities: ARM, DRIVEN_ARM or PATH.
+            measured: True where the efforts of samples are torques of the motors.
+            friction_term: Number of the law's term that compensates friction; -1 where it has none.
         """
         self._memory["kind"] = kind
         self._memory["measured"] = float(measured)
@@ -204,7 +208,7 @@ class RingingDetector:
         self._memory["count"] = 0.0
 
     def margin(self, time: float) -> float:
-        """How far it was from an alarm in the second before a time [s]: 1 far, 0 at an alarm.
+        """Smallest distance to an alarm in the second before a time [s]: 1 far from it, 0 at one.
 
         It is 1 less the number of half periods in a row that speak for ringing, over the number that makes an alarm.
         """
@@ -212,20 +216,22 @@ class RingingDetector:
         return 1.0 - max(longest, default=0.0) / MARKS
 
     def update(self, time: float, velocity: Array, torque: Array | None = None) -> Ringing | None:
-        """What rings at a sample; None where nothing does.
+        """Take a sample, and return the oscillation that rings at it; None for none.
 
         It begins anew after a gap of 0.1 s, and where the time goes back.
 
         Args:
-            time: of the sample [s].
-            velocity: (n,) of the joints less those of the reference, or of a path that a law makes [rad/s].
-            torque: (n,) of the motors since the last sample, less gravity [N·m]; None where that isn't known.
+            time: Time of the sample [s].
+            velocity: (n,) velocities of the joints less those of the reference, or velocities of a
+                path that a law makes [rad/s].
+            torque: (n,) torques of the motors since the last sample, less gravity [N·m]; None where
+                they aren't known.
         """
         given = np.full(self._n, math.nan) if torque is None else torque
         return self.ringing(find_oscillation(self.rows, time, velocity, given, self._n), time)
 
     def ringing(self, found: int, time: float) -> Ringing | None:
-        """What rings at a sample of a time [s], by the answer of :func:`find_ringing`; None where nothing does."""
+        """The oscillation at a time [s], by the answer of :func:`find_ringing`; None for none."""
         if found < 0:
             return None
         band, joint = divmod(found, self._n)
@@ -237,12 +243,13 @@ class RingingDetector:
 
 @compiled
 def find_ringing(rows: Array, cycle: Any, n: int) -> int:
-    """What rings at a sample; see the module.
+    """Look for ringing at a sample; see the module.
 
     Args:
-        rows: memory of a :class:`RingingDetector`.
-        cycle: views of the record, complete up to gravity; its reference is still that of the cycle before.
-        n: number of joints.
+        rows: Memory of a :class:`RingingDetector`.
+        cycle: Views of the record, complete up to gravity; its reference is still that of the cycle
+            before.
+        n: Number of joints.
 
     Returns:
         A number for :meth:`RingingDetector.ringing`; -1 for nothing.
@@ -262,9 +269,11 @@ def find_ringing(rows: Array, cycle: Any, n: int) -> int:
 
 @compiled
 def _reference_into(result: Array, cycle: Any, target: Array, dt: float) -> None:
-    """Velocities (n,) of the joints that the reference of a cycle has; the target (4, 4) before becomes that of now.
+    """Write the joint velocities (n,) of a cycle's reference into `result`.
 
-    They are given, or follow by the Jacobian from the tip's twist. A pose without twist goes as fast as it changes.
+    They are those of the reference, or follow by the Jacobian from the tip's twist. The twist of a
+    pose without one is its change since the cycle before. `target` (4, 4) is the pose of that
+    cycle, and becomes that of this one; dt [s] is the time between both.
     """
     given = not math.isnan(cycle.target_v[0])
     twist = cycle.target_twist.copy()
@@ -286,7 +295,7 @@ def _reference_into(result: Array, cycle: Any, target: Array, dt: float) -> None
 
 @compiled
 def _twist_between_into(before: Array, after: Array, dt: float, twist: Array) -> None:
-    """Twist (6,) from one pose (4, 4) to another that is near, dt [s] later; NaN where there isn't one of them."""
+    """Write the twist (6,) from one pose (4, 4) to a near one, dt [s] later; NaN without both."""
     for i in range(3):
         twist[i] = (after[i, 3] - before[i, 3]) / dt
         j = (i + 1) % 3
@@ -299,7 +308,7 @@ def _twist_between_into(before: Array, after: Array, dt: float, twist: Array) ->
 
 @compiled
 def _joint_velocity_into(jacobian: Array, twist: Array, result: Array) -> None:
-    """Joint velocities (n,) of a twist (6,) of the tip, by damped least squares."""
+    """Write the joint velocities (n,) of a twist (6,) of the tip, by damped least squares."""
     square = np.empty((6, 6))
     for i in range(6):
         for j in range(i + 1):
@@ -318,14 +327,14 @@ def _joint_velocity_into(jacobian: Array, twist: Array, result: Array) -> None:
 
 @compiled
 def find_oscillation(rows: Array, time: float, velocity: Array, torque: Array, n: int) -> int:
-    """What rings at a sample; see :func:`find_ringing`.
+    """Look for ringing at a sample, in all bands; see :func:`find_ringing`.
 
     Args:
-        rows: memory of a :class:`RingingDetector`, with the reference's velocities.
-        time: of the sample [s].
-        velocity: (n,) of the joints less those of the reference [rad/s].
-        torque: (n,) since the last sample, less gravity [N·m]; NaN where it isn't known.
-        n: number of joints.
+        rows: Memory of a :class:`RingingDetector`, with the reference's velocities.
+        time: Time of the sample [s].
+        velocity: (n,) velocities of the joints less those of the reference [rad/s].
+        torque: (n,) torques since the last sample, less gravity [N·m]; NaN where they aren't known.
+        n: Number of joints.
     """
     reference = _views(rows[0], n).reference
     found = -1
@@ -378,7 +387,7 @@ def _look_at_band(row: Array, time: float, velocity: Array, torque: Array, refer
 
 @compiled
 def _may_ring(memory: Any, n: int) -> bool:
-    """Whether half a period that counts has begun, or was lately: else nobody asks for the sums."""
+    """Return True where half a period counts, now or lately: only then are sums needed."""
     joints = 0
     for joint in range(n):
         if abs(memory.largest[joint]) >= memory.floor[0] or memory.count[joint] > 0.0:
@@ -388,7 +397,7 @@ def _may_ring(memory: Any, n: int) -> bool:
 
 @compiled
 def _begin(memory: Any, velocity: Array, torque: Array, reference: Array) -> None:
-    """Begin anew at a sample."""
+    """Begin anew at a sample: its values fill the filters, and the sums are 0."""
     memory.velocity_slow[:] = velocity
     memory.torque_slow[:] = torque
     memory.reference_slow[:] = reference
@@ -419,7 +428,7 @@ def _filter(values: Array, slow: Array, filtered: Array, corner: float, cutoff: 
 
 @compiled
 def _follow_swing(memory: Any, reference: Array, dt: float) -> None:
-    """Follow how much the reference swings in the band."""
+    """Advance `swing`, the largest velocities of the reference in the band, which fade."""
     keep = 1.0 / (1.0 + memory.high_pass[0] * dt)
     fading = 1.0 - dt / FADES
     for joint in range(len(reference)):
@@ -430,7 +439,7 @@ def _follow_swing(memory: Any, reference: Array, dt: float) -> None:
 
 @compiled
 def _sum_up(memory: Any, before: Array, dt: float, n: int) -> None:
-    """Add the last period to the sums; `before` (n,) are the errors of velocity at its begin."""
+    """Add the last `dt` [s] to the sums; `before` (n,) are the velocity errors at its begin."""
     work = 0.0
     load = 0.0
     square = 0.0
@@ -458,7 +467,7 @@ def _sum_up(memory: Any, before: Array, dt: float, n: int) -> None:
 
 @compiled
 def _ends_half_period(memory: Any, joint: int, size: float, time: float, dt: float) -> bool:
-    """Remember the end of half a period, and how large it was; returns whether the joint rings."""
+    """Remember the end of half a period, and its size; return True where the joint rings."""
     count = int(memory.count[joint])
     times = memory.mark_time[joint]
     span = time - times[MARKS - 1]
@@ -510,7 +519,10 @@ def _ends_half_period(memory: Any, joint: int, size: float, time: float, dt: flo
 
 @compiled
 def _growth_fed(memory: Any, joint: int, marks: int) -> float:
-    """Growth of the logarithm of the energy in half a period, over the last marks; -inf where nobody feeds it."""
+    """Growth of the logarithm of the energy in half a period, over the last marks.
+
+    It is -inf where the controller doesn't feed the oscillation.
+    """
     last = MARKS - 1
     first = MARKS - marks
     sizes = memory.mark_size[joint]
@@ -549,7 +561,7 @@ def _growth_fed(memory: Any, joint: int, marks: int) -> float:
 
 @compiled
 def _is_regular(times: Array, first: int) -> bool:
-    """Whether the half periods from a mark on are about equally long."""
+    """Return True where the half periods from a mark on are about equally long."""
     shortest = math.inf
     longest = 0.0
     for i in range(first, MARKS - 1):
@@ -561,6 +573,6 @@ def _is_regular(times: Array, first: int) -> bool:
 
 @compiled
 def _mean_energy(memory: Any, joint: int, mark: int) -> float:
-    """Of the arm in the half period that ended with a mark."""
+    """Mean energy of the arm in the half period that ended with a mark."""
     span = memory.mark_time[joint, mark] - memory.mark_time[joint, mark - 1]
     return float((memory.mark_motion[joint, mark] - memory.mark_motion[joint, mark - 1]) / span)

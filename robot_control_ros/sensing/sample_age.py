@@ -1,4 +1,4 @@
-"""How late samples come, whatever their sender's clock shows."""
+"""The delay of samples, found in spite of an offset of their sender's clock."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ JUMP = 0.05  # s by which our own clock may differ from the steady one between t
 
 
 class SampleAge:
-    """Tells a sender's clock that is behind, or ahead, from samples that come late.
+    """Distinguishes samples that come late from a sender's clock that is behind, or ahead.
 
-    The least age so far is what line and clocks always take; it may grow no faster than clocks drift. Where it is below
-    -:data:`AHEAD`, or above :data:`OFFSET`, it is the clock's, and what is older is late by the difference. So samples
-    that come later and later are late; those of a clock that is always behind are not. Where stamps go back, or our own
-    clock jumps, the least age counts anew. Beyond :data:`ANOTHER_TIME` the stamps are no wall time, but perhaps those
-    of a simulation, which may be slow or pause: nobody can say how late they come.
+    The least age so far is due to the line and the clocks. It may grow no faster than clocks drift.
+    Where it is below -:data:`AHEAD`, or above :data:`OFFSET`, it is the clock's, and an older
+    sample is late by the difference. So samples that come later and later are late, and those of a
+    clock that is always behind are not. Where stamps go back, or our own clock jumps, the least age
+    counts anew.
+
+    Beyond :data:`ANOTHER_TIME` the stamps are no wall time. They may be those of a simulation,
+    which may be slow or pause: nobody can say how late they come.
 
     Attributes:
-        offset: by how much the sender's clock is behind ours [s]; negative where it is ahead, 0 where the line may
-            explain it.
+        offset: Time by which the sender's clock is behind ours [s]; negative where it is ahead, 0
+            where the line may explain it.
     """
 
     def __init__(self) -> None:
@@ -32,12 +35,12 @@ class SampleAge:
         self._ahead = math.inf  # our clock before the steady one, at the last sample [s]
 
     def late(self, stamp: float, now: float, steady: float) -> float:
-        """How late a sample is [s].
+        """Take a sample, and return the time by which it is late [s].
 
         Args:
-            stamp: its stamp, by its sender's clock [s].
-            now: by our own clock [s].
-            steady: by our steady clock [s].
+            stamp: Stamp of the sample, by its sender's clock [s].
+            now: Present time by our own clock [s].
+            steady: Present time by our steady clock [s].
         """
         age = now - stamp
         ahead = now - steady

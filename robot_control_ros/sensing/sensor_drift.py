@@ -1,4 +1,4 @@
-"""How fast a force-torque sensor drifts, as it shows while the arm rests."""
+"""The rate at which a force-torque sensor drifts, found while the arm rests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ CERTAIN = 4.0  # standard deviations of a rate that counts
 class SensorDrift:
     """Finds the rate at which the wrench of a resting arm changes.
 
-    What a sensor shows of a resting arm is constant: its bias, a weight, a contact. What changes slowly is its drift. A
-    rest is a time in which no joint turns by more than 0.02 rad, and the wrench makes no step. A line is laid through
-    means of ten samples by least squares. Its slope counts where it is four of its standard deviations from 0. The last
-    rest of at least 30 s tells.
+    The wrench of a resting arm is constant: the sensor's bias, a weight, a contact. A slow change
+    of it is the sensor's drift. A rest is a time in which no joint turns by more than 0.02 rad, and
+    the wrench makes no step. A line is laid through means of ten samples by least squares. Its
+    slope counts where it is four of its standard deviations from 0. The last rest of at least 30 s
+    counts.
 
     A hand that presses harder and harder for half a minute, or foam that yields, looks the same.
 
@@ -40,16 +41,16 @@ class SensorDrift:
         self._line = _Line()
 
     def interrupt(self) -> None:
-        """End the rest; what it has told stays."""
+        """End the rest; the rate that it has shown stays."""
         self._time = math.nan
 
     def add(self, time: float, q: Array, v: Array, wrench: Array) -> None:
         """Take a sample of an arm that no force control leads.
 
         Args:
-            time: of the sample [s].
-            q, v: joint positions and velocities (n,) [rad, rad/s].
-            wrench: (6,) in the sensor's frame, without the weight of what it carries [N, N·m].
+            time: Time of the sample [s].
+            q, v: Joint positions and velocities (n,) [rad, rad/s].
+            wrench: (6,) wrench in the sensor's frame, without the weight that it carries [N, N·m].
         """
         follows = 0.0 < time - self._time <= MAX_GAP  # False where there was none
         self._time = time
@@ -82,7 +83,7 @@ class _Line:
     """A line through wrenches over time, by least squares; times and wrenches count from the first.
 
     Attributes:
-        length: from the first wrench to the last [s].
+        length: Time from the first wrench to the last [s].
     """
 
     def __init__(self) -> None:
@@ -98,7 +99,7 @@ class _Line:
         self._ww = np.zeros(6)  # and of their squares
 
     def is_step(self, wrench: Array) -> bool:
-        """Whether a wrench (6,) is too far from the last one to be of the same rest."""
+        """Return True where a wrench (6,) is too far from the last one to be of the same rest."""
         way = wrench - self._last
         return self._count > 0 and bool((np.linalg.norm(way.reshape(2, 3), axis=1) > STEPS).any())
 

@@ -1,4 +1,4 @@
-"""What hangs on a force-torque sensor: mass, centre of mass and the sensor's own bias, from poses at rest."""
+"""The load of a force-torque sensor, and its bias, identified from poses at rest."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ MAX_TORQUE_RESIDUAL = 0.1  # N·m, rms
 
 @dataclass(frozen=True, eq=False)
 class SensorLoad:
-    """What a sensor carries, a rigid body, and the sensor's bias.
+    """The rigid body that a sensor carries, and the sensor's bias.
 
     Attributes:
-        mass: [kg].
+        mass: Mass of the body [kg].
         center: (3,) centre of mass in the sensor's frame [m].
-        force_bias, torque_bias: (3,) what the sensor shows besides [N, N·m], as exerted on the robot.
-        force_residual, torque_residual: rms of the components that are left unexplained [N, N·m].
+        force_bias, torque_bias: (3,) force and torque that the sensor shows without a load, as
+            exerted on the robot [N, N·m].
+        force_residual, torque_residual: Rms of the components that are left unexplained [N, N·m].
     """
 
     mass: float
@@ -42,7 +43,7 @@ class SensorLoad:
 
     @property
     def bias(self) -> Array:
-        """Both biases (6,): what WrenchPipeline.tare has to be with this load."""
+        """Both biases (6,), which are the right WrenchPipeline.tare with this load."""
         return np.concatenate((self.force_bias, self.torque_bias))
 
 
@@ -51,9 +52,9 @@ class IdentifiedPayload:
     """A robot's payload, found from samples at rest.
 
     Attributes:
-        payload: to be told to the robot.
-        tare: (6,) of the wrench that goes with it.
-        quality: how well it explains the samples, for people.
+        payload: Payload that is to be set on the robot.
+        tare: (6,) tare of the wrench that goes with it.
+        quality: Words on how well it explains the samples.
     """
 
     payload: Payload
@@ -62,7 +63,7 @@ class IdentifiedPayload:
 
 
 def identify(rotations: Array, wrenches: Array, gravity: Array) -> SensorLoad:
-    """Mass, centre and bias by linear least squares.
+    """Identify mass, centre of mass and bias by linear least squares.
 
     f = m u + f_0 and tau = (m c) × u + tau_0, with u = Rᵀ g gravity in the sensor's axes: linear in m, m c and the
     biases. Source: C. G. Atkeson, C. H. An, J. M. Hollerbach, Estimation of inertial parameters of manipulator loads
@@ -70,8 +71,9 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> SensorLoad:
 
     Args:
         rotations: (k, 3, 3) axes of the sensor in the base, at k >= 6 poses.
-        wrenches: (k, 6) of the sensor at rest, in its frame, exerted on the robot [N, N·m].
-        gravity: (3,) in base axes [m/s²].
+        wrenches: (k, 6) wrenches of the sensor at rest, in its frame, exerted on the robot
+            [N, N·m].
+        gravity: (3,) acceleration of gravity in base axes [m/s²].
 
     Raises:
         ConfigError: too few poses, numbers that aren't finite, orientations too alike, a mass below 0.01 kg, or
@@ -117,7 +119,7 @@ def _check_spread(*regressors: Array) -> None:
 
 
 def _least_squares(regressors: Array, values: Array) -> tuple[Array, float]:
-    """The unknowns, and the rms of what is left."""
+    """Unknowns of a least-squares problem, and the rms of its residuals."""
     solution = np.asarray(np.linalg.lstsq(regressors, values.ravel(), rcond=None)[0], dtype=np.float64)
     left = values.ravel() - regressors @ solution
     return solution, math.sqrt(left.dot(left) / left.size)
@@ -127,7 +129,7 @@ class PayloadIdentification:
     """Collects poses at rest for :func:`identify`.
 
     Args:
-        convention: what the sensor reports; see WrenchSettings.
+        convention: Sign of the sensor's wrench, `on_robot` or `by_robot`; see WrenchSettings.
     """
 
     def __init__(self, convention: str = "on_robot") -> None:
@@ -163,7 +165,7 @@ class PayloadIdentification:
         self._poses.append((kin.model.frame_pose(sample.frame)[:3, :3], wrench))
 
     def identified(self, model: RobotModel) -> IdentifiedPayload:
-        """The robot's payload: what the sensor carries, see :meth:`result`, less what the description has there.
+        """The robot's payload: the load of :meth:`result`, less the description's links there.
 
         The inertia is the one that the model has now: at rest it has no effect.
 
@@ -185,6 +187,6 @@ class PayloadIdentification:
         return IdentifiedPayload(payload, load.bias, quality)
 
     def result(self) -> SensorLoad:
-        """All that the sensor carries; for its errors see :func:`identify`."""
+        """The whole load of the sensor, with its bias; for errors see :func:`identify`."""
         rotations, wrenches = (np.array([pose[part] for pose in self._poses]) for part in (0, 1))
         return identify(rotations.reshape(-1, 3, 3), wrenches.reshape(-1, 6), self._gravity)

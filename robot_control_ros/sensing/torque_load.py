@@ -1,4 +1,4 @@
-"""What the tip carries, from joint torques at rest: for arms without a wrist sensor."""
+"""The payload, identified from joint torques at rest: for arms without a wrist sensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a force-torque sensor's sample, or from the joint torques, to the wrench at the tip.
+"""The wrench at the tip, from a force-torque sensor's sample or from the joint torques.
 
 Everything in this package speaks of the wrench exerted BY the environment ON the robot.
 """
@@ -33,7 +33,7 @@ NO_TWIST = np.zeros(6)
 
 @dataclass(frozen=True, eq=False)
 class WrenchSettings:
-    """What happens to the wrench before a law sees it; see :class:`WrenchPipeline`."""
+    """Settings of the steps from a measured to a law's wrench; see :class:`WrenchPipeline`."""
 
     RENAMED: ClassVar[Mapping[str, str]] = {"payload_mass": "payload.mass", "payload_center": "payload.center"}
 
@@ -135,31 +135,37 @@ def check_wrench(wrench: Wrench, model: RobotModel) -> None:
 
 
 class WrenchPipeline:
-    """What is measured, made the wrench that a law sees. In this order:
+    """Makes a measured wrench the wrench that a law sees. In this order:
 
-    1. convention: the sign, so that it is exerted on the robot;
-    2. tare, and the weight and inertia of what the sensor carries, in the sensor's frame: they stay right when the arm
-       turns and moves. That is the robot's payload, and what the description has beyond the sensor. The acceleration
-       is that of the joints' velocities, low-passed at 20 Hz;
+    1. convention: the sign, so that the wrench is exerted on the robot;
+    2. tare, and the weight and inertia of the body beyond the sensor, in the sensor's frame: they
+          stay right when the arm turns and moves. That body is the robot's payload, with the links
+          that the description has beyond the sensor. Its acceleration comes from the joints'
+          velocities, low-passed at 20 Hz;
     3. frame change with lever arm: base axes, tip origin;
-    4. saturation of the lengths of force and torque, before the filter, so that a spike doesn't linger in it;
+    4. saturation of the lengths of force and torque, before the filter, so that a spike doesn't
+       linger in it;
     5. low-pass, exact for samples held between ticks. It averages, and so keeps within the saturation;
     6. dead-band last, so that 0 is exactly 0: lengths shrink by it, continuously, and directions stay.
 
-    With source joint_effort a momentum observer takes the place of 1 to 3, and the tare is taken off at the tip;
-    weight and convention don't apply, because the robot's model holds what is mounted.
+    With source joint_effort a momentum observer takes the place of 1 to 3, and the tare is taken
+    off at the tip. Weight and convention don't apply there, because the robot's model has the
+    mounted body.
 
-    A sample that can't be used, or is beyond the sensor's range, is refused, and the last good one stays. One that is
-    too old is no wrench: None, never zero. When samples come back, the filter begins with the first.
+    A sample that can't be used, or is beyond the sensor's range, is refused, and the last good one
+    stays. A sample that is too old is no wrench: None, never zero. When samples come back, the
+    filter begins with the first.
 
     Args:
-        settings: what differs from the defaults of WrenchSettings, by name.
-        joint_torques: whether the joint states' efforts are torques; source joint_effort is refused where they aren't.
+        settings: Settings that differ from the defaults of WrenchSettings, by name.
+        joint_torques: True where the joint states' efforts are torques; else source joint_effort is
+            refused.
 
     Attributes:
-        settings: may be changed at any time, and act from the next sample on; the filter goes on. Another source begins
-            anew, without a tare.
-        reason: why there is no wrench, or why the last sample was refused; empty where all is well.
+        settings: Settings that may be changed at any time. They act from the next sample on, and
+            the filter goes on. Another source begins anew, without a tare.
+        reason: Reason why there is no wrench, or why the last sample was refused; empty where all
+            is well.
 
     Raises:
         ConfigError: a setting is refused.
@@ -198,7 +204,7 @@ class WrenchPipeline:
         self._observer.reset()
 
     def on_tip(self, state: RobotState, kin: RobotDynamics) -> Array | None:
-        """The wrench (6,) in base axes about the tip origin; None where there is no fresh one: see `reason`."""
+        """Wrench (6,) in base axes about the tip origin; None without a fresh one, see `reason`."""
         settings = self.settings.current
         if settings is not self._adopted:
             self._adopt(settings)
@@ -212,7 +218,7 @@ class WrenchPipeline:
         return None
 
     def zero(self) -> Array:
-        """Make the present wrench the tare; returns it (6,).
+        """Make the present wrench the tare, and return it (6,).
 
         Raises:
             ConfigError: there is no fresh wrench.
@@ -225,9 +231,10 @@ class WrenchPipeline:
 
     @property
     def tare(self) -> Array:
-        """What is taken off (6,), in the sensor's frame as exerted on the robot (joint_effort: base axes, at the tip).
+        """Wrench (6,) that is taken off, as exerted on the robot.
 
-        Another tare is another array.
+        It is in the sensor's frame; with source joint_effort in base axes, at the tip. Another tare
+        is another array.
         """
         return self._tare
 
@@ -237,16 +244,17 @@ class WrenchPipeline:
         self._take_off(tare)
 
     def time_since_zero(self, time: float) -> float:
-        """From the last zero or tare to a time [s]; NaN where there was none."""
+        """Time from the last zero or tare to a time [s]; NaN where there was none."""
         since = time - self._zeroed_at
         return since if since >= 0.0 else math.nan  # the clock may have been set back
 
     def watch_drift(self, state: RobotState, regulated: bool) -> None:
-        """Look at a sample that :meth:`on_tip` has had; some twenty times a second are enough.
+        """Look for a drift in the sample that :meth:`on_tip` had last; call it twenty times a
+        second or so.
 
         Args:
-            state: the sample.
-            regulated: whether a law controls the force, which then hides the drift.
+            state: Sample.
+            regulated: True where a law controls the force, which hides the drift.
         """
         if not (self._from_sensor and self._is_sensed):
             return
@@ -258,10 +266,12 @@ class WrenchPipeline:
             self._drift.add(state.time, state.q, state.v, self._residual)
 
     def drift_warning(self, time: float) -> str:
-        """That the sensor may have drifted by more than 1 N or 0.1 N·m since it was zeroed; empty where it may not.
+        """Warning that the sensor may have drifted since it was zeroed; empty where it may not.
+
+        It may have drifted by more than 1 N or 0.1 N·m.
 
         Args:
-            time: of the last sample [s].
+            time: Time of the last sample [s].
         """
         age = self.time_since_zero(time)
         zeroed = "was zeroed"
@@ -304,7 +314,7 @@ class WrenchPipeline:
         self._take(settings)
 
     def _take(self, settings: WrenchSettings) -> None:
-        """What depends on the settings alone."""
+        """Take over the settings: write all that depends on them alone."""
         self._adopted = settings
         self._from_sensor = settings.source == "sensor"
         self._sign = SIGNS[settings.convention]
@@ -317,7 +327,7 @@ class WrenchPipeline:
         memory["dead_band"] = settings.dead_band_force, settings.dead_band_torque
 
     def _sense(self, state: RobotState, kin: RobotDynamics) -> bool:
-        """Take the sensor's sample up; returns whether there is a fresh one."""
+        """Take up the sensor's sample; return True where there is a fresh one."""
         if state.wrench is None:
             self.reason = "no wrench has arrived"
             return False
@@ -339,7 +349,7 @@ class WrenchPipeline:
         return True
 
     def _weigh(self, model: RobotModel, frame: str) -> None:
-        """Remember what a sensor at a frame carries."""
+        """Remember mass, centre and inertia of the body beyond a sensor at a frame."""
         mass, center, inertia = model.body_beyond(frame)
         taken_out = self._adopted.payload_in_wrench
         self._filter["mass"] = mass if taken_out else 0.0
@@ -349,7 +359,7 @@ class WrenchPipeline:
         self._filter["moved_at"] = math.nan
 
     def _is_usable(self, sample: Wrench, model: RobotModel) -> bool:
-        """Whether a sample can be used; if not, the reason says why."""
+        """Return True where a sample can be used; else `reason` says why not."""
         sized = sample.force.shape == sample.torque.shape == (3,) and sample.frame in model.frames
         timed = sample.time is None or math.isfinite(sample.time)
         if sized and timed and is_in_range(self._row, as_row(sample.force), as_row(sample.torque)):
@@ -373,7 +383,7 @@ class WrenchPipeline:
                 raise refused(name, round(size, 3), rule, bound, where="wrench: ", unit=unit)
 
     def _estimate(self, state: RobotState, kin: RobotDynamics) -> bool:
-        """Take the joint torques up; returns whether there are fresh ones."""
+        """Take up the joint torques; return True where there are fresh ones."""
         observer = self._observer
         effort = state.effort
         if effort.shape == state.v.shape and is_finite(effort):
@@ -405,7 +415,7 @@ def _ago(seconds: float) -> str:
 
 @compiled
 def is_in_range(row: Array, force: Array, torque: Array) -> bool:
-    """Whether force and torque (3,) of a sensor are finite numbers within its range."""
+    """Return True where force and torque (3,) of a sensor are finite numbers within its range."""
     memory = _memory_at(row, 0)
     sizes = length(force), length(torque)
     for half in range(2):
@@ -418,18 +428,20 @@ def is_in_range(row: Array, force: Array, torque: Array) -> bool:
 def sense_wrench(
     row: Array, force: Array, torque: Array, sensor: Array, tip: Array, twist: Array, gravity: Array, time: float
 ) -> None:
-    """All steps of :class:`WrenchPipeline` for a sensor's sample; what comes of it is in the memory.
+    """Do all steps of :class:`WrenchPipeline` for a sensor's sample; the result is in the memory.
 
-    A body of mass m, with its centre c and its inertia I about that, takes m (g - a) of the force, and
-    c x m (g - a) - I alpha - omega x I omega of the torque about the sensor's origin. a is the acceleration of c.
+    A body of mass m, with its centre c and its inertia I about that, takes m (g - a) of the force.
+    It takes c x m (g - a) - I alpha - omega x I omega of the torque about the sensor's origin. a is
+    the acceleration of c.
 
     Args:
-        row: memory of the filter, with the convention, the body beyond the sensor and the tare.
-        force, torque: (3,) of the sensor, in its frame [N, N·m].
-        sensor, tip: poses (4, 4) in the base.
-        twist: (6,) of the tip, base axes [m/s, rad/s]; zeros where the sensor doesn't feel the body's inertia.
-        gravity: (3,) [m/s²] in base axes.
-        time: of the sample [s].
+        row: Memory of the filter, with the convention, the body beyond the sensor and the tare.
+        force, torque: (3,) force and torque of the sensor, in its frame [N, N·m].
+        sensor, tip: Poses (4, 4) of sensor and tip in the base.
+        twist: (6,) twist of the tip, base axes [m/s, rad/s]; zeros where the sensor doesn't feel
+            the body's inertia.
+        gravity: (3,) acceleration of gravity, base axes [m/s²].
+        time: Time of the sample [s].
     """
     memory = _memory_at(row, 0)
     from_tip = sensor.copy()
@@ -468,14 +480,14 @@ def accelerate(row: Array, twist: Array, time: float) -> None:
 
 @compiled
 def add_load(row: Array, sensor: Array, omega: Array, gravity: Array, load: Array) -> None:
-    """Add what a sensor measures of the body that it carries; see :func:`sense_wrench`.
+    """Add the wrench that a sensor measures of the body that it carries; see :func:`sense_wrench`.
 
     Args:
-        row: memory with the body and the tip's acceleration.
-        sensor: (4, 4) its pose, base axes, from the tip's origin.
+        row: Memory with the body and the tip's acceleration.
+        sensor: (4, 4) pose of the sensor, base axes, from the tip's origin.
         omega: (3,) angular velocity, base axes [rad/s].
-        gravity: (3,) base axes [m/s²].
-        load: (6,) in the sensor's frame [N, N·m], to which it is added.
+        gravity: (3,) acceleration of gravity, base axes [m/s²].
+        load: (6,) wrench in the sensor's frame [N, N·m], to which it is added.
     """
     memory = _memory_at(row, 0)
     alpha = memory.acceleration[3:]
@@ -512,7 +524,10 @@ def add_load(row: Array, sensor: Array, omega: Array, gravity: Array, load: Arra
 
 @compiled
 def filter_wrench(row: Array, wrench: Array, time: float) -> None:
-    """Steps 4 to 6 of :class:`WrenchPipeline`, for a wrench (6,) at a time [s]; the result is in the memory."""
+    """Do steps 4 to 6 of :class:`WrenchPipeline`, for a wrench (6,) at a time [s].
+
+    The result is in the memory.
+    """
     memory = _memory_at(row, 0)
     dt = time - memory.time[0]
     begins = not dt >= 0.0  # also where the memory has no time

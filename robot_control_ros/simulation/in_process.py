@@ -45,10 +45,10 @@ class Push:
     """A force and torque on a link, at its origin, in base axes.
 
     Attributes:
-        force: (3,) [N].
-        torque: (3,) [N·m].
-        start, duration: [s].
-        link: name of the link; None is the robot's tip.
+        force: (3,) force [N].
+        torque: (3,) torque [N·m].
+        start, duration: Time when it begins, and how long it lasts [s].
+        link: Name of the link; None is the robot's tip.
     """
 
     force: Any = (0.0, 0.0, 0.0)
@@ -97,17 +97,25 @@ def simulate(
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
     Args:
-        robot: name, path of a YAML file, or a configuration.
-        law, gains: name, or ``package.module:Class``; its gains by name, over the defaults.
-        reference: a trajectory, or a function that makes one from the start pose (4, 4); None holds the start pose.
-        duration, rate: [s], of control [Hz].
-        push, intervene: a force that disturbs the robot; called with the plant before each sample, to move objects.
+        robot: Name, path of a YAML file, or a configuration.
+        law, gains: Name of the law, or ``package.module:Class``; its gains by name, over the
+            defaults.
+        reference: Trajectory, or a function that makes one from the start pose (4, 4); None holds
+            the start pose.
+        duration, rate: Duration of the run [s], and rate of control [Hz].
+        push, intervene: Force that disturbs the robot; function that is called with the plant
+            before each sample, to move objects.
         q0, urdf: (n,) joint angles to start from [rad], by default the scene's or home; another description's text.
-        scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
-        joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
-        record: path of a new MCAP file for all control cycles; see ``robot_control replay --help``. None writes none.
-        ringing_reaction: warn, soften or stop, see :class:`~..control.reactions.ringing_reaction.RingingReaction`.
-        warn: is called with the trouble, and with what the gains can't do; by default it gives the warnings.
+        scene, imperfections: Objects around the robot, and what is wrong with it: name, path of a
+            YAML file, or the object.
+        joint_law, joint_law_gains, physics_step: Law within the drives, its gains, and longest
+            physics step [s], see :class:`MujocoPlant`; with a joint law, `law` commands positions.
+        record: Path of a new MCAP file for all control cycles; see ``robot_control replay --help``.
+            None writes none.
+        ringing_reaction: Reaction to ringing: warn, soften or stop, see
+            :class:`~..control.reactions.ringing_reaction.RingingReaction`.
+        warn: Function that is called with the trouble, and with what the gains can't do; by default
+            it gives the warnings.
 
     Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
@@ -134,7 +142,10 @@ def simulate(
 
 @contextmanager
 def _recorded(loop: ControlLoop, path: str | Path | None) -> Iterator[None]:
-    """A block whose cycles are written to a new file at its end, also where it ends by an error; None for no file."""
+    """Block whose cycles are written to a new file at its end, also where it ends by an error.
+
+    Without a path no file is written.
+    """
     if path is None:
         yield
         return
@@ -206,7 +217,7 @@ def _trajectory(reference: Any, start: Array) -> Trajectory:
 
 
 def _is_trajectory(value: Any) -> bool:
-    """Whether it is a trajectory itself; the class of one is a function that makes one."""
+    """True where a value is a trajectory itself; the class of one is a function that makes one."""
     return hasattr(value, "sample") and not isinstance(value, type)
 
 
@@ -229,10 +240,10 @@ class Disturbance:
     """A push while it is due, and what a user does to the plant; call it before each sample.
 
     Args:
-        plant: that is pushed; it begins at time 0, and isn't reset while this is used.
-        robot: whose tip is pushed where the push names no link.
-        push: None for none.
-        intervene: is called with the plant.
+        plant: Plant that is pushed; it begins at time 0, and isn't reset while this is used.
+        robot: Robot whose tip is pushed where the push names no link.
+        push: Push to apply; None for none.
+        intervene: Function that is called with the plant; None for none.
     """
 
     def __init__(

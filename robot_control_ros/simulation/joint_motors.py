@@ -1,4 +1,4 @@
-"""What drives the joints of a simulated robot: the last command, by way of a servo or a law within the drives."""
+"""Motors of a simulated robot's joints: they follow the last command by a servo or a law."""
 
 from __future__ import annotations
 
@@ -61,13 +61,14 @@ class JointMotors:
     """Motors with effort limits, see :class:`.mujoco_plant.MujocoPlant`.
 
     Args:
-        robot: in the simulation.
+        robot: Robot in the simulation.
         limit: (n,) largest torques [N·m].
-        bandwidth: of the servos in position and velocity mode [rad/s].
-        timeout: [s] of simulated time after which the joints hold without a new command; 0 never does.
-        joint_law: drives the motors instead of the servo; None for the servo.
-        carried: model of a robot that adds its own weight to efforts; None where it doesn't.
-        offset: (n,) what each motor gives beside its torque, but not while the joints are held [N·m]; None for none.
+        bandwidth: Bandwidth of the servos in position and velocity mode [rad/s].
+        timeout: Simulated time after which the joints hold without a new command [s]; 0 never does.
+        joint_law: Law that drives the motors instead of the servo; None for the servo.
+        carried: Model of a robot that adds its own weight to efforts; None where it doesn't.
+        offset: (n,) torques that each motor gives beside its own, but not while the joints are held
+            [N·m]; None for none.
 
     Attributes:
         start: (n,) joint angles where a simulation begins [rad].
@@ -113,7 +114,8 @@ class JointMotors:
     def apply(self, torque: Array) -> None:
         """Let torques (n,) [N·m] and the pushes act in the next physics step."""
         self._robot.apply_pushes()
-        self._robot.torque = self.effort = torque
+        self._robot.torque = torque
+        self.effort = torque
 
     def hold_torque(self) -> bool:
         """Let the command's torque act in all steps of a period; False where it isn't the same in all of them.
@@ -123,7 +125,8 @@ class JointMotors:
         """
         if self._steady_torque is None or self._robot.pushes:
             return False
-        self._robot.torque = self.effort = self._steady_torque
+        self._robot.torque = self._steady_torque
+        self.effort = self._steady_torque
         return True
 
     def actuate(self) -> None:
@@ -134,7 +137,7 @@ class JointMotors:
         self._sum += torque
 
     def end_period(self, steps: int) -> None:
-        """After so many steps: the effort is their mean."""
+        """End a period of so many steps: the effort is the mean of their torques."""
         self.effort = self._sum / steps
         self._sum[:] = 0.0
 
@@ -176,7 +179,7 @@ class JointMotors:
         return self._limited(torque) if self._holding else self._given(torque)
 
     def _given(self, torque: Array) -> Array:
-        """What the motors give where a torque (n,) is wanted [N·m]."""
+        """Torques that the motors give where a torque (n,) is wanted [N·m]."""
         limited = self._limited(torque)
         return limited if self._offset is None else limited + self._offset
 

@@ -1,4 +1,4 @@
-"""What happened, as arrays by name; to a CSV file or a picture."""
+"""Samples of a run, as arrays by name; to a CSV file or a picture."""
 
 from __future__ import annotations
 
@@ -57,20 +57,24 @@ class Log:
     """N samples of a robot with n joints, base axes, tip origin.
 
     Attributes:
-        joints: names.
-        mode: what `command` is.
-        t: (N,) [s].
+        joints: Names of the joints.
+        mode: Mode of `command`.
+        t: (N,) times [s].
         q, v, effort, command: (N, n) [rad, rad/s, N·m; command in the mode's unit].
         pose: (N, 4, 4) tip in base.
         pose_error: (N, 6) reference minus pose [m, rad].
-        twist: (N, 6) [m/s, rad/s].
-        wrench: (N, 6) by the environment on the robot [N, N·m]; NaN where there is no sensor.
+        twist: (N, 6) twist of the tip [m/s, rad/s].
+        wrench: (N, 6) wrench by the environment on the robot [N, N·m]; NaN where there is no
+            sensor.
         saturated: (N, n) True where the command met a limit of effort, position or velocity.
         rate_limited: (N, n) True where the command changed as fast as it may.
         soft_limited: (N, n) True where a torque kept a joint off its position or velocity limit.
-        fault: (N,) why the safe output was sent in place of the law's command; empty where it wasn't.
-        contact: (N, 6) by the objects of a simulated scene on the robot [N, N·m]; NaN where there is no scene.
-        trouble: what went wrong; empty where nothing did. See :func:`~.trouble.find_trouble`.
+        fault: (N,) reasons why the safe output was sent in place of the law's command; empty where
+            it wasn't.
+        contact: (N, 6) wrench by the objects of a simulated scene on the robot [N, N·m]; NaN where
+            there is no scene.
+        trouble: Kinds of trouble in the run; empty where nothing went wrong. See
+            :func:`~.trouble.find_trouble`.
     """
 
     joints: tuple[str, ...]
@@ -120,7 +124,7 @@ class Log:
         fault: Sequence[str],
         limits: JointLimits | None = None,
     ) -> Log:
-        """The same from columns (N, ...) by name, and the faults (N,).
+        """Log of samples from columns (N, ...) by name, and the faults (N,); see :meth:`of`.
 
         Raises:
             ConfigError: there are none.
@@ -135,14 +139,19 @@ class Log:
 
     @property
     def losses(self) -> int | None:
-        """How often the robot lost the contact with the scene; None where there is no scene."""
+        """Number of times that the robot lost the contact with the scene.
+
+        None where there is no scene.
+        """
         if np.isnan(self.contact).any():
             return None
         touches = np.asarray(self.contact[:, :3].any(axis=1))
         return int((touches[:-1] & ~touches[1:]).sum())
 
     def to_csv(self, path: str | Path) -> Path:
-        """One row per sample; the header names each column, as in ``q.elbow_joint`` or ``pose_error.rx``.
+        """Write one row per sample; the header names each column.
+
+        Names are as ``q.elbow_joint`` or ``pose_error.rx``.
 
         ``saturated``, ``rate_limited``, ``soft_limited`` and ``fault`` are 1 or 0.
 
@@ -163,7 +172,9 @@ class Log:
         return Path(path)
 
     def plot(self, path: str | Path, title: str = "") -> Path:
-        """Position error, rotation error and force over time, as a picture (PNG by the path's ending).
+        """Draw position error, rotation error and force over time, as a picture.
+
+        The path's ending chooses the format; without one it is a PNG.
 
         Raises:
             ConfigError, HardwareFault: see :func:`save_picture`.

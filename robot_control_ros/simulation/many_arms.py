@@ -30,7 +30,7 @@ Progress = Callable[[int, int], object]
 
 
 class _Outcome(NamedTuple):
-    """What the simulation of an arm gives; the text is that of a GainsWarning, or empty."""
+    """Outcome of the simulation of an arm; the text is that of a GainsWarning, or empty."""
 
     log: Log
     gains_warning: str
@@ -66,15 +66,18 @@ def simulate_many(
     the same to the last bit among any number of arms, and in any number of processes.
 
     Args:
-        n: how many; or the numbers of those to simulate, as in ``[17]``: each one is the same as among all.
-        robot, law, gains, reference, duration, push, q0, imperfections, record: see above, and :func:`simulate`.
-        seed: of all random numbers; not negative.
+        n: Number of arms; or the numbers of those to simulate, as in ``[17]``: each one is the same
+            as among all.
+        robot, law, gains, reference, duration, push, q0, imperfections, record: Arguments of each
+            arm, see above, and :func:`simulate`.
+        seed: Seed of all random numbers; not negative.
         workers: 1 simulates in this process; more do so in as many fresh ones, with one thread each. A script then
             needs ``if __name__ == "__main__":``.
-        executor: simulates in place of `workers`, and stays open.
-        progress: is called with the number of arms that are done, and that of all.
-        return_errors: whether an error takes the place of its arm's log; else the first one ends all.
-        settings: of all arms, see :func:`simulate`.
+        executor: Executor that simulates in place of `workers`, and stays open.
+        progress: Function that is called with the number of arms that are done, and that of all.
+        return_errors: True where an error takes the place of its arm's log; else the first one ends
+            all.
+        settings: Settings of all arms, see :func:`simulate`.
 
     Returns:
         The logs (n,) in the order of the numbers. What went wrong is the `trouble` of a log, and one TroubleWarning.
@@ -138,7 +141,10 @@ def _is_whole(value: Any, least: int) -> bool:
 
 
 def _is_list(value: Any) -> TypeGuard[Sequence[Any]]:
-    """Whether it has a value for each arm: joint angles are a list of numbers themselves."""
+    """True where a value is a list with a value for each arm.
+
+    Joint angles are a list of numbers themselves, so they aren't one.
+    """
     return isinstance(value, (list, tuple, np.ndarray)) and len(value) > 0 and not isinstance(value[0], Real)
 
 
@@ -151,7 +157,7 @@ def _check_lengths(values: Mapping[str, Any], numbers: Sequence[int]) -> None:
 
 
 def _arguments(number: int, values: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What :func:`simulate` gets for an arm."""
+    """Arguments of :func:`simulate` for an arm."""
     sequence = np.random.SeedSequence(seed, spawn_key=(number,))
     random = np.random.default_rng(sequence)
     arguments = {}

@@ -52,9 +52,10 @@ class MujocoGripper:
     """The fingers of a simulated gripper; they keep their last command, whatever happens to the arm.
 
     Attributes:
-        config: of the gripper.
-        target: position that the driven joint was sent to [rad or m].
-        ready, refusal: see :class:`~..robot.gripper.Fingers`.
+        config: Configuration of the gripper.
+        target: Position that the driven joint was sent to [rad or m].
+        ready, refusal: True and empty: commands are always taken, see
+            :class:`~..robot.gripper.Fingers`.
     """
 
     ready = True
@@ -99,7 +100,7 @@ class MujocoGripper:
         self._monitor.command(target)
 
     def reset(self) -> None:
-        """Open fingers, at rest."""
+        """Open the fingers, at rest."""
         opened = self.config.positions[0]
         for place, joint in self._places:
             self._positions[place] = joint.offset + joint.multiplier * opened
@@ -107,7 +108,10 @@ class MujocoGripper:
         self.command(opened, self.config.default_force)
 
     def step(self, dt: float) -> None:
-        """Before a physics step of `dt` [s]: lead the servo to the target, at the gripper's speed."""
+        """Lead the servo to the target at the gripper's speed.
+
+        Called before a physics step of `dt` [s].
+        """
         lever = self.config.lever(float(self._positions[self._place]))
         limit = self._force * lever
         most = self.config.speed / lever * dt

@@ -43,23 +43,27 @@ class MujocoPlant:
     it, exerted by the environment on the robot, weight and inertia of what is mounted beyond it included.
 
     Args:
-        robot: its configuration.
-        urdf: text of another description than the configuration's.
-        rate: samples per second; the profile's by default.
-        command_timeout: [s] of simulated time without a command after which the joints hold; 0 never does.
-        scene: what stands around the robot.
-        joint_law: name of a law, or ``package.module:Class``.
-        joint_law_gains: its gains by name.
-        physics_step: [s], at most: a period is made of as few equal steps as that allows.
-        imperfections: of the arm's physics; those of sensors and line are :class:`.imperfect_plant.ImperfectPlant`'s.
-        world: that it shares with other arms, see :func:`arms_in_one_world`; by default one of its own.
+        robot: Configuration of the robot.
+        urdf: Text of another description than the configuration's.
+        rate: Samples per second [Hz]; the profile's by default.
+        command_timeout: Simulated time without a command after which the joints hold [s]; 0 never
+            does.
+        scene: Objects that stand around the robot.
+        joint_law: Name of a law, or ``package.module:Class``.
+        joint_law_gains: Gains of the joint law by name.
+        physics_step: Longest step of the physics [s]: a period is made of as few equal steps as
+            that allows.
+        imperfections: Imperfections of the arm's physics; those of sensors and line are
+            :class:`.imperfect_plant.ImperfectPlant`'s.
+        world: World that it shares with other arms, see :func:`arms_in_one_world`; by default one
+            of its own.
 
     Attributes:
-        scene: as given.
-        gripper: to command; None where the robot has none.
-        start: joint angles (n,) that :meth:`reset` goes back to [rad].
-        model, data: MuJoCo's own, to look at.
-        substeps: physics steps of a period.
+        scene: Objects that stand around the robot; None for none.
+        gripper: Gripper, to command; None where the robot has none.
+        start: Joint angles (n,) that :meth:`reset` goes back to [rad].
+        model, data: Model and data of MuJoCo, to look at.
+        substeps: Number of physics steps of a period.
 
     Raises:
         ConfigError: MuJoCo is not installed; a rate or step that isn't above 0; the joint law is refused; the start of
@@ -92,9 +96,10 @@ class MujocoPlant:
         if scene is not None and scene.start is not None:
             self.start = solve_pose(model, scene.start, self.start, np.array(robot.axes))
         rate = robot.profile.rate if rate is None else rate
-        self._world = world = world or MujocoWorld(
-            mujoco, [(robot, text)], rate, physics_step, scene or _EMPTY, imperfections
-        )
+        if world is None:
+            arms = [(robot, text)]
+            world = MujocoWorld(mujoco, arms, rate, physics_step, scene or _EMPTY, imperfections)
+        self._world = world
         self.model = world.model
         self.data = world.data
         self.substeps = world.substeps
@@ -134,20 +139,25 @@ class MujocoPlant:
         return self._arm.v
 
     def reset(self, q: Array | None = None) -> None:
-        """Back to time 0: at rest at q (n,) [rad] (default `start`), held, without a push, objects in place."""
+        """Go back to time 0: at rest at q (n,) [rad] (default `start`), held, without a push.
+
+        Objects are in place.
+        """
         self._motors.start = self.start if q is None else q
         self._world.reset()
         self._advance_next = False
 
     def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def close(self) -> None:
         """Hold the joints where they are."""
         self._motors.hold()
 
     def read(self) -> RobotState:
-        """One control period later (the first time: now), the joints, their torques and the wrench.
+        """Sample of the joints, their torques and the wrench, one control period later.
+
+        The first time it is that of now.
 
         Raises:
             HardwareFault: the physics diverged.
@@ -171,7 +181,7 @@ class MujocoPlant:
         Args:
             torque: (n,) behind the gears [N·m].
             locked: (n,) joints whose brakes are closed: they stay where they were then, whatever pulls at them.
-            dt: the step [s].
+            dt: Time of the step [s].
 
         Raises:
             HardwareFault: the physics diverged.
@@ -222,7 +232,10 @@ class MujocoPlant:
         return self._objects.contacts()
 
     def contact_wrench(self) -> Array:
-        """What objects exert (6,) on what is beyond the force-torque sensor: base axes, about the tip origin."""
+        """Wrench (6,) by objects on what is beyond the force-torque sensor.
+
+        Base axes, about the tip origin.
+        """
         return self._objects.wrench()
 
     def object_pose(self, name: str) -> Array:
@@ -256,11 +269,11 @@ def arms_in_one_world(
     """Several arms in one MuJoCo world, where they may touch: each advances and resets all of them.
 
     Args:
-        robots: their configurations, with prefixes, and mounts where they stand.
-        rate: samples per second, of all; by default that of their profiles.
-        physics_step: see :class:`MujocoPlant`.
-        scene: what stands around the first arm, in its base.
-        settings: more of :class:`MujocoPlant`, without imperfections.
+        robots: Configurations of the arms, with prefixes, and mounts where they stand.
+        rate: Samples per second of all arms [Hz]; by default that of their profiles.
+        physics_step: Longest step of the physics [s], see :class:`MujocoPlant`.
+        scene: Objects that stand around the first arm, in its base.
+        settings: More settings of :class:`MujocoPlant`, without imperfections.
 
     Raises:
         ConfigError: two arms have the same prefix, or profiles have different rates; see :class:`MujocoPlant`.

@@ -29,10 +29,10 @@ class MujocoRobot:
     """Finds joints and links of a robot by name, and moves nothing by itself.
 
     Attributes:
-        model, data: MuJoCo's.
+        model, data: Model and data of MuJoCo.
         q_index, v_index: (n,) places of the joints in MuJoCo's positions and velocities.
         wrench_index: (6,) places of what the force-torque sensor measures in MuJoCo's sensor data.
-        pushes: (6,) force and torque by number of body, in world axes [N, N·m]; those that act.
+        pushes: (6,) force and torque that act, by number of body, in world axes [N, N·m].
     """
 
     def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, links: Sequence[str]) -> None:
@@ -126,7 +126,11 @@ class MujocoRobot:
             self.pushes[body] = np.concatenate((rotation @ wrench[:3], rotation @ wrench[3:]))
 
     def apply_pushes(self) -> None:
-        """Pushes act at link origins; MuJoCo takes them at centres of mass, so the lever arm follows the link."""
+        """Let the pushes act.
+
+        They act at link origins; MuJoCo takes them at centres of mass, so the lever arm follows the
+        link.
+        """
         for body, wrench in self.pushes.items():
             force = wrench[:3]
             pushed = self._pushed[body]
@@ -159,16 +163,16 @@ class MujocoWorld:
     """MuJoCo's model and data of one arm, or of several that may touch; they share the time.
 
     Args:
-        mujoco: the module.
-        arms: each with the text of its description.
-        rate: samples per second.
-        physics_step: [s], at most.
-        scene: what stands around the first arm.
-        imperfections: of the first arm.
+        mujoco: Module mujoco.
+        arms: Configurations of the arms, each with the text of its description.
+        rate: Samples per second [Hz].
+        physics_step: Longest step of the physics [s].
+        scene: Objects that stand around the first arm.
+        imperfections: Imperfections of the first arm.
 
     Attributes:
-        model, data: MuJoCo's own.
-        substeps: physics steps of a period.
+        model, data: Model and data of MuJoCo.
+        substeps: Number of physics steps of a period.
 
     Raises:
         ConfigError: a rate or step that isn't above 0.
@@ -187,7 +191,8 @@ class MujocoWorld:
         for name, value, unit in (("rate", rate, "Hz"), ("physics_step", physics_step, "s")):
             if not (math.isfinite(value) and value > 0.0):
                 raise refused(name, value, f"must be above 0 {unit}", (0.0, math.inf))
-        self._mujoco, (self._robot, _) = mujoco, arms[0]
+        self._mujoco = mujoco
+        self._robot, _ = arms[0]
         self.substeps = math.ceil(1.0 / (rate * physics_step) - 1e-9)
         self.model = compile_model(mujoco, arms, 1.0 / (rate * self.substeps), scene, imperfections)
         if imperfections is not None:
@@ -205,7 +210,7 @@ class MujocoWorld:
             self._grippers.append(gripper)
 
     def reset(self) -> None:
-        """Back to time 0: all arms at rest at their starts, held, objects in place."""
+        """Go back to time 0: all arms at rest at their starts, held, objects in place."""
         mujoco = self._mujoco
         model = self.model
         data = self.data

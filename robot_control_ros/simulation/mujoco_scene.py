@@ -139,7 +139,10 @@ def _collision_bits(robot: int | None, count: int) -> tuple[int, int]:
 
 
 def _exclude_touching(spec: Any, robot: RobotConfig, urdf: str) -> None:
-    """No contacts between links that touch by design, see :class:`~..robot.collision_model.CollisionModel`."""
+    """Exclude contacts between links that touch by design.
+
+    See :class:`~..robot.collision_model.CollisionModel`.
+    """
     model = RobotModel.of(robot, urdf)
     settings = make_gains(ClearanceSettings, robot.clearance, robot.n)
     touching = CollisionModel(robot, model, settings.margin, Payload()).touching_links()
@@ -177,7 +180,8 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: t
             links = [other.name for other in spec.bodies if other.name != "world" and is_link(other.name)]
             raise unknown("frame", link, links, ModelError)
         geom = _add_geom(mujoco, body, scene.tool, scene.tool.pose)
-        geom.mass, (geom.contype, geom.conaffinity) = 0.0, bits
+        geom.mass = 0.0
+        geom.contype, geom.conaffinity = bits
     for name in robot.joints:
         joint = spec.joint(name)
         joint.armature += scene.joints.rotor_inertia
@@ -250,7 +254,7 @@ def _add_geom(mujoco: Any, body: Any, shape: Shape, pose: Array) -> Any:
 
 
 def _add_waves(mujoco: Any, spec: Any, body: Any, item: SceneObject) -> Any:
-    """A field of heights, which MuJoCo has above the geom's origin, and a base below it."""
+    """Add a field of heights, which MuJoCo has above the geom's origin, and a base below it."""
     x, y, z, height, length = item.shape.size
     rows = round(WAVE_POINTS * y / length) + 1
     waves = 0.5 + 0.5 * np.sin(2.0 * np.pi * np.linspace(-y / 2.0, y / 2.0, rows) / length)

@@ -26,7 +26,7 @@ class _Start(Placement):
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """How a contact gives way and rubs."""
+    """Surface of an object: how a contact gives way and rubs."""
 
     time_constant: float = entry(
         0.02, above=0.0, unit="s", doc="Time in which a contact comes to rest; small is stiff."
@@ -65,7 +65,7 @@ class SceneObject:
 
 @dataclass(frozen=True)
 class JointLosses:
-    """What the joints have besides what description and configuration say, the same for each."""
+    """Losses of the joints besides those of description and configuration, alike for each joint."""
 
     damping: float = entry(0.0, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
     friction: float = entry(0.0, lower=0.0, unit="N·m", doc="Dry friction.")
@@ -114,13 +114,14 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Where the robot touches an object, its cell or itself.
+    """Contact of the robot with an object, its cell or itself.
 
     Attributes:
-        link: of the robot.
-        object: its name in the scene or in the robot's cell; or another link of the robot.
-        point: (3,) in the base [m].
-        wrench: (6,) by the object on the link, in base axes, about the point [N, N·m].
+        link: Name of the robot's link.
+        object: Name of the object in the scene or in the robot's cell; or another link of the
+            robot.
+        point: (3,) place of the contact in the base [m].
+        wrench: (6,) wrench by the object on the link, in base axes, about the point [N, N·m].
     """
 
     link: str
@@ -138,7 +139,7 @@ def load_scene(name: str) -> Scene:
     """Read a scene.
 
     Args:
-        name: a scene of the package, or the path of a YAML file.
+        name: Name of a scene of the package, or the path of a YAML file.
 
     Raises:
         ConfigError: unknown scene, a missing, unknown or unusable entry; lists the valid ones.

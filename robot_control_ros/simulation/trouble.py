@@ -1,4 +1,4 @@
-"""What went wrong in a run: faults, joints beyond their limits, commands that stay at a limit."""
+"""Trouble in a run: faults, joints beyond their limits, commands that stay at a limit."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ class GainsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Trouble:
-    """One thing that went wrong.
+    """One kind of trouble in a run.
 
     Attributes:
         kind: ``fault``, ``position``, ``velocity`` or ``saturated``.
-        time: when it began [s].
-        joint: the first one, or the one that is longest at its limit; empty for a fault.
-        value, bound: the worst value, and the limit that it broke; NaN where there are none.
-        message: the same in a sentence.
+        time: Time when it began [s].
+        joint: Name of the first joint, or of the one that is longest at its limit; empty for a
+            fault.
+        value, bound: Worst value, and the limit that it broke; NaN where there are none.
+        message: Sentence that says all this.
     """
 
     kind: str
@@ -56,7 +57,7 @@ def find_trouble(
     fault: Sequence[str],
     limits: JointLimits | None = None,
 ) -> tuple[Trouble, ...]:
-    """What went wrong in N samples of n joints: each kind once, of the joint that was first.
+    """Trouble in N samples of n joints: each kind once, of the joint that was first.
 
     - ``fault``: the safe output was sent; the first reason counts.
     - ``position``, ``velocity``: a joint left its `limits`. An unstable arm breaks its velocity limits.
@@ -69,7 +70,10 @@ def find_trouble(
 
 
 def warn_of(trouble: Sequence[Trouble], gains: str = "", stacklevel: int = 2) -> None:
-    """One TroubleWarning, where there is trouble, and one GainsWarning, where there is a text of the gains."""
+    """Give one TroubleWarning where there is trouble.
+
+    Give one GainsWarning, too, where there is a text of the gains.
+    """
     if gains:
         warnings.warn(gains, GainsWarning, stacklevel=stacklevel + 1)
     if trouble:
@@ -113,6 +117,6 @@ def _beyond(joints: Sequence[str], t: Array, q: Array, v: Array, limits: JointLi
 
 
 def _others(which: Any) -> str:
-    """How many joints there are besides the one that is named; `which` (n,) bool are all of them."""
+    """Text about the joints besides the one that is named; `which` (n,) bool are all of them."""
     others = int(which.sum()) - 1
     return f"; {others} more as well" if others else ""

@@ -28,8 +28,8 @@ def worker_processes(count: int, pools: int = 1) -> Iterator[list[ProcessPoolExe
     ``if __name__ == "__main__":``.
 
     Args:
-        count: processes of each executor.
-        pools: how many executors; one process each keeps what it has made, from call to call.
+        count: Number of processes of each executor.
+        pools: Number of executors; one process each keeps what it has made, from call to call.
     """
     context = _Spawning()
     executors = [ProcessPoolExecutor(count, mp_context=context, initializer=end_with_parent) for _ in range(pools)]
@@ -56,7 +56,7 @@ def _wait_for_parent() -> None:
 
 
 class _Worker(SpawnProcess):
-    """A fresh interpreter: on one thread, and a Ctrl-C of the shell isn't for it."""
+    """Process with a fresh interpreter on one thread; a Ctrl-C of the shell isn't for it."""
 
     def start(self) -> None:
         resource_tracker.ensure_running()  # which lets a Ctrl-C in again when it starts

@@ -1,1 +1,1 @@
-"""How stiff, how light and how little damped a law may be, by its rate and its delay."""
+"""Bounds of a law's stiffness, mass and damping, by its rate and its delay."""

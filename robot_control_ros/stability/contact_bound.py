@@ -1,14 +1,15 @@
-"""How light and how little damped a virtual body may be: by the eigenvalues of the sampled loop, axis by axis.
+"""Bounds of a virtual body's mass and damping, by the sampled loop's eigenvalues on each axis.
 
-The body M v̇ + B v + K x = f moves the command of the joint servos, and feels the force f that the sensor shows. Along
-one axis, with the tip's inertia Λ and servos of bandwidth w,
+The body M v̇ + B v + K x = f moves the command of the joint servos, and feels the force f that the
+sensor shows. Along one axis, with the tip's inertia Λ and servos of bandwidth w,
 
     ẍ = w² (x_c - x) + 2 w (ẋ_c - ẋ) - (k / Λ) x,   f = -k x - m ẍ,
 
-against a wall k, with a mass m beyond the sensor, whose inertia the sensor feels. Free is k = 0. Then a body is
-unstable only where it is light beside m. The body is integrated once a period, implicitly, as the law does it; its
-position and velocity act one delay after the sample, until the next ones do. Over a period that is exact, where the
-joints follow the body: not near singular postures.
+against a wall k, with a mass m beyond the sensor, whose inertia the sensor feels. In free space
+k = 0. Then a body is unstable only where it is light in comparison with m. The body is integrated
+once a period, implicitly, as the law does it. Its position and velocity act one delay after the
+sample, until the next ones do. Over a period that is exact where the joints follow the body, so not
+near singular postures.
 
 :mod:`.wall_contact` has a formula for the wall that needs no posture.
 """
@@ -38,12 +39,12 @@ class SampledContact:
     """A servoed tip along one axis, at a wall or free; see the module.
 
     Args:
-        inertia: Λ [kg].
-        wall: k [N/m]; 0 is free.
-        load: m, mass beyond the sensor [kg].
-        period: T [s].
-        delay: from a sample to the effect of its command [s].
-        servo: w [rad/s].
+        inertia: Inertia Λ of the tip [kg].
+        wall: Stiffness k of the wall [N/m]; 0 in free space.
+        load: Mass m beyond the sensor [kg].
+        period: Period T of the loop [s].
+        delay: Time from a sample to the effect of its command [s].
+        servo: Bandwidth w of the joint servos [rad/s].
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class SampledContact:
         self._new = after[:2, 2:]
 
     def growth(self, mass: float, damping: float, stiffness: float) -> float:
-        """The largest absolute eigenvalue with a body of M [kg], B [N·s/m] and K [N/m]."""
+        """Largest absolute eigenvalue with a body of M [kg], B [N·s/m] and K [N/m]."""
         dt = self._period
         size = 6 + 2 * self._whole
         body = np.zeros((2, size))  # x and v after the step
@@ -81,18 +82,21 @@ class SampledContact:
             loop[:2] += self._new.dot(body)
         else:
             loop[:2, -4:-2] += self._new
-        loop[2:4] = loop[4:6] = body
+        loop[2:4] = body
+        loop[4:6] = body
         loop[6:, 4:-2] = np.eye(2 * self._whole)
         return float(np.abs(np.linalg.eigvals(loop)).max())
 
 
 @dataclass(frozen=True, eq=False)
 class ContactBound:
-    """What a virtual body needs at least along x, y and z; infinite where nothing in the range is stable.
+    """Least mass and damping of a virtual body along x, y and z.
+
+    They are infinite where nothing in the range is stable.
 
     Attributes:
-        mass: (3,) [kg], with the damping that the gains design for it.
-        damping: (3,) [N·s/m], for the mass that the gains have.
+        mass: (3,) least mass, with the damping that the gains design for it [kg].
+        damping: (3,) least damping, for the mass that the gains have [N·s/m].
     """
 
     mass: Array
@@ -102,14 +106,14 @@ class ContactBound:
 def contact_bound(
     running: RunningLaw, kin: RobotDynamics, *, wall: float = WALL, load: float = 0.0, delay: float | None = None
 ) -> ContactBound | None:
-    """The bound of an admittance with the gains that it goes to; None of a law without a virtual body.
+    """The bound of an admittance with its target gains; None of a law without a virtual body.
 
     Args:
-        running: the law on its robot, whose rate counts.
-        kin: at the posture; its mass has the rotors' inertia.
-        wall: [N/m]; 0 is free.
-        load: mass beyond the sensor [kg].
-        delay: from a sample to the effect of its command [s]; None takes the profile's.
+        running: Law on its robot, whose rate counts.
+        kin: Dynamics at the posture; the mass matrix has the rotors' inertia.
+        wall: Stiffness of the wall [N/m]; 0 in free space.
+        load: Mass beyond the sensor [kg].
+        delay: Time from a sample to the effect of its command [s]; None takes the profile's.
     """
     gains = running.gains.target
     if not hasattr(gains, "virtual_damping"):
@@ -145,6 +149,9 @@ class _Axis:
 
 
 def _least(stable: Callable[[float], bool], lowest: float, highest: float) -> float:
-    """The smallest stable value above the last failure, from `highest` down; infinite where that one isn't stable."""
+    """The smallest stable value above the last failure, from `highest` down.
+
+    It is infinite where `highest` isn't stable.
+    """
     largest = largest_stable(lambda inverse: stable(1.0 / inverse), 1.0 / highest, 1.0 / lowest)
     return 1.0 / largest if largest > 0.0 else math.inf

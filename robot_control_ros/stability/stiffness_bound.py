@@ -1,4 +1,4 @@
-"""How stiff a law may be at a posture, a rate and a delay: by the eigenvalues of the sampled loop.
+"""The largest stable stiffness at a posture, a rate and a delay, by the sampled loop's eigenvalues.
 
 At small errors the arm is M q̈ + B q̇ = tau. The law takes a sample each T, and its torque
 
@@ -46,14 +46,15 @@ class SampledArm:
     """The arm at a posture under torques that are held and late; see the module.
 
     Args:
-        mass: (n, n) M [kg·m²].
-        friction: (n,) viscous, B [N·m·s/rad].
-        period: T [s].
-        delay: τ, from a sample to the effect of its command [s].
+        mass: (n, n) mass matrix M [kg·m²].
+        friction: (n,) viscous friction B of the joints [N·m·s/rad].
+        period: Period T of the loop [s].
+        delay: Time τ from a sample to the effect of its command [s].
     """
 
     def __init__(self, mass: Array, friction: Array, period: float, delay: float) -> None:
-        n = self._n = len(mass)
+        n = len(mass)
+        self._n = n
         self._whole = math.floor(delay / period + 1e-9)
         rest = max(delay - self._whole * period, 0.0)
         inverse = np.linalg.inv(mass)
@@ -71,7 +72,7 @@ class SampledArm:
         self._new = after[state, torque]
 
     def growth(self, stiffness: Array, damping: Array) -> float:
-        """The largest absolute eigenvalue under K [N·m/rad] and D [N·m·s/rad], (n, n) each."""
+        """Largest absolute eigenvalue under K [N·m/rad] and D [N·m·s/rad], (n, n) each."""
         n = self._n
         whole = self._whole
         law = -np.hstack((stiffness, damping))
@@ -89,13 +90,14 @@ class SampledArm:
 
 @dataclass(frozen=True, eq=False)
 class StiffnessBound:
-    """How stiff a law may be at a posture; all values are computed when they are first asked for.
+    """The largest stable stiffness of a law at a posture; each value is computed at its first use.
 
     Attributes:
-        law: its class, with `joint_gains`.
-        gains: of the law.
-        mass, jacobian: (n, n), (6, n) at the posture, along the axes of the gains.
-        arm: the same arm, sampled.
+        law: Class of the law, with `joint_gains`.
+        gains: Gains of the law.
+        mass: (n, n) mass matrix at the posture.
+        jacobian: (6, n) Jacobian at the posture, along the axes of the gains.
+        arm: Sampled model of the arm at the posture.
     """
 
     law: Any
@@ -106,7 +108,10 @@ class StiffnessBound:
 
     @cached_property
     def factor(self) -> float:
-        """The largest factor on all stiffness that is stable, at most 10⁴; 0 where the damping alone is unstable."""
+        """The largest stable factor on the whole stiffness, at most 10⁴.
+
+        It is 0 where the damping alone is unstable.
+        """
         stiffness = self.gains.stiffness
         if not stiffness.any():
             return STIFFEST if self._stable(stiffness) else 0.0
@@ -114,9 +119,9 @@ class StiffnessBound:
 
     @cached_property
     def values(self) -> Array:
-        """(6,) or (n,) the largest stable stiffness along each axis or joint, the others as they are.
+        """Largest stable stiffness (6,) or (n,) along each axis or joint, the others as they are.
 
-        It ends at the gain's upper bound; 0 where nothing is stable.
+        It is at most the gain's upper bound, and 0 where nothing is stable.
         """
         stiffness = self.gains.stiffness
         (spec,) = (each for each in gain_specs(type(self.gains)) if each.name == "stiffness")
@@ -141,13 +146,14 @@ class StiffnessBound:
 def stiffness_bound(
     running: RunningLaw, kin: RobotDynamics, delay: float | None = None, friction: Array | None = None
 ) -> StiffnessBound | None:
-    """The bound of a law with the gains that it goes to; None without `joint_gains` or torques.
+    """The bound of a law with its target gains; None without `joint_gains` or torques.
 
     Args:
-        running: the law on its robot, whose rate counts.
-        kin: at the posture; its mass has the rotors' inertia.
-        delay: from a sample to the effect of its command [s]; None takes the profile's.
-        friction: (n,) viscous, that the law feels [N·m·s/rad]; None takes the description's, less what is compensated.
+        running: Law on its robot, whose rate counts.
+        kin: Dynamics at the posture; the mass matrix has the rotors' inertia.
+        delay: Time from a sample to the effect of its command [s]; None takes the profile's.
+        friction: (n,) viscous friction that the law feels [N·m·s/rad]; None takes the
+            description's, less the part that is compensated.
     """
     if not hasattr(running.law, "joint_gains") or running.mode is not CommandMode.EFFORT:
         return None
@@ -163,9 +169,10 @@ def stiffness_bound(
 
 
 def running_delay(running: RunningLaw) -> float:
-    """From a sample to the effect of its command [s]: the profile's, or two periods where it says none.
+    """Time from a sample to the effect of its command [s].
 
-    The delay of velocities that are derived comes in addition.
+    It is the profile's delay, or two periods where that has none. The delay of velocities that are
+    derived comes in addition.
     """
     profile = running.robot.profile
     period = running.robot.period
@@ -175,9 +182,10 @@ def running_delay(running: RunningLaw) -> float:
 def largest_stable(stable: Callable[[float], bool], lowest: float, highest: float) -> float:
     """The largest stable value that was tried below the first failure, from `lowest` > 0 to `highest`.
 
-    The range is scanned from below in factors of STEP, then bisected between the last stable value and the first
-    failure, until their ratio is within 1 + TOLERANCE. An unstable island narrower than a step can be missed. The
-    result is 0 where `lowest` isn't stable, and `highest` where all tried values are.
+    The range is scanned from below in factors of STEP. Then it is bisected between the last stable
+    value and the first failure, until their ratio is within 1 + TOLERANCE. An unstable island
+    narrower than a step can be missed. The result is 0 where `lowest` isn't stable, and `highest`
+    where all tried values are.
     """
     good = 0.0
     bad = lowest

@@ -14,9 +14,10 @@ the delay takes k τ of the damping. The damping ratio in contact is at least ζ
 bound is a third to 1.2 times this one. That was computed with the servoed arm's inertia Λ from 1.2 to 6.1 kg, masses
 from 2 to 16 kg, and delays from 4 ms on, at 125 Hz to 1 kHz.
 
-The arm is no stiffer than its joint servos: of bandwidth w, they are a spring Λ w² and a damper 2 Λ w between command
-and tip. A wall stiffer than Λ w² makes no difference, but then the damper leads. Of M s + B + 2 Λ w e^{-τs} = 0 remains
-stable what has B ≥ 2 Λ w, or else a mass of at least (2/π) 2 Λ w τ. The robots' defaults have 2.75 times that mass:
+The arm is no stiffer than its joint servos. With the bandwidth w, they are a spring Λ w² and a
+damper 2 Λ w between command and tip. A wall stiffer than Λ w² makes no difference, but then the
+damper leads. The loop M s + B + 2 Λ w e^{-τs} = 0 is stable with B ≥ 2 Λ w, or else with a mass of
+at least (2/π) 2 Λ w τ. The robots' defaults have 2.75 times that mass:
 
     M ≥ 1.75 (2 Λ w τ).
 """
@@ -35,10 +36,10 @@ USUAL_DELAY = 2.0  # periods, from a sample to the effect of its command, where 
 
 
 def least_damping(mass: Any, lag: float, wall: float = WALL) -> Array:
-    """Of the virtual body [N·s/m], for its masses [kg], a lag τ [s] and a wall [N/m]."""
+    """Least damping of the virtual body [N·s/m] for masses [kg], a lag τ [s] and a wall [N/m]."""
     return np.asarray(wall * lag + 2.0 * RATIO * np.sqrt(wall * (np.asarray(mass) + wall * lag**2 / 2.0)))
 
 
 def usual_lag(period: float) -> float:
-    """τ of a node at a period [s]."""
+    """Lag τ of a node [s] that runs at a period [s]."""
     return (USUAL_DELAY + 0.5) * period

@@ -44,16 +44,17 @@ def joint_gains(stiffness: float = JOINT_STIFFNESS, damping: float = JOINT_DAMPI
 
 @dataclass(frozen=True)
 class PlanarArmSettings:
-    """What can be chosen.
+    """Settings of the arm and its law.
 
     Attributes:
         stiffness, damping, inertia: Kp [N/m], Kd [N·s/m] and M [kg] of the impedance.
-        joint_pd: whether the joint PD drives the arm, else the impedance.
+        joint_pd: True where the joint PD drives the arm, else the impedance.
         joint_stiffness, joint_damping: Kq [N·m/rad] and Dq [N·m·s/rad] of the joint PD.
-        link_inertia: of each link about its centre of mass [kg·m²].
-        taylor: the integrator, see :meth:`TwoLink.advance`.
-        wall: whether there is one: a spring without friction or damping that fills the plane beyond `wall_x` [m].
-        wall_stiffness: of that spring [N/m].
+        link_inertia: Inertia of each link about its centre of mass [kg·m²].
+        taylor: True for the integrator with a dt² / 2, see :meth:`TwoLink.advance`.
+        wall: True where there is a wall: a spring without friction or damping that fills the plane
+            beyond `wall_x` [m].
+        wall_stiffness: Stiffness of that spring [N/m].
     """
 
     stiffness: float = STIFFNESS
@@ -78,11 +79,11 @@ class PlanarArm:
     T = Kq (q_d - q) - Dq q̇ + G, where q_d puts the tip on the target, with the elbow on the side where it was.
 
     Attributes:
-        settings: the present ones.
-        driven: whether the law drives it.
+        settings: Present settings.
+        driven: True where the law drives the arm.
         q, v: (2,) joint angles [rad] and velocities [rad/s].
-        target: (2,) x_d [m], never further from A than the arm reaches.
-        time: since the start, the last change of mode or the last reset [s].
+        target: (2,) place of the target x_d [m], never further from A than the arm reaches.
+        time: Time since the start, the last change of mode or the last reset [s].
     """
 
     def __init__(self) -> None:
@@ -98,17 +99,17 @@ class PlanarArm:
 
     @property
     def elbow(self) -> Array:
-        """(2,) B [m]."""
+        """Place (2,) of the elbow B [m]."""
         return self._arm.length * np.array([math.cos(self.q[0]), math.sin(self.q[0])])
 
     @property
     def tip(self) -> Array:
-        """(2,) E [m]."""
+        """Place (2,) of the tip E [m]."""
         return self._arm.tip(self.q)
 
     @property
     def reach(self) -> float:
-        """Of the tip, from A [m]."""
+        """Largest distance of the tip from A [m]."""
         return 2.0 * self._arm.length
 
     @property
@@ -153,7 +154,7 @@ class PlanarArm:
         return softest, stiffest
 
     def change(self, **settings: Any) -> None:
-        """Other values of some :class:`PlanarArmSettings`, from now on.
+        """Take other values of some :class:`PlanarArmSettings`, from now on.
 
         Raises:
             ConfigError: a gain that the law refuses; nothing changes.
@@ -167,7 +168,10 @@ class PlanarArm:
             self._rest()
 
     def reset(self) -> None:
-        """Upright, at rest, at time 0; the mode and, where the arm is driven, the target stay."""
+        """Put the arm upright, at rest, at time 0.
+
+        The mode and, where the arm is driven, the target stay.
+        """
         self.q = np.array(UPRIGHT)
         self._rest()
 
@@ -193,7 +197,7 @@ class PlanarArm:
             self._goal = self._angles_of(self.target)
 
     def step(self) -> None:
-        """10 ms later; in kinematics mode nothing happens.
+        """Simulate the next 10 ms; in kinematics mode nothing happens.
 
         Raises:
             HardwareFault: the step is too long for the settings: the arm has become too fast, and was reset.

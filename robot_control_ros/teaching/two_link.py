@@ -37,11 +37,12 @@ class TwoLink:
     Source: M. Spong, S. Hutchinson, M. Vidyasagar, Robot Modeling and Control, 2006, section 7.4.
 
     Attributes:
-        inertia: I of a link about its centre of mass [kg·m²].
-        gravity: g [m/s²] along -y; 0 for an arm that moves in a horizontal plane.
-        mass, length, center: m [kg], l [m] and lc, from a link's joint to its centre of mass [m].
-        viscous: d of each joint [N·m·s/rad].
-        coulomb: f of the two joints [N·m].
+        inertia: Inertia I of a link about its centre of mass [kg·m²].
+        gravity: Gravity g along -y [m/s²]; 0 for an arm that moves in a horizontal plane.
+        mass, length, center: Mass m [kg] and length l [m] of a link, and distance lc from its joint
+            to its centre of mass [m].
+        viscous: Viscous friction d of each joint [N·m·s/rad].
+        coulomb: Coulomb friction f of the two joints [N·m].
     """
 
     inertia: float = 1.0 / 48.0
@@ -58,11 +59,11 @@ class TwoLink:
         return np.array([[h11, h12], [h12, h22]])
 
     def gravity_torque(self, q: Pair) -> Array:
-        """What holds the arm at rest, G (2,) [N·m]."""
+        """Torque that holds the arm at rest, G (2,) [N·m]."""
         return np.array(self._weights(float(q[0]), float(q[1])))
 
     def friction(self, v: Pair) -> Array:
-        """What friction takes at joint velocities v (2,) [rad/s]: (2,) [N·m]."""
+        """Torque (2,) that friction takes at joint velocities v (2,) [rad/s], in N·m."""
         return np.array([self._friction(0, float(v[0])), self._friction(1, float(v[1]))])
 
     def forward(self, q: Pair, v: Pair, tau: Pair) -> Array:
@@ -124,7 +125,7 @@ class TwoLink:
         return np.array([math.atan2(y, x) - math.atan2(math.sin(t2), 1.0 + math.cos(t2)), t2])
 
     def urdf(self, effort: float = 1e4, velocity: float = 1e3) -> str:
-        """The same arm as a robot description, with these limits of the joints [N·m, rad/s].
+        """Robot description of this arm, with these limits of the joints [N·m, rad/s].
 
         With gravity its base stands up on the root, so that gravity along the root's -z acts along the base's -y.
         """

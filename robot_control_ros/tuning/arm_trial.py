@@ -21,18 +21,19 @@ STATIC_FORCE = "static_force"
 
 @dataclass(frozen=True)
 class ArmTrial:
-    """Measures gains on simulated arms. It may be pickled; a call depends on its arguments alone, to the last bit.
+    """Measures gains on simulated arms. It may be pickled.
 
-    Each run is simulated once for an arm, and gives all objectives that need it.
+    The result of a call depends on its arguments alone, to the last bit. Each run is simulated once
+    for an arm, and gives all objectives that need it.
 
     Attributes:
-        robot: name, or the path of a YAML file.
-        law: name, or ``package.module:Class``.
-        space: makes gains of the values of a trial.
-        objectives: that are measured.
-        arms: that are simulated.
-        profile: of the robot; "" is its simulation.
-        rate: of control [Hz]; 0 is that of the profile.
+        robot: Name of the robot, or the path of a YAML file.
+        law: Name of the law, or ``package.module:Class``.
+        space: Gains that are varied; it makes gains of the values of a trial.
+        objectives: Objectives that are measured.
+        arms: Imperfections of the arms that are simulated.
+        profile: Hardware profile of the robot; "" is its simulation.
+        rate: Control rate [Hz]; 0 is that of the profile.
     """
 
     robot: str
@@ -57,14 +58,16 @@ class ArmTrial:
             check_measurable(robot, self.law, self.objectives)
 
     def __call__(self, values: Mapping[str, float]) -> TrialOutcome:
-        """Measure.
+        """Measure the objectives of a trial's gains on all arms.
 
         Args:
-            values: by name of the dimension, as :meth:`.gain_space.GainSpace.gains` takes them.
+            values: Values of the trial by name of the dimension, as
+                :meth:`.gain_space.GainSpace.gains` takes them.
 
         Returns:
-            For each objective the mean over the arms. By objective, `details["arms"]` has the values of all arms in
-            their order. The reason says which runs a fault ended, and of which arm.
+            For each objective the mean over the arms. By objective, `details["arms"]` has the
+            values of all arms in their order. The reason names each run without figures, with its
+            arm.
 
         Raises:
             ConfigError: the gains are refused, each for itself or all together.
@@ -93,14 +96,14 @@ class ArmTrial:
         return simulated_robot(self.robot, self.profile, self.rate)
 
     def _asked_forces(self, gains: Mapping[str, object]) -> dict[float, float]:
-        """By wall, what an arm without imperfections presses with at rest [N]; NaN where it doesn't come to that."""
+        """Force at rest of an arm without imperfections [N], by wall; NaN where it has none."""
         walls = dict.fromkeys(each.wall for each in self.objectives if each.figure == STATIC_FORCE)
         runs = {wall: run_figures(self._config, self.law, gains, IDEAL, PRESS, wall) for wall in walls}
         return {wall: each.figures.get("rest_force", math.nan) for wall, each in runs.items()}
 
 
 def _figure(objective: Objective, run: RunFigures, asked: Mapping[float, float]) -> float:
-    """The objective's figure of a run; NaN where that ended."""
+    """The objective's figure of a run; NaN where the run has no figures."""
     figures = run.figures
     if not figures:
         return math.nan

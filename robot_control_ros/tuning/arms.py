@@ -30,23 +30,26 @@ SEEDS = 2**32  # of sensor noise
 
 @dataclass(frozen=True)
 class UnknownArm:
-    """Where the arms of a robot are drawn from of which nothing was measured; all ranges are uniform.
+    """Uniform ranges from which arms are drawn, for a robot of which nothing was measured.
 
     Attributes:
-        delay: from a command to its effect [s]: up to two periods of an arm at 500 Hz.
-        coulomb: dry friction, as a fraction of the joint's effort limit: UR5e and Gen3 have up to a twentieth, of which
-            their own controllers take most.
-        viscous: friction at 1 rad/s, as such a fraction.
-        most_effort: bound of what friction is a fraction of [N·m]: a UR5's shoulder. Limits of textbooks' arms are no
-            sizes.
-        payload: largest unknown mass on the tip, as a fraction of what the joints hold in any direction at home: a tool
-            weighed badly.
-        heaviest: bound of that mass [kg].
-        rotors: factor on the robot's rotor inertia, which its maker rarely tells.
-        rotor: inertia that stands for one that the robot doesn't say [kg·m²].
-        velocity_noise: standard deviation of joint velocities [rad/s]: encoders, differentiated and filtered.
-        position_noise, effort_noise: fixed standard deviations [rad, N·m], as a UR5e's.
-        force_noise, torque_noise: fixed ones of a wrist sensor [N, N·m].
+        delay: Range of the delay from a command to its effect [s]: up to two periods of an arm at
+            500 Hz.
+        coulomb: Range of dry friction, as a fraction of the joint's effort limit. UR5e and Gen3
+            have up to a twentieth; their own controllers compensate most of it.
+        viscous: Range of the friction at 1 rad/s, as a fraction of the joint's effort limit.
+        most_effort: Bound of the effort limit that friction is a fraction of [N·m]: that of a UR5's
+            shoulder. The effort limits of textbooks' arms say nothing about their size.
+        payload: Largest unknown mass on the tip, as of a tool weighed badly. It is a fraction of
+            the mass that the joints hold in any direction at home.
+        heaviest: Bound of that unknown mass [kg].
+        rotors: Range of the factor on the robot's rotor inertia, which its maker rarely tells.
+        rotor: Rotor inertia of a joint for which the robot states none [kg·m²].
+        velocity_noise: Range of the standard deviation of joint velocities [rad/s]: encoders,
+            differentiated and filtered.
+        position_noise, effort_noise: Fixed standard deviations of joint positions and efforts
+            [rad, N·m], as a UR5e's.
+        force_noise, torque_noise: Fixed standard deviations of a wrist sensor [N, N·m].
     """
 
     delay: tuple[float, float] = (0.0, 0.004)
@@ -66,13 +69,15 @@ class UnknownArm:
 
 @dataclass(frozen=True)
 class KnownArm:
-    """How far arms are from the imperfections of one that is given, where these have no half width: as fractions.
+    """Half widths around the imperfections of a known arm, for those that state no half width.
+
+    Each one is a fraction of the known arm's value.
 
     Attributes:
-        delay: of the delays: they change with the load of a computer.
-        friction: of each joint's friction: it changes with temperature by this much.
-        payload: of the payload's mass.
-        rotors: of the rotor inertia.
+        delay: Fraction of the delays: they change with the load of a computer.
+        friction: Fraction of each joint's friction: it changes with temperature by this much.
+        payload: Fraction of the payload's mass.
+        rotors: Fraction of the rotor inertia.
     """
 
     delay: float = 0.25
@@ -93,12 +98,13 @@ def sample_arms(
     Arm i follows from the seed, `held_out` and i alone, so it is the same among any number of arms.
 
     Args:
-        robot: its configuration.
-        base: imperfections of one arm, named or identified. The others lie around it, uniformly: within its half
-            widths, or else within the fractions of :class:`KnownArm`. None takes the ranges of :class:`UnknownArm`.
-        seed: 0 or more.
-        count: of the arms, 1 or more.
-        held_out: draws other arms, which no search has seen.
+        robot: Configuration of the robot.
+        base: Imperfections of one arm, named or identified. The others lie around it, uniformly:
+            within its half widths, or else within the fractions of :class:`KnownArm`. None takes
+            the ranges of :class:`UnknownArm`.
+        seed: Seed of all random numbers, 0 or more.
+        count: Number of arms, 1 or more.
+        held_out: True draws other arms, which no search has seen.
 
     Returns:
         (count,) imperfections; what has no range is as in `base`.
@@ -117,7 +123,10 @@ def sample_arms(
 
 
 def friction_scale(effort: Array) -> Array:
-    """(n,) torques that friction is told as a fraction of [N·m]: the effort limits (n,), at most 150 N·m."""
+    """Torques (n,) of which friction is stated as a fraction [N·m].
+
+    They are the effort limits (n,), at most 150 N·m.
+    """
     return np.minimum(effort, UNKNOWN_ARM.most_effort)
 
 
@@ -127,12 +136,12 @@ def _generator(seed: int, held_out: bool, number: int) -> np.random.Generator:
 
 @dataclass(frozen=True, eq=False)
 class _Ends:
-    """What the ranges are fractions of.
+    """Quantities of a robot to which the fractions of :class:`UnknownArm` refer.
 
     Attributes:
-        friction: (n,) torques that friction is a fraction of [N·m].
-        payload: largest mass that is drawn [kg].
-        rotors: (n,) inertia [kg·m²].
+        friction: Torques (n,) of which friction is a fraction [N·m].
+        payload: Largest mass that is drawn [kg].
+        rotors: Rotor inertia (n,) [kg·m²].
     """
 
     friction: Array
@@ -199,7 +208,10 @@ def _around(robot: RobotConfig, base: Imperfections, random: np.random.Generator
 def _drawn(
     random: np.random.Generator, values: Sequence[float], widths: Sequence[float], fraction: float, n: int
 ) -> tuple[float, ...]:
-    """(n,) uniform within half widths of the values, or a fraction of them where the half width is 0; 0 or more."""
+    """Values (n,) drawn uniformly around the given ones, each 0 or more.
+
+    Where a half width is 0, it is a fraction of the value instead.
+    """
     middle = per_joint(tuple(values), n)
     half = per_joint(tuple(widths), n)
     half = np.where(half > 0.0, half, fraction * middle)

@@ -1,4 +1,4 @@
-"""Where trials are computed: in this process, in processes beside it, on Dask's workers, or by any executor."""
+"""Engines that compute trials: this process, fresh processes, Dask's workers, or any executor."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class _Task:
     """A call that is under way, or waits.
 
     Attributes:
-        tag: of who submitted it.
-        function, arguments: the call.
-        deaths: how often its process ended while nothing else was computed.
+        tag: Object by which the caller of :meth:`Engine.submit` knows this call.
+        function, arguments: Function that is called, and its arguments.
+        deaths: Number of times that its process ended while nothing else was computed.
     """
 
     tag: Any
@@ -59,8 +59,8 @@ class Engine:
     """Computes the calls of one user by an executor, a certain number at a time.
 
     Args:
-        executor: computes; it stays open.
-        slots: calls at a time.
+        executor: Executor that computes; it stays open.
+        slots: Number of calls at a time.
     """
 
     def __init__(self, executor: Executor, slots: int) -> None:
@@ -69,15 +69,15 @@ class Engine:
         self._tasks: dict[Future[Any], _Task] = {}
 
     def slots(self) -> int:
-        """Calls at a time, now: more where workers have joined."""
+        """Number of calls at a time, as of now: more where workers have joined."""
         return self._slots
 
     def under_way(self) -> int:
-        """Calls that were submitted and haven't ended."""
+        """Number of calls that were submitted and haven't ended."""
         return len(self._tasks)
 
     def room(self, ahead: int = 1) -> int:
-        """How many calls should be submitted now; `ahead` is how many there should be for each slot."""
+        """Number of calls that should be submitted now, so that each slot has `ahead` of them."""
         return ahead * self.slots() - self.under_way()
 
     def submit(self, tag: Any, function: Callable[..., Any], *arguments: Any) -> None:
@@ -140,7 +140,7 @@ class Engine:
         self._tasks[future] = task
 
     def _after_break(self) -> list[tuple[Any, Future[Any]]]:
-        """What has ended, after a process of the executor has."""
+        """Tag and future of the calls that ended, after a process of the executor has ended."""
         raise self._broken()
 
     def _broken(self) -> HardwareFault:
@@ -229,7 +229,7 @@ class _DaskWorkers(Engine):
     """The workers of a Dask scheduler; those that join later take part.
 
     Args:
-        address: of the scheduler, such as ``tcp://10.0.0.5:8786``.
+        address: Address of the scheduler, such as ``tcp://10.0.0.5:8786``.
     """
 
     def __init__(self, address: str) -> None:
@@ -298,17 +298,18 @@ def _port(place: SplitResult) -> int | None:
 def engine(
     workers: int = 0, scheduler: str = "", executor: Executor | None = None, slots: int = SLOTS
 ) -> Iterator[Engine]:
-    """What computes, for the time of a block; by default this process.
+    """The engine that computes for the time of a block; by default this process.
 
     Args:
-        workers: fresh processes of this machine; 0 for none. A script then needs ``if __name__ == "__main__":``.
-        scheduler: address of a Dask scheduler; empty for none.
-        executor: any executor, which stays open: of Ray, mpi4py, submitit or Dask.
-        slots: calls that `executor` has at a time.
+        workers: Number of fresh processes of this machine; 0 for none. With them, a script needs
+            ``if __name__ == "__main__":``.
+        scheduler: Address of a Dask scheduler; empty for none.
+        executor: Any executor, as of Ray, mpi4py, submitit or Dask. It stays open.
+        slots: Number of calls that `executor` has at a time.
 
     Raises:
-        ConfigError: more than one of them is given; no scheduler answers; its workers have another version of the
-            package; Dask isn't installed.
+        ConfigError: more than one of workers, scheduler and executor is given; no scheduler
+            answers; its workers have another version of the package; Dask isn't installed.
     """
     given = {"workers": workers, "scheduler": scheduler, "executor": executor}
     chosen = [name for name, value in given.items() if value]
@@ -353,7 +354,7 @@ def in_one_line(error: BaseException) -> str:
 
 
 def _is_broken(future: Future[Any]) -> bool:
-    """Whether a future that is done has no result because a process has ended."""
+    """True where a future that is done has no result because a process has ended."""
     return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
 
 
@@ -361,9 +362,9 @@ def timed(function: Callable[..., Any], version: str, *arguments: Any) -> tuple[
     """Compute on a worker: the result, the seconds that it took, and the worker's name.
 
     Args:
-        function: is called with the arguments.
-        version: of the package that the worker must have.
-        arguments: of the function.
+        function: Function that is called with the arguments.
+        version: Version of the package that the worker must have.
+        arguments: Arguments of the function.
 
     Raises:
         ConfigError: the worker has another version of the package.

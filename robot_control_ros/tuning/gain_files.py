@@ -36,11 +36,11 @@ def write_report(study: GainStudy, tuned: Tuned, folder: Path, held_out: int, *,
     The robot's own gains and the chosen ones are measured on arms that no search has seen.
 
     Args:
-        study: what the search was of.
-        tuned: its trials.
-        folder: is made where there is none.
-        held_out: how many of these arms.
-        workers: processes that measure; 0 measures in this one.
+        study: Robot, law, objectives and arms of the search.
+        tuned: Trials of the search.
+        folder: Folder of the files; it is made where there is none.
+        held_out: Number of arms that no search has seen.
+        workers: Number of processes that measure; 0 measures in this one.
 
     Raises:
         ConfigError: the folder can't be written; the ranges don't have the robot's own gains.

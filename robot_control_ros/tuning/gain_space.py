@@ -28,14 +28,20 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
 from .arms import friction_scale
 
-LINEAR, ANGULAR = PARTS = ("linear", "angular")
+LINEAR = "linear"
+ANGULAR = "angular"
+PARTS = (LINEAR, ANGULAR)
 _PLACES = {LINEAR: slice(0, 3), ANGULAR: slice(3, 6), "": slice(None)}
 RELATIVE = (0.25, 4.0)  # of the robot's own gains, where nothing is asked for
 FRICTION_BOUND = "friction_bound"  # gain, of laws that compensate dry friction at rest
 FRICTION = (0.0, 0.02)  # range of that gain, as the friction of arms of which nothing was measured
 PERCENT = 0.01
 DIGITS = 6
-NUMBER, FACTOR, SHARE = KINDS = ("", "x", "%")  # what stands behind the ends of a range
+# What stands behind the ends of a range.
+NUMBER = ""
+FACTOR = "x"
+SHARE = "%"
+KINDS = (NUMBER, FACTOR, SHARE)
 WIDE = 10.0  # ratio of the ends from which on a range has a logarithmic scale
 SYNTAX = (
     "NAME=LOWER:UPPER, such as stiffness=200:4000, stiffness.angular=10:100, damping_ratio=0.5x:2x or "
@@ -49,13 +55,15 @@ class Dimension:
     """One number that a search varies.
 
     Attributes:
-        name: the gain, and its part behind a dot.
-        gain: its name.
+        name: Name of the gain, with its part behind a dot.
+        gain: Name of the gain alone.
         part: "linear" or "angular" of a gain along the axes of the tip; "" for all of it.
-        lower, upper: ends of the range, valid themselves: factors, fractions, or in the gain's unit.
-        relative: whether the number multiplies the robot's own values; else it takes the place of each of them.
-        log: whether the scale is logarithmic.
-        share: whether the number is a fraction of each joint's effort limit, at most of 150 N·m.
+        lower, upper: Ends of the range, valid themselves: factors, fractions, or in the gain's
+            unit.
+        relative: True where the number multiplies the robot's own values; False where it takes the
+            place of each of them.
+        log: True where the scale is logarithmic.
+        share: True where the number is a fraction of each joint's effort limit, at most of 150 N·m.
     """
 
     name: str
@@ -73,10 +81,11 @@ class GainSpace:
     """The gains of one law on one robot, as dimensions of a search.
 
     Attributes:
-        robot, law: names.
-        dimensions: in the order of the search.
-        own: by gain, the robot's own values: 1, n, 3 or 6 of them, or the 36 of a matrix row by row.
-        effort: (n,) torques that shares are of [N·m].
+        robot, law: Names of the robot and the law.
+        dimensions: Dimensions in the order of the search.
+        own: Name, declaration and the robot's own values of each gain that is varied: 1, n, 3 or 6
+            values, or the 36 of a matrix row by row.
+        effort: Torques (n,) of which a share is a fraction [N·m].
     """
 
     robot: str
@@ -91,7 +100,7 @@ class GainSpace:
         They have six digits, as people read them: what is measured is what is written.
 
         Args:
-            values: one for each dimension, by its name.
+            values: Value of each dimension, by its name.
 
         Raises:
             ConfigError: a name too many or too few, or a value that the gain can't have.
@@ -140,13 +149,14 @@ def gain_space(robot: RobotConfig, law: str, vary: Sequence[str] = ()) -> GainSp
     """The gains that a search varies.
 
     Args:
-        robot: its configuration, whose own gains of the law count.
-        law: name, or ``package.module:Class``.
-        vary: ``NAME=LOWER:UPPER`` each. NAME is a gain, or its part ``NAME.linear`` or ``NAME.angular``. Numbers take
-            the place of all entries. With an x behind both, as in ``0.2x:5x``, they multiply the robot's own values.
-            With a % behind both, as in ``0%:2%``, each joint has that share of its effort limit. Without any text, all
-            gains of stiffness, damping and inertia that aren't 0 are varied from 0.25x to 4x, and the compensation of
-            dry friction from 0% to 2% where it is 0.
+        robot: Configuration of the robot; the search begins from its own gains of the law.
+        law: Name of the law, or ``package.module:Class``.
+        vary: Texts ``NAME=LOWER:UPPER``. NAME is a gain, or its part ``NAME.linear`` or
+            ``NAME.angular``. Numbers take the place of all entries. With an x behind both, as in
+            ``0.2x:5x``, they multiply the robot's own values. With a % behind both, as in
+            ``0%:2%``, each joint has that share of its effort limit, at most of 150 N·m. Without
+            any text, all gains of stiffness, damping and inertia that aren't 0 are varied from
+            0.25x to 4x, and the compensation of dry friction from 0% to 2% where it is 0.
 
     Raises:
         ConfigError: the law is refused on the robot; a text, gain, part or range that can't be; a gain that is named
@@ -191,7 +201,7 @@ def _varied(spec: GainSpec, own: Array, part: str) -> Array:
 
 
 def _mixes(spec: GainSpec, own: Sequence[float]) -> bool:
-    """Whether a matrix has more than its diagonal."""
+    """True where a matrix has entries beside its diagonal that aren't 0."""
     if spec.size != MATRIX:
         return False
     matrix = np.array(own).reshape(6, 6)
@@ -223,7 +233,7 @@ def _changed(spec: GainSpec, own: Array, dimension: Dimension, value: float) -> 
 
 
 def _rounded(values: Array) -> Array:
-    """The same with DIGITS digits."""
+    """The values, rounded to DIGITS significant digits."""
     return np.array([float(f"{value:.{DIGITS}g}") for value in values])
 
 
@@ -336,7 +346,10 @@ def _check_different(found: Sequence[Dimension]) -> None:
 def _usual(
     robot: RobotConfig, running: RunningLaw, specs: Mapping[str, GainSpec], own: Mapping[str, Array]
 ) -> Iterator[Dimension]:
-    """Of stiffness, damping, inertia and compensated friction, and what the law softens; along axes that it has."""
+    """Dimensions of stiffness, damping, inertia, compensated friction, and what the law softens.
+
+    A part of a gain is left out where the robot moves its tip along none of its axes.
+    """
     kind: Any = type(running.gains.target)
     named = {"damping_ratio", *getattr(kind, "softening", ())}
     axes = np.array(robot.axes)
@@ -355,7 +368,10 @@ def _usual(
 
 
 def _around_own(gain: str, part: str, varied: Array, spec: GainSpec) -> Dimension | None:
-    """From 0.25x to 4x, as far as the gain's bounds allow; None where they leave nothing."""
+    """Dimension from 0.25x to 4x of the robot's own values, as far as the gain's bounds allow.
+
+    None where the bounds leave nothing.
+    """
     least, most = _factors(varied, spec)
     lower = max(RELATIVE[0], least)
     upper = min(RELATIVE[1], most)

@@ -25,16 +25,18 @@ ABOUT = ("robot", "law", "objective", "vary", "arms", "arm", "arm_seed")
 
 @dataclass(frozen=True)
 class GainStudy:
-    """What a search for gains is of.
+    """A search for gains: its robot, law, objectives, ranges and simulated arms.
 
     Attributes:
-        robot: name, or the path of a YAML file.
-        law: name, or ``package.module:Class``.
-        objective: names with commas between them; see :func:`~.objectives.objectives_of`.
-        vary: ranges of gains; empty takes the usual ones. See :func:`~.gain_space.gain_space`.
-        arms: how many simulated arms each trial is measured on.
-        arm: name or path of imperfections that the arms lie around; empty for arms of which nothing was measured.
-        arm_seed: of the arms.
+        robot: Name of the robot, or the path of a YAML file.
+        law: Name of the law, or ``package.module:Class``.
+        objective: Names of objectives with commas between them; see
+            :func:`~.objectives.objectives_of`.
+        vary: Ranges of gains; empty takes the usual ones. See :func:`~.gain_space.gain_space`.
+        arms: Number of simulated arms on which each trial is measured.
+        arm: Name or path of the imperfections that the arms lie around; empty for arms of which
+            nothing was measured.
+        arm_seed: Seed from which the arms are drawn.
     """
 
     robot: str = "ur5"
@@ -60,21 +62,23 @@ class GainStudy:
 
     @cached_property
     def objectives(self) -> tuple[Objective, ...]:
-        """What is measured."""
+        """Objectives that are measured."""
         return objectives_of(self.objective)
 
     @cached_property
     def goals(self) -> tuple[Goal, ...]:
-        """The same for the search."""
+        """Name, direction and unit of each objective, as the search takes them."""
         return tuple(Goal(each.name, each.direction, each.unit) for each in self.objectives)
 
     @cached_property
     def space(self) -> GainSpace:
-        """What is varied."""
+        """Gains that are varied, with their ranges."""
         return gain_space(simulated_robot(self.robot), self.law, self.vary)
 
     def trial(self, *, held_out: int = 0) -> ArmTrial:
-        """What measures gains: on the arms of the search, or on so many others that no search has seen.
+        """The trial that measures gains.
+
+        It does so on the arms of the search, or on `held_out` others that no search has seen.
 
         Raises:
             ConfigError: the objectives can't be measured on this robot under this law; see :class:`ArmTrial`.
@@ -130,9 +134,10 @@ class HeldOutComparison:
     """Two trials' parameters, measured on arms that no search has seen.
 
     Attributes:
-        own, chosen: means over these arms by objective: of the robot's own gains, and of the chosen ones.
-        better: by objective, on how many of these arms the chosen gains are better.
-        arms: how many there are.
+        own, chosen: Means over these arms by objective: of the robot's own gains, and of the chosen
+            ones.
+        better: Number of these arms, by objective, on which the chosen gains are better.
+        arms: Number of these arms.
     """
 
     own: Mapping[str, float]
@@ -147,10 +152,10 @@ def compare(
     """Measure the robot's own gains and the chosen ones on arms that no search has seen.
 
     Args:
-        study: what the search was of.
-        chosen: parameters by name.
-        arms: how many.
-        map_: computes, as the map of an executor.
+        study: Robot, law, objectives and arms of the search.
+        chosen: Parameters by name that the search has chosen.
+        arms: Number of arms that are measured.
+        map_: Function that computes, with the arguments of `map`: that of an executor, for example.
 
     Raises:
         ConfigError: the ranges don't have the robot's own gains.

@@ -23,9 +23,9 @@ class Point:
     """A point of a grid.
 
     Attributes:
-        arguments: of the function, by name.
-        result: what it returned; None where it failed.
-        error: that it raised; None where it didn't.
+        arguments: Arguments of the function, by name.
+        result: Value that the function returned; None where it failed.
+        error: Error that the function raised; None where it raised none.
     """
 
     arguments: Mapping[str, Any]
@@ -91,10 +91,13 @@ def sweep(
     computed again.
 
     Args:
-        function: is called with the names of the grid. In processes it must be importable.
-        grid: values of each argument by name.
-        workers, scheduler, executor, slots: where it is computed; see :func:`~.engine.engine`. By default here.
-        progress: is called in the order of the grid, with the number of points so far, that of all, and the point.
+        function: Function that is called with one value for each name of the grid. In processes it
+            must be importable.
+        grid: Values of each argument by name.
+        workers, scheduler, executor, slots: Engine that computes, see :func:`~.engine.engine`; by
+            default this process.
+        progress: Function that is called for each point in the order of the grid. It takes the
+            number of points so far, the number of all points, and the point.
 
     Raises:
         ConfigError: an empty grid; what :func:`~.engine.engine` refuses; a worker with another version of the package.
@@ -149,7 +152,10 @@ class _Named:
 
 
 def _error_of(future: Future[Any], computing: Engine) -> Exception | None:
-    """The error of a point; None where there is none. That of a worker of another version ends all."""
+    """The error of a point; None where there is none.
+
+    It is raised where it must end all: a worker has another version of the package.
+    """
     try:
         error = future.exception()
     except CancelledError as cancelled:

@@ -9,7 +9,12 @@ from ..core.errors import refused, unknown
 from ..stability.wall_contact import WALL
 from .results import MAXIMIZE, MINIMIZE
 
-STEP, CONTOUR, PRESS, REST, BOUND = RUNS = ("step", "contour", "wall", "rest", "bound")
+STEP = "step"
+CONTOUR = "contour"
+PRESS = "wall"
+REST = "rest"
+BOUND = "bound"
+RUNS = (STEP, CONTOUR, PRESS, REST, BOUND)
 WALLS = (100.0, 1e6)  # N/m, softest and stiffest wall
 USUAL = "track,contact"
 LISTED = "robot_control tune ROBOT --objective ? tells what they are"
@@ -20,14 +25,15 @@ class Objective:
     """A figure that a search makes small or large.
 
     Attributes:
-        name: as it is asked for, with the stiffness of the wall behind an @ where that isn't the usual one.
-        figure: name of the figure in the registry.
-        unit: of the figure.
+        name: Name by which a user asks for it. Behind an @ it has the stiffness of the wall, where
+            that isn't the usual one.
+        figure: Name of the figure in the registry.
+        unit: Unit of the figure.
         direction: "minimize" or "maximize".
-        doc: what it is.
-        run: that gives it, one of RUNS.
-        worst: what a run counts that a fault ended, and the bound of all others [unit].
-        wall: stiffness of the wall [N/m]; 0 where the run has none.
+        doc: Text for people that says what the figure is.
+        run: Run that gives the figure, one of RUNS.
+        worst: Figure that a run without one counts [unit]. No other run counts worse.
+        wall: Stiffness of the wall [N/m]; 0 where the run has none.
     """
 
     name: str
@@ -41,11 +47,11 @@ class Objective:
 
     @property
     def minimizes(self) -> bool:
-        """Whether less is better."""
+        """True where less is better."""
         return self.direction == MINIMIZE
 
     def counted(self, value: float) -> float:
-        """A figure as it counts: no worse than `worst`, which stands for one that isn't finite, too."""
+        """A figure as it counts: no worse than `worst`, which also stands for one not finite."""
         if not math.isfinite(value):
             return self.worst
         return min(value, self.worst) if self.minimizes else max(value, self.worst)
@@ -122,7 +128,8 @@ def objectives_of(text: str) -> tuple[Objective, ...]:
     """The objectives of a text.
 
     Args:
-        text: names with commas between them, as in ``track,contact``. ``contact@1e5`` is that at a wall of 1e5 N/m.
+        text: Names with commas between them, as in ``track,contact``. ``contact@1e5`` is the
+            contact at a wall of 1e5 N/m.
 
     Raises:
         ConfigError: an unknown name; lists the valid ones. No name, one twice, or a wall that isn't possible.

@@ -1,4 +1,7 @@
-"""Which package a process has: workers on other machines must have the same one, or their results differ."""
+"""Version of the package that a process has.
+
+Workers on other machines must have the same one, or their results differ.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ def check_same_version(expected: str, where: str) -> None:
     """Refuse to work with another version of the package.
 
     Args:
-        expected: the version of who asks, see :func:`package_version`.
-        where: names this process, for the message.
+        expected: Version of the process that asks, see :func:`package_version`.
+        where: Name of this process, for the message.
 
     Raises:
         ConfigError: this process has another version.

@@ -1,4 +1,4 @@
-"""What is tried next: by Optuna's samplers, and as a pure function of the seed and of earlier trials.
+"""Proposes what is tried next, by Optuna's samplers: a pure function of seed and earlier trials.
 
 Trial k is proposed from the results of the trials 0 to k - lag, and of no others. So it is the same on any number of
 processes and machines, whichever of them has finished what.
@@ -31,11 +31,11 @@ POPULATION = 24  # of a generation of NSGA-II
 
 @dataclass(frozen=True)
 class Range:
-    """What a parameter may be.
+    """Range of a parameter.
 
     Attributes:
-        lower, upper: bounds, inclusive.
-        log: whether its logarithm is searched; then `lower` is above 0.
+        lower, upper: Bounds, inclusive.
+        log: True where its logarithm is searched; then `lower` is above 0.
     """
 
     lower: float
@@ -59,12 +59,12 @@ class Proposer:
     """Proposes the parameters of trials.
 
     Args:
-        space: the range of each parameter by name.
-        goals: the objectives.
+        space: Range of each parameter by name.
+        goals: Objectives of the study.
         sampler: ``tpe``, ``nsga2`` or ``random``.
-        seed: of all random numbers.
-        lag: see the module.
-        first: parameters of the first trials.
+        seed: Seed of all random numbers.
+        lag: Trial k is proposed from the results of the trials 0 to k - lag.
+        first: Parameters of the first trials.
     """
 
     def __init__(
@@ -91,15 +91,15 @@ class Proposer:
         self._known = 0
 
     def needed(self, index: int) -> int:
-        """How many trials, from 0 on, must have ended before trial `index` can be proposed."""
+        """Number of trials, from 0 on, that must have ended before `index` can be proposed."""
         return max(index - self._lag + 1, 0)
 
     def propose(self, index: int, ended: Sequence[FrozenTrial]) -> tuple[dict[str, float], dict[str, Any]]:
         """Parameters of trial `index`, and what the sampler wants to know of it later.
 
         Args:
-            index: of the trial.
-            ended: the trials 0 to needed(index) - 1, by their index, as Optuna has them.
+            index: Index of the trial.
+            ended: Trials 0 to needed(index) - 1, in the order of their index, as Optuna has them.
         """
         if index < len(self._first):
             return dict(self._first[index]), {}
@@ -133,7 +133,7 @@ class Proposer:
 
 
 def direction_of(goal: Goal) -> StudyDirection:
-    """The same for Optuna."""
+    """Direction of a goal in Optuna's terms."""
     return StudyDirection.MINIMIZE if goal.direction == MINIMIZE else StudyDirection.MAXIMIZE
 
 

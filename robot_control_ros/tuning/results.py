@@ -22,9 +22,9 @@ class Goal:
     """What an objective's value should be.
 
     Attributes:
-        name: of the objective.
+        name: Name of the objective.
         direction: ``minimize`` or ``maximize``.
-        unit: of the value.
+        unit: Unit of the value.
     """
 
     name: str
@@ -49,9 +49,9 @@ class TrialOutcome:
     """What a trial gives, where numbers alone don't say it.
 
     Attributes:
-        values: one for each objective; empty where the trial failed.
-        reason: why it failed, or what went wrong in it; empty where nothing did.
-        details: more of what was measured, by name; plain JSON.
+        values: Value of each objective; empty where the trial failed.
+        reason: Reason why the trial failed, or what went wrong in it; empty where nothing did.
+        details: Further measurements by name, as plain JSON.
     """
 
     values: tuple[float, ...]
@@ -64,13 +64,13 @@ class TrialRow:
     """One trial that has ended.
 
     Attributes:
-        index: its number, from 0 on.
-        parameters: what was tried, by name.
-        values: one for each objective; empty where the trial failed.
-        reason: why it failed, or what went wrong in it; empty where nothing did.
-        details: more of what was measured, by name; JSON.
-        seconds: that it took.
-        worker: who ran it.
+        index: Number of the trial, from 0 on.
+        parameters: Parameters that were tried, by name.
+        values: Value of each objective; empty where the trial failed.
+        reason: Reason why the trial failed, or what went wrong in it; empty where nothing did.
+        details: Further measurements by name, as plain JSON.
+        seconds: Time that the trial took [s]; 0 where its function raised an error.
+        worker: Name of the process that ran it: host and process number.
     """
 
     index: int
@@ -83,7 +83,7 @@ class TrialRow:
 
     @property
     def failed(self) -> bool:
-        """Whether it gave no values."""
+        """True where the trial gave no values."""
         return not self.values
 
 
@@ -92,8 +92,8 @@ class Tuned:
     """The trials of a study.
 
     Attributes:
-        goals: the objectives.
-        rows: the trials that have ended, by their index.
+        goals: Objectives of the study.
+        rows: Trials that have ended, in the order of their index.
     """
 
     goals: tuple[Goal, ...]
@@ -101,7 +101,7 @@ class Tuned:
 
     @property
     def front(self) -> tuple[TrialRow, ...]:
-        """The trials that no other one beats: a Pareto front. Of equal ones the first counts."""
+        """The trials that no other one beats: a Pareto front. Of equal trials it has the first."""
         kept: list[TrialRow] = []
         for row in self._with_values():
             losses = self._losses(row)
@@ -137,7 +137,7 @@ class Tuned:
         return min(self.front, key=lambda row: math.prod(self._ratios(row, base)))
 
     def is_better(self, row: TrialRow, base: TrialRow) -> bool:
-        """Whether a trial is better than another one in all objectives."""
+        """True where a trial is better than another one in all objectives."""
         pairs = zip(self._losses(row), self._losses(base), strict=True)
         return all(loss < other for loss, other in pairs)
 
@@ -175,7 +175,7 @@ class Tuned:
 
 
 def _beats(losses: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether losses are nowhere larger than others, and smaller somewhere."""
+    """True where losses are nowhere larger than others, and smaller somewhere."""
     pairs = list(zip(losses, other, strict=True))
     return all(loss <= its for loss, its in pairs) and any(loss < its for loss, its in pairs)
 

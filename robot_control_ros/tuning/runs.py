@@ -62,11 +62,12 @@ MILLI = 1e3
 
 @dataclass(frozen=True)
 class RunFigures:
-    """What one run of one arm gives.
+    """Figures of one run of one arm.
 
     Attributes:
-        figures: by name; empty where the run ended by a fault.
-        reason: why it ended; empty where nothing ended it.
+        figures: Figures by name. They are empty where a fault ended the run, the tip didn't reach
+            the wall, or the law has no bound.
+        reason: Reason why there are no figures; empty where there are some.
     """
 
     figures: Mapping[str, float]
@@ -78,10 +79,10 @@ class RunCurve:
     """What a run looks like, for a picture.
 
     Attributes:
-        x, y: (k,) of the arm.
-        x_label, y_label: what they are, with units.
-        target: the same two (m,) of the target; None where there is none.
-        reason: why the run ended; empty where nothing ended it.
+        x, y: Coordinates (k,) of the arm's curve, in the units of the labels.
+        x_label, y_label: Names of the coordinates, with units.
+        target: Coordinates (m,) and (m,) of the target's curve; None where there is none.
+        reason: Reason why the run ended early; empty where nothing ended it.
     """
 
     x: Array
@@ -94,14 +95,14 @@ class RunCurve:
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """How a run went.
+    """Cycles and forces of a run.
 
     Attributes:
-        record: its cycles.
-        forces: of the wall, in each step of the physics [N].
-        step: of the physics [s].
-        mode: of the commands.
-        fault: why it ended; empty where nothing did.
+        record: Records of the run's cycles.
+        forces: Force of the wall in each step of the physics [N]; empty where there is no wall.
+        step: Time step of the physics [s].
+        mode: Mode of the commands.
+        fault: Reason why the run ended early; empty where nothing ended it.
     """
 
     record: Any
@@ -116,9 +117,9 @@ def simulated_robot(name: str, profile: str = "", rate: float = 0.0) -> RobotCon
     """The robot of the runs; it is read once in a process.
 
     Args:
-        name: of a robot, or the path of a YAML file.
-        profile: "" is its simulation.
-        rate: of control [Hz]; 0 is that of the profile.
+        name: Name of the robot, or the path of a YAML file.
+        profile: Hardware profile of the robot; "" is its simulation.
+        rate: Control rate [Hz]; 0 is that of the profile.
 
     Raises:
         ConfigError: see :func:`~..robot.configuration.load_robot`.
@@ -133,10 +134,11 @@ def run_figures(
     """Simulate a run, and measure it. It depends on nothing but the arguments.
 
     Args:
-        robot, law, gains: see :func:`~..simulation.in_process.simulate`; the robot's rate is that of control.
-        arm: imperfections of the simulated one.
-        run: one of :data:`.objectives.RUNS`.
-        wall: its stiffness [N/m].
+        robot, law, gains: Robot, law and its gains, see :func:`~..simulation.in_process.simulate`;
+            the robot's rate is that of control.
+        arm: Imperfections of the simulated arm.
+        run: Name of the run, one of :data:`.objectives.RUNS`.
+        wall: Stiffness of the wall [N/m]; only the run "wall" has one.
 
     Returns:
         Of "step" `settling` [s] and `overshoot` [%]; of "contour" `track` [mm] and `effort` [N·m]; of "wall" `contact`,
@@ -154,9 +156,9 @@ def run_curve(
     """Simulate a run as :func:`run_figures` does, for a picture; a run that a fault ended is shown until then.
 
     Args:
-        robot, law, gains, arm: see there.
+        robot, law, gains, arm: Robot, law, gains and imperfections, as for :func:`run_figures`.
         run: "step", "contour" or "wall".
-        wall: its stiffness [N/m]; other runs have none.
+        wall: Stiffness of the wall [N/m]; other runs have none.
 
     Raises:
         ConfigError: another run; the law or the gains are refused.
@@ -214,7 +216,7 @@ def _check_contour(robot: RobotConfig, moves: NDArray[np.bool_], objective: Obje
 
 
 def _follows(robot: RobotConfig, law: str) -> bool:
-    """Whether a target elsewhere changes what the law commands."""
+    """True where a target elsewhere changes what the law commands."""
     held = _course(robot, law, {}, IDEAL, PROBED, lambda start: Hold(start, None)).record["sent"]
     moved = _course(robot, law, {}, IDEAL, PROBED, lambda start: _Step(robot, start, STEP_SIZE, 0.0)).record["sent"]
     return not np.array_equal(held, moved)
@@ -268,7 +270,7 @@ def _contour_course(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm:
 
 
 def _contour_curve(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunCurve:
-    """Within the plane of the circle, from its centre."""
+    """Curve of the tip in the plane of the circle, from its centre [mm]."""
     course = _contour_course(robot, law, gains, arm)
     contour = _home_contour(robot)
     outward = (contour.point(0.0) - contour.center) / contour.radius
@@ -343,7 +345,7 @@ _CURVES = {STEP: _step_curve, CONTOUR: _contour_curve, PRESS: _wall_curve}
 
 
 def _lag(arm: Imperfections) -> float:
-    """From a motion to the effect of the torque that follows from it [s]."""
+    """Time from a motion to the effect of the torque that follows from it [s]."""
     lines = arm.states.delay + arm.commands.delay + 0.5 * (arm.states.jitter + arm.commands.jitter)
     return lines + arm.velocity.delay + arm.velocity.dead_time
 
@@ -353,7 +355,10 @@ def _rms(values: Array) -> float:
 
 
 def _without_trend(t: Array, values: Array) -> Array:
-    """What is left of columns (k, m) without the parabola that fits each best: an arm that sinks makes no noise."""
+    """The columns (k, m), each without the parabola that fits it best.
+
+    So an arm that sinks makes no noise.
+    """
     basis = np.vander((t - t[0]) / (t[-1] - t[0]), 3)
     fitted, *_ = np.linalg.lstsq(basis, values, rcond=None)
     return np.asarray(values - basis @ fitted)
@@ -381,7 +386,7 @@ def _circle(robot: RobotConfig, start: Array) -> ContourMove:
 
 
 class _Step:
-    """The start, and from a time [s] on a target beside it, by a size [m]."""
+    """A target that rests at the start, and from a time [s] on beside it, by a size [m]."""
 
     def __init__(self, robot: RobotConfig, start: Array, size: float, time: float) -> None:
         there = start.copy()
@@ -396,7 +401,7 @@ class _Step:
 
 
 class _Approach:
-    """Towards the wall and into it."""
+    """A target that moves towards the wall and into it."""
 
     def __init__(self, robot: RobotConfig, start: Array) -> None:
         self._start = start
@@ -421,12 +426,12 @@ class _ArmAtWall(MujocoPlant):
     takes and gives the same energy.
 
     Args:
-        robot: its configuration.
-        wall: stiffness [N/m].
-        settings: of :class:`MujocoPlant`.
+        robot: Configuration of the robot.
+        wall: Stiffness of the wall [N/m].
+        settings: Settings of :class:`MujocoPlant`.
 
     Attributes:
-        forces: of the wall in each step of the physics [N].
+        forces: Force of the wall in each step of the physics so far [N].
     """
 
     def __init__(self, robot: RobotConfig, wall: float, **settings: Any) -> None:

@@ -27,13 +27,13 @@ Objective = Callable[[dict[str, float]], Any]
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far a study is.
+    """Progress of a study.
 
     Attributes:
-        trials: that are asked for.
-        tuned: what has ended.
-        seconds: since this process began.
-        remaining: estimated time to the end [s]; NaN where nothing has ended yet.
+        trials: Number of trials that the study has in the end.
+        tuned: Trials that have ended.
+        seconds: Time since this process began to search [s].
+        remaining: Estimated time to the end [s]; NaN where this process has seen no trial end yet.
     """
 
     trials: int
@@ -79,24 +79,30 @@ def tune(
     the same on one core, on many processes and on many machines that compute alike.
 
     Args:
-        objective: of the parameters by name; returns a number, one for each goal, or a :class:`TrialOutcome`. In
-            processes it must be importable. An error that it raises is the trial's reason to fail.
-        space: the range of each parameter by name.
-        trials: how many trials the study has in the end.
-        goals: what each value should be.
-        first: parameters of the first trials, such as those in use today.
-        workers, scheduler, executor, slots: where trials are computed; see :func:`~.engine.engine`. By default here.
-        storage: address of what keeps the trials, see :func:`~.storage.open_storage`; None keeps them in memory.
-        name: of the study in the storage.
-        about: what the study is of, by names; plain JSON. A study that is of something else is refused.
-        seed: of the proposals; not negative.
+        objective: Function of the parameters by name. It returns a number, one for each goal, or a
+            :class:`TrialOutcome`. In processes it must be importable. An error that it raises is
+            the trial's reason to fail.
+        space: Range of each parameter by name.
+        trials: Number of trials that the study has in the end.
+        goals: Name, direction and unit of each value.
+        first: Parameters of the first trials, such as those in use today.
+        workers, scheduler, executor, slots: Engine that computes trials, see
+            :func:`~.engine.engine`; by default this process.
+        storage: Address of the storage that keeps the trials, see :func:`~.storage.open_storage`;
+            None keeps them in memory.
+        name: Name of the study in the storage.
+        about: Facts by name, as plain JSON, that tell this study from others. A study of the same
+            name with other facts is refused.
+        seed: Seed of the proposals; not negative.
         sampler: ``tpe``, ``nsga2`` or ``random``, of Optuna.
-        lag: trial k knows the trials 0 to k - lag. At most so many trials run at a time.
-        lost_after: time without a sign of life [s], after which another machine's trials are run again.
-        tell: gets words for people.
-        progress: is called when something has ended.
+        lag: Number of trials that run at a time, at most. Trial k knows the trials 0 to k - lag.
+        lost_after: Time without a sign of life [s], after which another process's trials are run
+            again.
+        tell: Function that gets words for people.
+        progress: Function that is called when trials have ended.
 
-    Returns: the trials.
+    Returns:
+        The trials.
 
     Raises:
         ConfigError: an argument that can't be used; a storage or scheduler that doesn't answer; a study of something
@@ -125,7 +131,7 @@ def tune(
 
 
 class _Driver:
-    """Claims trials, submits them, and writes their results, until the study has all of them."""
+    """Claims trials, submits them and writes their results, until the study has all of them."""
 
     def __init__(
         self,
@@ -188,7 +194,7 @@ class _Driver:
         return len(ledger.prefix(needed)) == needed
 
     def _task(self, claim: Claim, ledger: Ledger) -> _Task | None:
-        """The trial with its parameters, once the results are there that these follow from.
+        """The trial with its parameters, once all results that they follow from are there.
 
         None where such a result has been lost: then its trial comes first.
         """

@@ -47,8 +47,8 @@ class Claim:
     """An attempt that this process makes.
 
     Attributes:
-        trial_id: of the attempt, in the storage.
-        index: of the trial.
+        trial_id: Number by which the storage knows the attempt.
+        index: Index of the trial.
     """
 
     trial_id: int
@@ -59,7 +59,7 @@ class Ledger:
     """What the attempts of a study say of its trials.
 
     Args:
-        attempts: all of them, by their numbers.
+        attempts: All attempts of the study, in the order of their numbers.
     """
 
     def __init__(self, attempts: Sequence[FrozenTrial]) -> None:
@@ -74,7 +74,7 @@ class Ledger:
             self._index[attempt.number] = index
 
     def index_of(self, number: int) -> int:
-        """The index of the trial that an attempt, by its number, is made at."""
+        """Index of the trial at which the attempt with this number is made."""
         return self._index[number]
 
     def ended(self, index: int) -> FrozenTrial | None:
@@ -95,7 +95,7 @@ class Ledger:
                 yield index, attempt
 
     def prefix(self, most: int) -> list[FrozenTrial]:
-        """The results of the trials from 0 on, up to the first one that has none; at most so many."""
+        """The results of the trials from 0 on, up to the first that has none; at most `most`."""
         found: list[FrozenTrial] = []
         while len(found) < most:
             attempt = self.ended(len(found))
@@ -105,11 +105,11 @@ class Ledger:
         return found
 
     def number_ended(self, trials: int) -> int:
-        """How many of the first `trials` have ended."""
+        """Number of the first `trials` trials that have ended."""
         return sum(self.ended(index) is not None for index in range(min(trials, self.count)))
 
     def lost(self, trials: int) -> int | None:
-        """The first trial, of so many, that nobody runs and that has no result; None for none."""
+        """The first of `trials` trials that nobody runs and that has no result; None for none."""
         for index in range(min(trials, self.count)):
             if self.ended(index) is None and not self.running(index):
                 return index
@@ -139,13 +139,13 @@ class SharedStudy:
     """The study of a name in a storage; it is made where there is none yet.
 
     Args:
-        storage: see :func:`~.storage.open_storage`.
-        where: the storage's address, for messages.
-        name: of the study.
-        goals: its objectives.
-        about: what the study is of, by names; plain JSON.
-        tell: gets words for people.
-        lost_after: without a sign of life [s], after which a worker's trials are run again.
+        storage: Storage of the study, see :func:`~.storage.open_storage`.
+        where: Address of the storage, for messages.
+        name: Name of the study.
+        goals: Objectives of the study.
+        about: Facts by name, as plain JSON, that tell this study from others.
+        tell: Function that gets words for people.
+        lost_after: Time without a sign of life [s], after which a worker's trials are run again.
 
     Raises:
         ConfigError: the storage holds a study of this name that is of something else.
@@ -187,9 +187,11 @@ class SharedStudy:
         """Begin an attempt.
 
         Args:
-            index: of a trial that is lost; None for a new one.
+            index: Index of a trial that is lost; None begins a new trial.
 
-        Returns: the claim, or None where another process has the same trial already; and what has happened up to now.
+        Returns:
+            The claim, or None where another process has the same trial already. Then what has
+            happened in the study up to now.
         """
         attributes: dict[str, Any] = {OWNER: self._owner}
         if index is not None:
@@ -275,7 +277,7 @@ class SharedStudy:
         return self._patiently(lambda: self._study.get_trials(deepcopy=False))
 
     def _has_gone(self, attempt: FrozenTrial) -> bool:
-        """Whether who makes an attempt has ended, or gives no sign of life."""
+        """True where the process that makes an attempt has ended, or gives no sign of life."""
         owner = attempt.user_attrs.get(OWNER, {})
         if owner == self._owner:
             with self._guard:
@@ -315,8 +317,8 @@ def stored_study(url: str, name: str) -> dict[str, Any]:
     """What the study of a name in a storage is of, by names; nothing is made.
 
     Args:
-        url: see :func:`~.storage.open_storage`.
-        name: of the study.
+        url: Address of the storage, see :func:`~.storage.open_storage`.
+        name: Name of the study.
 
     Raises:
         ConfigError: the storage has no such study, or doesn't answer.
@@ -344,7 +346,7 @@ def _known_study(url: str, name: str) -> optuna.Study:
 
 @contextlib.contextmanager
 def signs_of_life(study: SharedStudy) -> Iterator[None]:
-    """Give them for the time of a block, from a thread of their own."""
+    """Give signs of life for a study's attempts during a block, from a thread of their own."""
     ended = threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Where the trials of a study are kept: in memory, in a journal file, or in a database that machines share."""
+"""Storages that keep the trials of a study: memory, a journal file, or a database of machines."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ def open_storage(url: str | None) -> BaseStorage:
     """The storage of an address; None is the memory of this process.
 
     Args:
-        url: ``journal:///tmp/study.journal``, a file that processes and machines may share (also by NFS); or the
-            address of a database, such as ``postgresql://user:password@host/database``.
+        url: ``journal:///tmp/study.journal``, a file that processes and machines may share (also by
+            NFS); or the address of a database, such as
+            ``postgresql://user:password@host/database``.
 
     Raises:
         ConfigError: another kind of address; a file that can't be written; a database that doesn't answer.
@@ -66,7 +67,7 @@ def stored(url: str) -> BaseStorage:
 
 
 def without_password(url: str) -> str:
-    """The address for people."""
+    """The address for people: its password is hidden."""
     password = _password(url)
     return url.replace(f":{password}@", ":***@") if password else url
 
@@ -120,7 +121,7 @@ class WholeLines(JournalFileBackend):
     """A journal whose lines are whole: what a full disk has cut off is taken away, and can be written again.
 
     Args:
-        path: of the file; absolute, since the lock is a link to it.
+        path: Path of the file; absolute, since the lock is a link to it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -177,8 +178,8 @@ def patiently(write: Callable[[], _T], tell: Callable[[str], None]) -> _T:
     """Write to a storage; where its disk is full, tell so once, and try again until there is room.
 
     Args:
-        write: writes all or nothing.
-        tell: gets the words.
+        write: Function that writes all or nothing.
+        tell: Function that gets words for people.
 
     Raises:
         ConfigError, HardwareFault: the storage doesn't answer any more.

@@ -1,6 +1,10 @@
 """`robot_control list`: everything that a name can be given for, and what goes together."""
 
+import re
+from pathlib import Path
+
 import pytest
+from documented_topics import PAGES
 
 from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError
@@ -8,6 +12,8 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.files import config_names
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def listed(capsys, kind):
@@ -40,6 +46,13 @@ def test_the_laws_of_a_profile_are_those_that_it_takes(capsys):
             else:
                 with pytest.raises(ConfigError):
                     RunningLaw(config, law)
+
+
+def test_the_topics_are_on_the_pages_of_their_nodes(capsys):
+    assert main(["list", "topics"]) == 2
+    pages = re.findall(r"docs/\w+\.md", capsys.readouterr().err)
+    assert {f"docs/{page}" for page in PAGES.values()} <= set(pages)
+    assert all((ROOT / page).is_file() for page in pages)
 
 
 def test_without_a_kind_all_are_listed(capsys):

@@ -84,6 +84,39 @@ def test_a_move_returns_at_rest_at_its_goal(robot):
     assert np.abs(robot.move_to(q=joints).blocks["reference_position"] - joints).max() < 1e-9
 
 
+def test_joints_follow_a_path_and_rest_at_its_end(robot):
+    start = robot.state.blocks["reference_position"]
+    turn = np.zeros(6)
+    turn[0] = 0.2
+    began = robot.time
+    state = robot.follow_joints([0.5, 1.5, 2.5], [start, start + turn, start + 0.5 * turn])
+    np.testing.assert_allclose(state.blocks["reference_position"], start + 0.5 * turn, rtol=0.0, atol=1e-9)
+    assert np.abs(state.q - (start + 0.5 * turn)).max() < 0.01
+    assert state.time - began >= 2.5
+    for times, positions in (([], []), ([1.0, 0.5], [start, start]), ([1.0], [start[:5]]), ([1.0], [start + 99.0])):
+        with pytest.raises(ConfigError):
+            robot.follow_joints(times, positions)
+
+
+def test_a_push_displaces_a_soft_arm_and_ends_by_itself(robot):
+    robot.set_gains(stiffness=[500.0] * 3 + [50.0] * 3)
+    rest = robot.wait(0.5)
+    robot.push([0.0, 0.0, 10.0], 1.5)
+    pushed = robot.state
+    assert pushed.pose[2, 3] - rest.pose[2, 3] == pytest.approx(0.02, abs=1e-3)  # 10 N at 500 N/m
+    assert pushed.wrench[2] - rest.wrench[2] == pytest.approx(10.0, abs=0.2)
+    after = robot.wait(2.0)
+    assert abs(after.pose[2, 3] - rest.pose[2, 3]) < 1e-3
+    with pytest.raises(ConfigError):
+        robot.push([0.0, np.nan, 0.0])
+
+
+def test_nobody_offers_services_or_diagnoses_a_simulation_in_this_process(robot):
+    with pytest.raises(ConfigError):
+        robot.request("ethercat/enable")
+    assert robot.diagnostics == {}
+
+
 LONG = [pytest.param(law, marks=pytest.mark.long) for law in ("joint_impedance", "admittance", "task_space_pd")]
 
 

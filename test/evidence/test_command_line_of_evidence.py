@@ -36,3 +36,8 @@ def test_each_program_in_a_text_exists_and_has_its_options():
         assert name in PROGRAMS, line
         known = {option for action in PARSERS[name].actions() for option in action.option_strings}
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
+
+
+def test_the_page_of_evidence_has_each_program_once():
+    page = (ROOT / "evidence" / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == sorted(PROGRAMS)

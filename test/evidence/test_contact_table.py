@@ -1,10 +1,13 @@
 """``python -m evidence contact``: it prints each row, and its exit status is 1 where one fails."""
 
+import numpy as np
 import pytest
 
 from evidence import contact
 from evidence.__main__ import main
 from evidence.contact.row import Row, at_most
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import RobotState
 
 
 @pytest.mark.parametrize(("value", "status"), [(0.5, 0), (1.5, 1), (float("nan"), 1)])
@@ -50,3 +53,20 @@ def test_a_value_at_its_bound_holds(value):
     row = at_most("a force, N", value, 1.0)
     assert isinstance(row, Row)
     assert row.holds is (value <= 1.0)
+
+
+@pytest.mark.sim
+def test_a_random_move_that_the_loop_refuses_is_drawn_again():
+    pytest.importorskip("mujoco")
+    from evidence.contact.collision_trials import REACH, hit_loop, hit_robot, move_anywhere
+
+    robot = hit_robot("ur5e")
+    home = np.array(robot.home)
+    loop = hit_loop(robot, "none")
+    loop.tick(RobotState(0.0, home, np.zeros(robot.n), np.zeros(robot.n)))
+    seed = 8  # its first goal is below the floor, its second isn't
+    goals = home + np.random.default_rng(seed).uniform(-REACH, REACH, (2, robot.n))
+    with pytest.raises(ConfigError, match="floor"):
+        loop.motion.move_joints_to(goals[0])
+    move_anywhere(loop, home, np.random.default_rng(seed))
+    assert np.allclose(loop.motion.trajectory.target, goals[1])

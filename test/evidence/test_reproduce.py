@@ -10,9 +10,11 @@ import pytest
 
 from evidence import reproduce as package
 from evidence.__main__ import main
+from evidence.options import FIGURES
 from evidence.reproduce import CASES, Result, Row, reproduce
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reproduction.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "evidence" / "reproduce" / "README.md"
 
 
 @pytest.mark.parametrize(
@@ -88,8 +90,8 @@ def test_the_page_has_every_row_and_its_pictures_exist(fake, tmp_path):
     text = page.read_text(encoding="utf-8")
     for name in CASES:
         assert f"## {name}: title of {name}" in text
-        assert f"(report/{name}_error.png)" in text
-        assert (tmp_path / "docs" / "report" / f"{name}_error.png").is_file()
+        assert f"({FIGURES}/{name}_error.png)" in text
+        assert (page.parent / FIGURES / f"{name}_error.png").is_file()
     assert text.count("| good [mm] | 1 | 1 | 0.9 … 1.1 | ok |") == len(CASES)
     assert text.count("| other \\| one | 3 |  | <= 2 | FAILED |") == len(CASES)
 
@@ -102,6 +104,8 @@ def test_an_unknown_case_is_refused_with_the_valid_ones(capsys):
 
 def test_the_page_in_the_repository_has_every_case_and_nothing_failed():
     text = PAGE.read_text(encoding="utf-8")
+    assert text.startswith(package.PAGE_HEAD)
+    assert f"--page {PAGE.relative_to(ROOT)}\n" in text
     assert [line.split(":")[0] for line in text.splitlines() if line.startswith("## ")] == [f"## {n}" for n in CASES]
     assert "| FAILED |" not in text
     for line in text.splitlines():

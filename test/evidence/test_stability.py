@@ -1,13 +1,16 @@
 """The largest stable stiffness: the search and the line against closed forms, the trials against themselves."""
 
 import csv
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from evidence.stability import stability
+from evidence.options import FIGURES
+from evidence.stability import FIGURE, ROBOTS, stability
 from evidence.stability.cells import (
     CRITICAL,
     QUANTITIES,
@@ -17,6 +20,7 @@ from evidence.stability.cells import (
     Cell,
     virtual_damping,
 )
+from evidence.stability.limits_page import page_text
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.robot.configuration import load_robot
@@ -260,9 +264,20 @@ def test_the_command_prints_and_writes_every_cell(tmp_path, monkeypatch, capsys)
     text = page.read_text(encoding="utf-8")
     assert "| 500 Hz | ≥ 10000 | 1900 |" in text
     assert f"in {len(CELLS)} of the {len(CELLS)} cells" in text
-    assert "](stability/limits.png)" in text
-    for figure in (page.parent / "stability" / "limits.png", tmp_path / "out" / "limits.png"):
+    assert f"]({FIGURES}/{FIGURE})" in text
+    for figure in (page.parent / FIGURES / FIGURE, tmp_path / "out" / FIGURE):
         assert figure.read_bytes()[1:4] == b"PNG"
+
+
+def test_the_page_in_the_repository_has_the_text_of_today_and_every_robot():
+    root = Path(__file__).resolve().parents[2]
+    page = root / "evidence" / "stability" / "README.md"
+    text = page.read_text(encoding="utf-8")
+    before, after = page_text([], Path(FIGURES, FIGURE)).split("0 of the 0 cells")
+    assert re.match(re.escape(before) + r"\d+ of the \d+ cells" + re.escape(after), text), "run the command of the page"
+    assert re.findall(r"^## (\w+)$", text, re.MULTILINE)[-len(ROBOTS) :] == list(ROBOTS)
+    assert f"--page {page.relative_to(root)}\n" in text
+    assert (page.parent / FIGURES / FIGURE).is_file()
 
 
 def test_an_arm_with_fewer_axes_is_refused():

@@ -1,6 +1,5 @@
 """Identification: a simulated arm's imperfections are found, within the bounds shown and the uncertainty stated."""
 
-import json
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache
@@ -31,8 +30,6 @@ from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.identification.alignment import align
 from robot_control_ros.identification.estimate import identify
-from robot_control_ros.identification.estimates import Estimate
-from robot_control_ros.identification.identified_file import figures as figures_of
 from robot_control_ros.identification.identified_file import plot, table, write_file
 from robot_control_ros.identification.motion_law import motion_mode
 from robot_control_ros.identification.motion_plan import MotionBounds, plan_motion
@@ -75,7 +72,6 @@ def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
     arm, _, found, _ = identified(4, ("wrist_3_joint",), 2.0 * STEP)
     assert bool(found.coulomb.holds(np.array(arm.friction.coulomb))[5])
     assert float(found.payload_mass.half_width) > 100.0
-    assert figures_of(found)["payload_mass"][1] == float(found.payload_mass.half_width)
     read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, found)))
     read.check(ROBOT)
     assert read.half_width.payload_mass == 0.0
@@ -94,14 +90,6 @@ def test_a_yaml_file_of_another_kind_is_not_overwritten(tmp_path):
     assert robot.read_text() == "name: arm"
     for _ in range(2):
         assert write_file(tmp_path / "mine.yaml", ROBOT, found).is_file()
-
-
-@pytest.mark.sim
-def test_the_figures_for_programs_are_plain_numbers():
-    _, _, found, _ = identified(4, ("elbow_joint",))
-    delay = Estimate(found.line.delay.value, found.line.delay.half_width + 0.001)  # numpy's sum is no array any more
-    printed = figures_of(replace(found, line=replace(found.line, delay=delay)))
-    assert json.loads(json.dumps(printed))["delay"] == [float(delay.value), float(delay.half_width)]
 
 
 @pytest.mark.few(1)
@@ -212,7 +200,7 @@ def test_the_mode_is_effort_where_the_arm_takes_it():
         motion_mode(replace(profiles["sim"], commands=(CommandMode.VELOCITY,)))
 
 
-class BusOperator:
+class ArmOnBus:
     """Of a controller whose law runs in the bus process."""
 
     ready = True
@@ -230,11 +218,11 @@ class BusOperator:
 
 def test_a_law_in_the_bus_process_is_refused_with_the_way_out():
     with refuses("bus") as caught:
-        RunningIdentification(BusOperator(), lambda seconds: None, "controller", print, "")
+        RunningIdentification(ArmOnBus(), lambda seconds: None, "controller", None, "")
     assert "in_process:=false" in str(caught.value)
 
 
-class AbsentOperator:
+class AbsentArm:
     """As if no such controller was there."""
 
     ready = False
@@ -248,7 +236,7 @@ def test_a_controller_that_is_not_there_is_looked_for_as_long_as_robot_looks(mon
     stepped = SteppedTime(0)
     monkeypatch.setattr("time.monotonic", lambda: stepped.now * 1e-9)
     with refuses("controller") as caught:
-        RunningIdentification(AbsentOperator(), stepped.sleep, "contoller", print, "")
+        RunningIdentification(AbsentArm(), stepped.sleep, "contoller", None, "")
     assert caught.value.value == "contoller"
     assert stepped.now * 1e-9 == pytest.approx(signature(Robot.__init__).parameters["timeout"].default, abs=0.1)
 

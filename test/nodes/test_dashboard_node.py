@@ -347,7 +347,6 @@ def test_messages_that_cannot_be_read_harm_the_page_s_link_no_more_than_silence(
     kinds = {
         "/controller/state": Float64MultiArray(data=[1.0]),
         "/controller/reference_pose": PoseStamped(),
-        "/controller/identification": String(data="[1, {"),
         "/joint_states": JointState(name=["no_such_joint"], position=[1.0]),
         "/simulator/objects": MarkerArray(markers=[Marker(type=Marker.SPHERE)]),
     }
@@ -480,6 +479,33 @@ def test_the_node_prints_its_address_serves_the_page_and_ends(ros, web, capsys):
     assert child.end(signal.SIGTERM) == 0
     with pytest.raises(ConnectionRefusedError):
         get(8480, "/")
+
+
+class EndingIdentification:
+    """An identification that leaves the arm holding some time after it is asked for its end."""
+
+    def __init__(self):
+        self.stops, self.asked_at, self.ran_at_close = 0, 0.0, None
+
+    @property
+    def running(self):
+        return self.stops == 0 or time.monotonic() < self.asked_at + 0.5
+
+    def stop(self):
+        self.stops += 1
+        if self.stops == 1:
+            self.asked_at = time.monotonic()
+
+    def close(self, timeout):
+        self.ran_at_close = self.running
+
+
+def test_a_page_that_ends_lets_an_identification_end_first(ros, web):
+    child = ros.start("dashboard", {"robot": "ur5"})
+    child.node.link.identification = identification = EndingIdentification()
+    assert child.end(signal.SIGTERM) == 0
+    assert identification.stops > 0
+    assert identification.ran_at_close is False
 
 
 def test_the_description_comes_from_its_topic_where_it_shall(ros, web, capsys):

@@ -11,6 +11,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from damage import damaged
 from diagnostic_msgs.msg import DiagnosticArray
+from documented_topics import differences
 from lockstep import SteppedPeriodic
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -85,6 +86,10 @@ def node(ros, monkeypatch):
     states = ros.subscribe(JointState, "/joint_states")
     ros.until(lambda: len(states) > 5, "joint states")
     return started
+
+
+def test_it_has_the_topics_of_its_page_and_no_others(ros, node):
+    assert differences(ros, ["ethercat"]) == []
 
 
 def send_damaged(ros, count, random):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_control_ros.core.types import RobotState
 from robot_control_ros.nodes.doctor.examination import (
     MAX_AGE,
     Samples,
@@ -15,7 +14,6 @@ from robot_control_ros.nodes.doctor.examination import (
     judge_gaps,
     judge_joints,
     judge_rate,
-    judge_torques,
     judge_wrench_frame,
 )
 from robot_control_ros.references.clearance import Clearance
@@ -26,8 +24,6 @@ from robot_control_ros.ros.findings import Level, describe, error, errors, ok, w
 OK, WARNING, ERROR = Level.OK, Level.WARNING, Level.ERROR
 UR5 = load_robot("ur5")
 MODEL = RobotModel.of(UR5)
-HOME = np.array(UR5.home)
-GRAVITY = MODEL.at(HOME).gravity
 
 
 def samples(rate=500.0, count=500, age=0.001, speed=1.0):
@@ -41,10 +37,6 @@ def under(profile="sim", **changes):
     """The UR5 with some entries of a profile changed."""
     robot = load_robot("ur5", profile)
     return replace(robot, profile=replace(robot.profile, **changes))
-
-
-def at_rest(effort, count=10, v=0.0):
-    return [RobotState(0.002 * i, HOME, np.full(6, v), np.array(effort)) for i in range(count)]
 
 
 # --- rates ---
@@ -165,86 +157,6 @@ def test_missing_joints_are_named_beside_those_that_are_there():
     assert "['shoulder_pan_joint', 'shoulder_lift_joint'] are missing" in found.text
     assert "left_shoulder_pan_joint" in found.text
     assert "prefix" in found.remedy
-
-
-# --- torques ---
-
-
-def test_torques_that_hold_the_arm_are_well():
-    (found,) = judge_torques(UR5, MODEL, at_rest(GRAVITY))
-    assert found.level is OK
-
-
-@pytest.mark.parametrize(("entry", "other"), [("torque", "reversed_torque"), ("reversed_torque", "torque")])
-def test_torques_of_the_other_sign_are_an_error_that_names_the_entry(entry, other):
-    robot = under(joint_effort=entry)
-    (found,) = judge_torques(robot, MODEL, at_rest(GRAVITY if other == "torque" else -GRAVITY))
-    assert found.level is ERROR
-    assert found.advice == f"Set joint_effort: {other} in profile sim"
-
-
-def test_the_sign_is_told_in_spite_of_friction():
-    friction = np.array([0.0, 3.0, -3.0, 0.5, 0.5, 0.5])
-    assert judge_torques(UR5, MODEL, at_rest(GRAVITY + friction))[0].level is OK
-    assert judge_torques(UR5, MODEL, at_rest(friction - GRAVITY))[0].level is ERROR
-
-
-@pytest.mark.parametrize("effort", [2.0 * GRAVITY, GRAVITY + 30.0])
-def test_efforts_that_hold_no_weight_are_told(effort):
-    (found,) = judge_torques(UR5, MODEL, at_rest(effort))
-    assert found.level is WARNING
-    assert "Are they torques?" in found.advice
-
-
-def test_missing_efforts_are_told():
-    (found,) = judge_torques(UR5, MODEL, at_rest(np.full(6, np.nan)))
-    assert found.level is WARNING
-    assert found.advice == "Set joint_effort: none in profile sim"
-
-
-@pytest.mark.parametrize(
-    ("effort", "kind"),
-    [(np.zeros(6), "none"), (GRAVITY / 9.0, "current"), (0.03 * GRAVITY, "torque_without_gravity")],
-)
-def test_another_kind_of_effort_is_a_warning_that_names_the_entry(effort, kind):
-    (found,) = judge_torques(UR5, MODEL, at_rest(effort))
-    assert (found.level, found.advice) == (WARNING, f"Set joint_effort: {kind} in profile sim")
-    if kind != "none":
-        (found,) = judge_torques(under(joint_effort=kind), MODEL, at_rest(effort))
-        assert found.level is OK
-
-
-def test_a_wrong_torque_constant_is_told():
-    assert (
-        judge_torques(under(joint_effort="current", torque_constant=(9.0,) * 6), MODEL, at_rest(GRAVITY / 9.0))[0].level
-        is OK
-    )
-    (found,) = judge_torques(under(joint_effort="current", torque_constant=(4.0,) * 6), MODEL, at_rest(GRAVITY / 9.0))
-    assert (found.level, found.advice) == (WARNING, "Check torque_constant in profile sim")
-
-
-def test_a_push_while_it_rests_does_not_count():
-    pushed = [*at_rest(GRAVITY), *at_rest(GRAVITY + 60.0, 5, v=0.1)]
-    (found,) = judge_torques(UR5, MODEL, pushed)
-    assert found.level is OK
-
-
-def test_nothing_is_said_of_a_robot_that_moves_nor_of_an_arm_without_weight():
-    moving = [*at_rest(-GRAVITY, 4), *at_rest(-GRAVITY, 6, v=0.1)]
-    assert judge_torques(UR5, MODEL, moving) == []
-    upright = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
-    assert np.linalg.norm(MODEL.at(upright).gravity) < 2.0
-    assert judge_torques(UR5, MODEL, [RobotState(0.0, upright, np.zeros(6), np.zeros(6))]) == []
-
-
-def test_the_sign_of_the_gen3_s_profile_is_that_of_the_vendor_s_torques():
-    """At rest they are the negative of gravity: Kinova-kortex2_Gen3_G3L, issue 226."""
-    robot = load_robot("gen3", "real")
-    model = RobotModel.of(robot)
-    sent = -model.at(np.array(robot.home)).gravity
-    states = [RobotState(0.0, np.array(robot.home), np.zeros(7), sent)]
-    (found,) = judge_torques(robot, model, states)
-    assert found.level is OK
 
 
 # --- wrenches ---

@@ -1,4 +1,4 @@
-"""MCAP records: what a bare reader finds in them, what is dropped, how they end; episodes of environments."""
+"""MCAP records: what a bare reader finds in them, what is dropped, how they end."""
 
 import contextlib
 import itertools
@@ -10,6 +10,7 @@ import pytest
 from full_disk import files_end_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcap_files import read
 
 pytest.importorskip("mcap")
 pytest.importorskip("mcap_ros2.reader")
@@ -30,18 +31,6 @@ from robot_control_ros.simulation.log import LogSample
 
 pytestmark = pytest.mark.starts("the thread that writes a record, whose end is waited for")
 JOINT_STATE = "sensor_msgs/msg/JointState"
-
-
-def read(path):
-    """Messages by topic, each (log time [ns], message as another decoder gives it), and the metadata."""
-    found = {}
-    for each in decoder.read_ros2_messages(str(path)):
-        found.setdefault(each.channel.topic, []).append((each.log_time_ns, each.ros_msg))
-    with path.open("rb") as file:
-        reader = make_reader(file)
-        metadata = {name: value for each in reader.iter_metadata() for name, value in each.metadata.items()}
-        assert reader.get_summary().statistics.message_count == sum(map(len, found.values()))
-    return found, metadata
 
 
 def numbers(**values):
@@ -321,36 +310,3 @@ def test_another_decoder_reads_messages_by_that_schema(tmp_path, monkeypatch):
     assert message.ros_msg.header.frame_id == "base"
     assert message.ros_msg.joint_names == ["a", "b"]
     assert list(message.ros_msg.points[0].positions) == [1.0, 2.0]
-
-
-@pytest.mark.sim
-def test_episodes_are_files_with_their_steps(tmp_path):
-    gymnasium = pytest.importorskip("gymnasium")
-    from robot_control_ros import gym
-
-    env = gym.RecordEpisodes(gymnasium.make("robot_control_ros/Reach-v0", max_episode_steps=4), tmp_path / "episodes")
-    seen = [env.reset(seed=3)[0]]
-    for k in range(4):
-        observation, reward, *_ = env.step(np.full(3, 0.1 * k, np.float32))
-        seen.append(observation)
-    env.reset(seed=4)
-    env.step(np.zeros(3, np.float32))
-    env.close()
-    first, second = sorted((tmp_path / "episodes").iterdir())
-    assert (first.name, second.name) == ("episode_00000.mcap", "episode_00001.mcap")
-    found, metadata = read(first)
-    steps = [step for _, step in found["/step"]]
-    assert [len(found[topic]) for topic in ("/step", "/state")] == [4, 8]
-    for step, expected in zip(steps, seen, strict=False):
-        for name, values in expected.items():
-            found_values = np.ravel(getattr(step, f"observation_{name}"))
-            np.testing.assert_array_equal(found_values.astype(np.float32), np.ravel(values))
-    assert steps[2].action == pytest.approx([0.2] * 3)
-    assert steps[-1].reward == reward
-    assert [step.truncated for step in steps] == [0.0, 0.0, 0.0, 1.0]
-    expected = {"task": "Reach", "period": "0.04", "seed": "3", "steps": "4", "success": "false", "dropped": "0"}
-    assert metadata.items() >= expected.items()
-    assert read(second)[1]["steps"] == "1"
-    with pytest.raises(ConfigError) as caught:
-        gym.RecordEpisodes(env, tmp_path / "episodes")
-    assert caught.value.name == "folder"

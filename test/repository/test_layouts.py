@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from documented_topics import PAGES, documented_topics
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.state_blocks import state_blocks
 from robot_control_ros.core.gains import AXES
 from robot_control_ros.core.types import CommandMode, RobotState
-from robot_control_ros.nodes.topics import TOPICS
 from robot_control_ros.recording.cycle_file import CYCLE_TOPIC, NOTE_TOPIC, SETTING_TOPIC, cycle_message
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
@@ -62,7 +62,7 @@ def topics():
     """Types of all topics of the nodes of a UR5, by name, such as ``sensor_msgs/JointState``."""
     places = {"<controller>": UR5.profile.controllers[CommandMode.EFFORT]}
     found = {}
-    for topic in TOPICS:
+    for topic in (topic for node in PAGES for topic in documented_topics(node)):
         name = topic.name.replace("~", f"/{topic.node}").replace("<controller>", places["<controller>"])
         found["/" + name.lstrip("/")] = topic.type
     return found

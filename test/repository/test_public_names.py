@@ -10,7 +10,7 @@ import pytest
 import robot_control_ros
 
 ROOT = Path(__file__).resolve().parents[2]
-TREE = ast.parse(inspect.getsource(robot_control_ros))
+STUB = ast.parse((ROOT / "robot_control_ros" / "__init__.pyi").read_text(encoding="utf-8"))
 PAGE = robot_control_ros.__doc__
 DEEP = re.compile(r"^\s*from robot_control_ros\.([\w.]+) import (.+)$", re.MULTILINE)
 
@@ -23,9 +23,23 @@ def test_a_public_name_resolves_and_stands_on_the_help_page(name):
 
 
 def test_editors_and_type_checkers_know_the_same_names():
-    (known,) = [node for node in TREE.body if isinstance(node, ast.If)]
-    imported = [alias.name for node in known.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-    assert sorted(imported) == sorted(robot_control_ros.__all__)
+    """They take what a stub imports under its own name for public, and nothing else."""
+    imports = [node for node in STUB.body if isinstance(node, ast.ImportFrom)]
+    public = [alias.name for node in imports for alias in node.names if alias.asname == alias.name]
+    assert sorted(public) == sorted(robot_control_ros.__all__)
+    assert len(public) == sum(len(node.names) for node in imports)
+
+
+@pytest.mark.parametrize("name", robot_control_ros.__all__)
+def test_the_help_page_says_in_one_line_what_a_name_is(name):
+    (line,) = re.findall(rf"^    (?:\w+, )*{name}(?:, \w+)* +([^,\n].+)$", PAGE, re.MULTILINE)
+    assert line
+
+
+def test_a_star_import_brings_the_public_names_alone():
+    names = {}
+    exec("from robot_control_ros import *", names)
+    assert sorted(set(names) - {"__builtins__"}) == robot_control_ros.__all__
 
 
 def test_an_unknown_name_is_an_attribute_error():

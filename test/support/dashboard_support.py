@@ -18,6 +18,7 @@ from web import LIMIT, WebSocket, current
 
 from robot_control_ros.control.requests import CycleAnswer, Parameter, RequestResult
 from robot_control_ros.core.cycle import CYCLE
+from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.dashboard.link import Health, RobotTelemetry
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -33,6 +34,27 @@ def until(condition, what):
     return current().until(condition, what)
 
 
+class FakeIdentification:
+    """An identification whose steps the test shows; it takes what it is asked for, but for what `refusal` says."""
+
+    def __init__(self):
+        self.step, self.refusal, self.asked = None, "", []
+
+    def plan(self):
+        self.take("plan")
+
+    def agree(self):
+        self.take("agree")
+
+    def stop(self):
+        self.take("stop")
+
+    def take(self, what):
+        if self.refusal:
+            raise ConfigError(self.refusal)
+        self.asked.append(what)
+
+
 class FakeLink:
     """A robot at home; it takes what it is given, but for what `refusal` says."""
 
@@ -40,7 +62,7 @@ class FakeLink:
         self.robot, self.urdf, self.gripper = ROBOT, ROBOT.urdf(), None
         self.refusal, self.arm, self.neighbours = "", "", ()
         self.result = ""  # message of a request that is done
-        self.step = {}  # of an identification
+        self.identification = FakeIdentification()
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
         self.joint_targets, self.twists = [], []
@@ -111,18 +133,12 @@ class FakeLink:
             self.gains = self.gains | {name: replace(self.gains[name], value=value) for name, value in values.items()}
         self.answer(("gains", dict(values)), reply)
 
-    def identification(self):
-        return self.step
-
     def requests(self):
         names = (
             "hold",
             "go_home",
             "zero_wrench",
             "clear_contact",
-            "plan_identification",
-            "identify",
-            "stop_identification",
             "save_record",
         )
         controller = (f"controller/{name}" for name in names)

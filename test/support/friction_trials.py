@@ -1,6 +1,7 @@
 """A UR5e with dry friction in its joints: what the compensation leaves of the error, and what a push does.
 
-``python test/support/friction_trials.py`` prints the table of docs/controller.md; arguments are delays in ms.
+``python test/support/friction_trials.py`` prints the figures of docs/controller.md, and more. Arguments are delays
+in ms.
 """
 
 import sys

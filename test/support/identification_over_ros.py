@@ -11,7 +11,6 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import yaml
@@ -29,17 +28,24 @@ from identification_trials import (
 from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
 
-from robot_control_ros.identification.estimates import Estimate
+from robot_control_ros.identification.motion_plan import MotionBounds
+from robot_control_ros.identification.over_ros import identify_running
+from robot_control_ros.identification.session import IdentificationRequest
+from robot_control_ros.identification.session_thread import IdentificationThread
 from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
 
 SEEDS = range(100, 100 + SETS)
 WRENCH = "/force_torque_sensor_broadcaster/wrench"
 BEFORE = {"law": "impedance", "joint_impedance.stiffness": [90.0] * 6, "joint_impedance.damping_ratio": [0.9] * 6}
-LIMIT = 240.0  # s until the command ends, or takes its next step
+LIMIT = 240.0  # s until an identification ends, or takes its next step
 
 
 class System:
-    """A simulator with its controller, and the command that identifies the arm."""
+    """A simulator with its controller, and the command that identifies the arm.
+
+    Attributes:
+        states: joint states since the first look at its motion.
+    """
 
     def __init__(self, ros, **simulator):
         self.ros = ros
@@ -50,32 +56,26 @@ class System:
         assert [each.reason for each in ros.set("controller", **gains)] == ["", ""]
         self.states = None
 
-    def start(self, *options):
-        return self.ask("--yes", *options)
+    def ask(self, *options):
+        """The command, which asks before it moves the arm."""
+        return self.run("-m", "robot_control_ros.cli", "identify", *options)
 
-    def ask(self, *options, out=subprocess.PIPE, err=subprocess.PIPE):
-        command = [sys.executable, "-m", "robot_control_ros.cli", "identify", *options]
-        return subprocess.Popen(
-            command, env=self.ros.environment, stdin=subprocess.PIPE, stdout=out, stderr=err, text=True
-        )
+    def run(self, *arguments):
+        """A Python program in the domain of the arm."""
+        pipe, command = subprocess.PIPE, [sys.executable, *arguments]
+        return subprocess.Popen(command, env=self.ros.environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
-    def started(self, *options):
-        """The command while the joint moves."""
+    def wait_for_motion(self, process):
+        """Until the joint moves that a process identifies."""
         if self.states is None:
             self.states = self.ros.subscribe(JointState, "/joint_states")
-        process = self.start(*options)
 
-        def takes_over():
+        def runs():
             assert process.poll() is None, process.communicate()
-            return self.ros.get("controller", "law") == "joint_impedance"
+            return True
 
-        def moves():
-            assert process.poll() is None, process.communicate()
-            return self.moves()
-
-        self.ros.until(takes_over, "its law")
-        self.ros.until(moves, "motion")
-        return process
+        self.ros.until(lambda: runs() and self.ros.get("controller", "law") == "joint_impedance", "its law")
+        self.ros.until(lambda: runs() and self.moves(), "motion")
 
     def moves(self):
         return len(self.states) and np.abs(self.states.last.velocity).max() > 0.05
@@ -97,7 +97,7 @@ class Trial:
         seed: of the arm.
         figures: found, see :class:`Figure`.
         beyond: by how much a joint left the bounds shown, in rad or rad/s; none where it is at most 0.
-        duration: of the command [s].
+        duration: of the identification [s].
     """
 
     seed: int
@@ -109,37 +109,55 @@ class Trial:
 def trial(folder, seed):
     """Identify one random arm; law and gains must then be those of before, and the written file must fit the robot."""
     arm = random_arm(seed)
-    file, found, steps = folder / "arm.yaml", folder / "found.yaml", folder / "steps"
+    file = folder / "arm.yaml"
     file.write_text(yaml.safe_dump(_given(arm)), encoding="utf-8")
+    request = IdentificationRequest(MotionBounds(joints=MOVED), file=folder / "found.yaml")
+    results = []
+
+    def identify(dialog):
+        results.append(identify_running("controller", request, PlanKeeper(dialog, results)))
+
     with Ros(folder) as ros:
         system = System(ros, imperfections=str(file), pacing="lockstep", clock_rate=500.0, physics_step=STEP)
         states = ros.subscribe(JointState, "/joint_states")
         began = time.monotonic()
-        with steps.open("w") as out, (folder / "err").open("w") as err:
-            options = ("--yes", "--json", "--joints", *MOVED, "--out", str(found))
-            process = system.ask(*options, out=out, err=err)
-            _wait(ros, process, steps)
+        _run(ros, IdentificationThread(identify))
         duration = time.monotonic() - began
-        assert process.returncode == 0, (folder / "err").read_text()
         assert system.is_as_before()
-    load_imperfections(str(found)).check(ROBOT)
-    plan, *_, done = map(json.loads, steps.read_text().splitlines())
+    load_imperfections(str(request.file)).check(ROBOT)
+    plan, found = results
     q, v = (np.array([getattr(each, name) for each in states.messages]) for name in ("position", "velocity"))
-    excess = (q - plan["upper"], plan["lower"] - q, np.abs(v) - plan["speed"])
+    excess = (q - plan.upper, plan.lower - q, np.abs(v) - plan.speed)
     beyond = max(float(each.max()) for each in excess)
-    return Trial(seed, figures(arm, MOVED, _estimates(done["figures"])), beyond, duration)
+    return Trial(seed, figures(arm, MOVED, found), beyond, duration)
 
 
-def _wait(ros, process, steps):
-    """Spin until the command ends, as long as it goes on."""
-    size, deadline = 0, time.monotonic() + LIMIT
-    while process.poll() is None and time.monotonic() < deadline:
+class PlanKeeper:
+    """A person who tells everything on, and keeps the plan."""
+
+    def __init__(self, dialog, kept):
+        self.report, self.warn, self.check_stop = dialog.report, dialog.warn, dialog.check_stop
+        self._dialog, self._kept = dialog, kept
+
+    def agrees(self, robot, plan):
+        self._kept.append(plan)
+        return self._dialog.agrees(robot, plan)
+
+
+def _run(ros, identification):
+    """Agree to the motion, and spin until it is done, as long as it goes on."""
+    identification.plan()
+    step, deadline = identification.step, time.monotonic() + LIMIT
+    while identification.running:
         ros.spin()
-        if steps.stat().st_size > size:
-            size, deadline = steps.stat().st_size, time.monotonic() + LIMIT
-    if process.poll() is None:
-        process.kill()
-        raise TimeoutError(f"no step for {LIMIT:g} s")
+        if identification.step is not step:
+            step, deadline = identification.step, time.monotonic() + LIMIT
+            if step.state == "planned":
+                identification.agree()
+        if time.monotonic() > deadline:
+            identification.close(LIMIT)
+            raise TimeoutError(f"no step for {LIMIT:g} s after: {step}")
+    assert identification.step.state == "done", identification.step
 
 
 def _given(arm):
@@ -147,12 +165,6 @@ def _given(arm):
     plain = json.loads(json.dumps(asdict(arm)))
     keep = {"seed", "states", "commands", "noise", "friction", "model"}
     return {name: value for name, value in plain.items() if name in keep}
-
-
-def _estimates(printed):
-    """What the command printed, as the in-process identification returns it."""
-    found = {name: Estimate(*(np.array(each, dtype=float) for each in pair)) for name, pair in printed.items()}
-    return SimpleNamespace(line=SimpleNamespace(delay=found["delay"], noise=found["effort_noise"]), **found)
 
 
 def read(path):

@@ -1,6 +1,8 @@
-"""What of LeRobot 0.6.2 the plug-in uses, by its source: the abstract robot, and the checks of a dataset's frames."""
+"""The parts of LeRobot 0.6.2 that the plug-in uses, by its source: the abstract robot, and a dataset's checks."""
 
 import abc
+import importlib
+import pkgutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +10,6 @@ from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
-
-PLUGIN = Path(__file__).resolve().parents[2] / "lerobot_robot_compliant_arm"
 
 
 @dataclass(kw_only=True)
@@ -98,8 +98,15 @@ class LeRobotDataset:
         self.finalized = True
 
 
+def load_plugin(name):
+    """Import a package and all its modules, as LeRobot does for the option `discover_packages_path`."""
+    package = importlib.import_module(name)
+    for module in pkgutil.iter_modules(package.__path__, f"{name}."):
+        importlib.import_module(module.name)
+
+
 def install(monkeypatch):
-    """Make it importable as `lerobot`, and the plug-in too."""
+    """Make this module importable as `lerobot`, and forget a plug-in that an earlier test imported."""
     contents = {
         "lerobot": {},
         "lerobot.robots": {"Robot": Robot, "RobotConfig": RobotConfig},
@@ -117,6 +124,5 @@ def install(monkeypatch):
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(LeRobotDataset, "made", [])
-    monkeypatch.syspath_prepend(PLUGIN)
     for name in [each for each in sys.modules if each.startswith("lerobot_robot_compliant_arm")]:
         monkeypatch.delitem(sys.modules, name)

@@ -36,6 +36,7 @@ from robot_control_ros.client.ros_thread import RosThread
 from robot_control_ros.client.state_feed import StateFeed
 from robot_control_ros.core import compiled
 from robot_control_ros.core.errors import RobotControlError
+from robot_control_ros.identification import over_ros
 from robot_control_ros.nodes.controller import gain_monitor
 from robot_control_ros.nodes.watchdog import node as watchdog_node
 from robot_control_ros.ros import controller_manager, hearing
@@ -155,7 +156,14 @@ class NodeProcess:
         handles: its nodes in the graph.
     """
 
-    def __init__(self, executable: str, arguments: list[str], executor: LockstepExecutor, made: graph.Graph) -> None:
+    def __init__(
+        self,
+        executable: str,
+        arguments: list[str],
+        executor: LockstepExecutor,
+        made: graph.Graph,
+        make_node: Callable[[], Any] | None = None,
+    ) -> None:
         self.args = [executable, *arguments]
         self.returncode: int | None = None
         self.node: Any = None
@@ -165,7 +173,7 @@ class NodeProcess:
         self._words: list[str] = []
         self._ending = False
         self._names: set[str] = set()
-        make_node = _maker(executable)
+        make_node = make_node or _maker(executable)
         made.launch = graph.Launch(arguments)
         self.do(lambda: self._make(make_node))
         made.launch = graph.Launch([])
@@ -414,6 +422,7 @@ class World:
         patch.setattr(ros_thread, "SingleThreadedExecutor", lambda context: LockstepExecutor(context, graph.current()))
         patch.setattr(ros_thread, "leave_shared_memory", lambda: None)
         patch.setattr(ros_backend, "RosThread", LockstepThread)
+        patch.setattr(over_ros, "RosThread", LockstepThread)
         patch.setattr(ros_backend.RosBackend, "clock", staticmethod(lambda: graph.current().now * 1e-9))
         patch.setattr(ros_backend.RosBackend, "concurrent", False)
         patch.setattr(StateFeed, "wait", wait_for_state)
@@ -485,12 +494,18 @@ class LockstepRos(Ros):
         self._nodes.append(node)
         return node
 
-    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> LockstepChild:
-        """Start a node of the package."""
+    def start(
+        self,
+        executable: str,
+        parameters: Mapping[str, Any] | None = None,
+        make_node: Callable[[], Any] | None = None,
+        **spec: Any,
+    ) -> LockstepChild:
+        """Start a node of the package, or the node that `make_node` makes."""
         self.graph.use()
         usual = {"realtime_priority": 0} if executable in TIMED else {}
         arguments = NodeSpec(executable, executable, {**usual, **(parameters or {})}, **spec).ros_arguments()
-        child = LockstepChild(NodeProcess(executable, arguments, self.executor, self.graph))
+        child = LockstepChild(NodeProcess(executable, arguments, self.executor, self.graph, make_node))
         self.children.append(child)
         return child
 

@@ -1,7 +1,10 @@
-"""Identification over ROS: a running arm is found as it is, and left as it was."""
+"""Identification in several processes and real time: the command and the page leave an arm as it was.
 
-import json
+What else ends it: test/nodes/test_identification_over_ros.py.
+"""
+
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -9,69 +12,41 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from identification_over_ros import SEEDS, System, trial
-from identification_trials import ROBOT, wrong_figures
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
-from sensor_msgs.msg import JointState
-from std_msgs.msg import String
-
-from robot_control_ros.identification.running_arm import COARSE
-from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
+from identification_trials import wrong_figures
+from served_pages import free_port
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
+SLOW = 0.4  # real-time factor, so that a busy machine keeps up
 
 
 @pytest.mark.long
-def test_half_way_ctrl_c_or_a_stop_of_the_controller_leaves_law_gains_and_an_arm_that_holds(ros):
-    system = System(ros, real_time_factor=0.4)  # so that a busy machine keeps up
-    process = system.started("--joints", "elbow_joint")
+def test_half_way_ctrl_c_leaves_law_gains_and_an_arm_that_holds(ros):
+    system = System(ros, real_time_factor=SLOW)
+    process = system.ask("--yes", "--joints", "elbow_joint")
+    system.wait_for_motion(process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert process.returncode == 130, err
     assert "law and gains" in out
-    assert system.is_as_before()
-    ros.until(system.rests, "an arm at rest")
-
-    process = system.started("--joints", "elbow_joint")
-    deactivate = Transition(id=Transition.TRANSITION_DEACTIVATE)  # what STOP on the page does
-    assert ros.call(ChangeState, "/controller/change_state", transition=deactivate).success
-    _, err = process.communicate()
-    assert process.returncode == 1
-    assert "was the controller stopped?" in err
     assert "Traceback" not in err
     assert system.is_as_before()
+    ros.until(system.rests, "an arm at rest")
 
 
 @pytest.mark.long
-def test_services_show_the_bounds_then_move_the_arm_and_stop_it(ros, tmp_path):
-    ros.environment["XDG_STATE_HOME"] = str(tmp_path)
-    system = System(ros, real_time_factor=0.4)
-    system.states, steps = (
-        ros.subscribe(JointState, "/joint_states"),
-        ros.subscribe(String, "/controller/identification"),
-    )
-
-    def is_in(state):
-        step = json.loads(steps.last.data) if len(steps) else {"state": ""}
-        assert step["state"] != "failed", step
-        return step["state"] == state
-
-    refused = ros.trigger("/controller/identify")
-    assert not refused.success
-    assert "plan_identification" in refused.message
-    assert ros.trigger("/controller/plan_identification").success
-    ros.until(lambda: is_in("planned"), "the bounds")
-    plan = json.loads(steps.last.data)
-    assert len(plan["lower"]) == len(plan["upper"]) == len(plan["speed"]) == ROBOT.n
-    assert not ros.trigger("/controller/plan_identification").success
-    assert system.is_as_before()
-    assert ros.trigger("/controller/identify").success
-    ros.until(system.moves, "motion")
-    assert ros.trigger("/controller/stop_identification").success
-    ros.until(lambda: is_in("stopped"), "its end")
+def test_the_end_of_the_page_leaves_law_gains_and_an_arm_that_holds(ros):
+    pytest.importorskip("viser", reason="the page needs viser")
+    system = System(ros, real_time_factor=SLOW)
+    parameters = ("-p", "robot:=ur5e", "-p", f"port:={free_port()}")
+    program = Path(__file__).parents[1] / "support" / "identifying_page.py"
+    process = system.run(str(program), "--ros-args", *parameters)
+    system.wait_for_motion(process)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
     assert system.is_as_before()
     ros.until(system.rests, "an arm at rest")
-    assert ros.trigger("/controller/stop_identification").success  # nothing runs any more
 
 
 @pytest.mark.long
@@ -81,20 +56,6 @@ def test_a_random_arm_is_found_over_ros_and_keeps_the_bounds_shown(tmp_path):
     found = trial(tmp_path, SEEDS[0])
     assert wrong_figures(found.figures) == []
     assert found.beyond <= 0.0
-
-
-@pytest.mark.long
-@pytest.mark.limit(900)
-def test_the_file_and_the_figures_are_written_at_the_usual_rate_of_the_clock(ros, tmp_path):
-    system, path = System(ros, pacing="lockstep"), tmp_path / "found.yaml"
-    process = system.start("--json", "--joints", "wrist_3_joint", "--out", str(path))
-    out, err = process.communicate()
-    assert process.returncode == 0, err
-    found = json.loads(out.splitlines()[-1])["figures"]
-    delay, half_width = found["delay"]
-    assert half_width > COARSE * ROBOT.period / 2.0  # that between two messages of /clock is in it
-    assert delay >= -half_width
-    assert load_imperfections(str(path)).commands.delay >= 0.0
 
 
 def test_a_signal_in_place_of_an_answer_ends_the_command_and_moves_nothing(ros):

@@ -26,7 +26,7 @@ if __name__ == "__main__":
 """
 STEPPED = """
 import gymnasium
-from robot_control_ros import gym
+import robot_control_learning
 
 if __name__ == "__main__":
     envs = gymnasium.make_vec("robot_control_ros/Reach-v0", 2, workers=2)

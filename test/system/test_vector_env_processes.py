@@ -14,10 +14,10 @@ from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode
 from refusals import refuses
 
-from robot_control_ros import gym
+from robot_control_learning import TASKS
 
 pytestmark = pytest.mark.sim
-PRESS = f"robot_control_ros/{gym.TASKS['press'].id}-v0"
+PRESS = f"robot_control_ros/{TASKS['press'].id}-v0"
 ARMS, LENGTH = 3, 16  # arms; steps of an episode
 FORCE = 1.0  # N, above which an episode fails: that of the arm that presses
 

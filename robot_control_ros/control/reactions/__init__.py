@@ -1,1 +1,1 @@
-"""What a loop does by itself: at a contact, at ringing, and where samples come late."""
+"""Reactions of a loop by itself: to a contact, to ringing, and to samples that come late."""

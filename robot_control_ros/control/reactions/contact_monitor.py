@@ -33,13 +33,15 @@ NAMES = {TORQUE: "collision_torque", FOLLOWING: "following_error"}  # of the set
 
 @dataclass(frozen=True, eq=False)
 class ContactReport:
-    """What a loop reports of contacts.
+    """The report of a loop on its contacts.
 
     Attributes:
-        contact: the last one; None where there was none since the last clear.
-        reaction: that goes on until it is cleared; empty for none.
-        load: (n,) the high-passed external torque, or else the following error, of each joint over its threshold.
-        learnt: samples that thresholds are learnt from so far [s]; negative where none are learnt.
+        contact: The last contact; None where there was none since the last clear.
+        reaction: Reaction that goes on until it is cleared; empty for none.
+        load: (n,) high-passed external torque, or else following error, of each joint over its
+            threshold.
+        learnt: Duration of the samples from which thresholds are learnt so far [s]; negative where
+            none are learnt.
     """
 
     contact: DetectedContact | None
@@ -49,34 +51,35 @@ class ContactReport:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> ContactReport:
-        """From its fields, the contact as a dictionary of its own."""
+        """Make a report from its fields by name; the contact is a dictionary of its own fields."""
         contact = fields["contact"]
         return cls(**fields | {"contact": contact and DetectedContact(**contact)})
 
     @property
     def message(self) -> str:
-        """What holds the arm back; empty where nothing does."""
+        """The contact and the reaction that hold the arm back, in words; else empty."""
         if not self.reaction:
             return ""
         return f"{self.contact}; reaction {self.reaction}: call ~/clear_contact when the way is free"
 
 
 class ContactMonitor:
-    """Detection and reaction of one control loop.
+    """Detection of contacts in one control loop, and the reaction to them.
 
     With the reaction ``none`` a contact changes no command; see `reaction_in_force` of the settings. Every other
     reaction begins with the first sample of a contact and goes on until :meth:`clear`; the reference rests meanwhile.
 
     Args:
-        robot: its configuration; its `contact` has what differs from the settings' defaults.
-        model: of the robot.
-        wrench: of the loop: another payload or tare freezes the detection.
-        references: of the loop: their motion widens the thresholds.
+        robot: Configuration of the robot, whose `contact` has the settings that differ from their
+            defaults.
+        model: Model of the robot.
+        wrench: Wrench of the loop: another setting or tare of it freezes the detection.
+        references: References of the loop: their motion widens the thresholds.
 
     Attributes:
-        settings: may be changed at any time.
-        found: the last contact; None where there was none since the last clear.
-        reaction: that goes on until it is cleared; empty for none.
+        settings: Settings that may be changed at any time.
+        found: The last contact; None where there was none since the last clear.
+        reaction: Reaction that goes on until it is cleared; empty for none.
 
     Raises:
         ConfigError: a setting of the robot is refused.
@@ -103,23 +106,23 @@ class ContactMonitor:
 
     @property
     def message(self) -> str:
-        """See :class:`ContactReport`."""
+        """The contact and the reaction that hold the arm back, in words; else empty."""
         return self.report().message if self.reaction else ""
 
     @property
     def sees_force(self) -> bool:
-        """Whether the last sample had the force of a wrist sensor."""
+        """True where the last sample had the force of a wrist sensor."""
         return self._has_force
 
     @property
     def warning(self) -> str:
-        """That nothing would end the pressing after a blow; empty where something would."""
+        """Warning that nothing would end the pressing after a blow; empty where something would."""
         if self._watches or self.settings.current.max_impact <= 0.0:
             return ""
         return BLIND
 
     def report(self) -> ContactReport:
-        """What there is to say."""
+        """Report of the last contact, the reaction, the loads and the learning."""
         watch = self._detector.torque if self._detector.torque.watches else self._detector.following
         learnt = -1.0 if self._learning is None else self._learning.seconds
         return ContactReport(self.found, self.reaction, watch.load, learnt)
@@ -139,13 +142,13 @@ class ContactMonitor:
     def prepare(
         self, running: RunningLaw, state: RobotState, kin: RobotDynamics, last: Command | None, dt: float
     ) -> tuple[int, float, float]:
-        """How a sample is looked at; see :meth:`ContactDetector.prepare`.
+        """Choose what is watched in a sample; see :meth:`ContactDetector.prepare`.
 
         Args:
-            running: the law that runs; another one, or another variant of it, freezes the detection.
-            state, kin: of the sample.
-            last: the command since the last sample.
-            dt: since the last sample [s].
+            running: Law that runs; another one, or another variant of it, freezes the detection.
+            state, kin: State of the sample, and the dynamics there.
+            last: Command that was sent for the last sample; None for none.
+            dt: Time since the last sample [s].
         """
         detector = self._detector
         settings = self.settings.current
@@ -168,11 +171,14 @@ class ContactMonitor:
         return prepared
 
     def observe(self, answer: int, state: RobotState, kin: RobotDynamics, dt: float) -> str:
-        """Take up what was found at a sample; says what has happened where a reaction begins, else empty.
+        """Take up the detector's answer at a sample, and begin a reaction where one is due.
 
         Args:
-            answer: of :func:`~...sensing.contact_detector.detect`.
-            state, kin, dt: as before, see :meth:`prepare`.
+            answer: Answer of :func:`~...sensing.contact_detector.detect`.
+            state, kin, dt: State and dynamics of the sample, and the time since the last one [s].
+
+        Returns:
+            The contact and the reaction in words, where a reaction begins; else empty.
         """
         if self._learning is not None and self._motion is not None:
             self._learning.add(self._detector.deviations(), self._motion, dt)
@@ -192,11 +198,14 @@ class ContactMonitor:
     def command(
         self, mode: CommandMode, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float
     ) -> Command | None:
-        """What is commanded in place of the law's command; see :meth:`ContactReaction.command`."""
+        """Command in place of the law's, see :meth:`ContactReaction.command`; None for none."""
         return self._react.command(mode, state, kin, safety, dt) if self.reaction else None
 
     def explained(self, fault: str, time: float) -> str:
-        """A fault in words, with the contact of the last half second before a time [s] in front: it is the cause."""
+        """A fault in words, after the contact that has caused it.
+
+        That is a contact within the half second before `time` [s].
+        """
         contact = self.found
         if not fault or contact is None or time - contact.last > SEPARATE or str(contact) in fault:
             return fault
@@ -211,7 +220,7 @@ class ContactMonitor:
             self.found = replace(larger, start=before.start, last=found.last)
 
     def _torque(self, found: DetectedContact, state: RobotState, kin: RobotDynamics) -> Array:
-        """What the contact exerts on the joints (n,) [N·m], as far as it is known."""
+        """Torques (n,) that a contact exerts on the joints [N·m], as far as they are known."""
         if found.detector == TORQUE:
             return self._detector.residual if found.clamping else self._detector.torque.deviation
         if not self._has_force or state.wrench_on_tip is None:
@@ -219,7 +228,10 @@ class ContactMonitor:
         return np.asarray(kin.jacobian[:3].T.dot(state.wrench_on_tip[:3]))
 
     def _reference_motion(self, kin: RobotDynamics, dt: float) -> tuple[Array, Array]:
-        """q̇ and q̈ (n,) of the last reference; those of a tip's reference by inverse kinematics and differences."""
+        """Velocities and accelerations (n,) of the last reference [rad/s, rad/s²].
+
+        Those of a tip's reference come from inverse kinematics and differences.
+        """
         reference = self._references.reference
         before = self._v
         if reference.v is not None:
@@ -232,7 +244,7 @@ class ContactMonitor:
     # --- services ---
 
     def clear(self) -> str:
-        """End the reaction: the arm takes targets again. Returns what was cleared."""
+        """End the reaction: the arm takes targets again. Returns the cleared contact in words."""
         contact = self.found
         self.found = None
         self.reaction = ""
@@ -246,10 +258,11 @@ class ContactMonitor:
         self._normal = _NOTHING
 
     def learned(self) -> dict[str, list[float]]:
-        """The settings that follow from what was collected, by name; ends that.
+        """End the collection, and return the settings that follow from it, by name.
 
         Raises:
-            ConfigError: nothing was collected, or less than 30 s; goes on then.
+            ConfigError: less than 30 s were collected, and the collection goes on; or nothing was
+                measured that could be learnt from, and it has ended.
         """
         learning = self._learning
         found = {} if learning is None else learning.thresholds()

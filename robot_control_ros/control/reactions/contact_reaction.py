@@ -1,4 +1,4 @@
-"""What an arm does after a contact, in place of its law."""
+"""The reaction of an arm to a contact, in place of its law."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class ContactReaction:
       takes energy. It doesn't end at the first rest, where what the arm ran into is compressed most.
     - ``retreat``: tau = g + r - D q̇ for 0.3 s, r being the external torque at the contact, at most a tenth of
       the effort limits: away from what pushes, with a speed that D, the robot's safe_damping, bounds.
-    - ``soft``: the same, and then tau = g - D q̇ for as long as it lasts: any push moves the arm away. Without the
-      first, dry friction would hold the arm against what it touches.
+    - ``soft``: first as ``retreat``, and then tau = g - D q̇ for as long as it lasts: any push
+      moves the arm away. Without the retreat, dry friction would hold the arm against what it
+      touches.
 
     Position and velocity controlled joints can't give way. ``brake`` stops them at the largest deceleration. ``soft``
     and ``retreat`` then lead them back along the path of the last 0.3 s. Positions begin where the joints are: drives
@@ -42,8 +43,8 @@ class ContactReaction:
     After brake and retreat, and at once with ``hold``, the law holds the arm where it is.
 
     Args:
-        robot: its configuration.
-        limits: of its joints.
+        robot: Configuration of the robot.
+        limits: Limits of the robot's joints.
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
@@ -55,7 +56,7 @@ class ContactReaction:
         self.end()
 
     def end(self) -> None:
-        """The law commands again."""
+        """End the reaction: the law commands again."""
         self._kind = "none"
         self._mode = CommandMode.EFFORT
         self._time = 0.0
@@ -64,16 +65,17 @@ class ContactReaction:
     def begin(self, kind: str, torque: Array) -> None:
         """React from the next command on; `torque` (n,) is what the contact exerts on the joints [N·m]."""
         self.end()
-        self._kind, self._torque = kind, np.clip(torque, -self._push, self._push)
+        self._torque = np.clip(torque, -self._push, self._push)
+        self._kind = kind
 
     def remember(self, q: Array) -> None:
-        """Joint angles (n,) of a sample without contact: where positions go back to."""
+        """Keep the joint angles (n,) of a sample without contact, as part of the way back."""
         self._path.append(q)
 
     def command(
         self, mode: CommandMode, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float
     ) -> Command | None:
-        """What is commanded in place of the law's command; None where that is right."""
+        """Command in place of the law's; None where the law's is right."""
         if self._kind in ("none", "hold"):
             return None
         if mode is not self._mode and self._time > 0.0:  # another law
@@ -100,7 +102,7 @@ class ContactReaction:
         return np.asarray(holding + away - self._damping * state.v)
 
     def _motion(self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float) -> Array | None:
-        """Positions, or velocities: brake, then back along the path."""
+        """Positions (n,), or velocities (n,), that brake and then lead back along the path."""
         velocities = self._mode is CommandMode.VELOCITY
         if self._time == 0.0:
             self._speed = state.v
@@ -122,7 +124,7 @@ class ContactReaction:
         return np.asarray((then - now) / dt if velocities else then)
 
     def _back(self, passed: float) -> Array:
-        """Where on the way back (n,) the joints should be so long after its start [s]."""
+        """Joint angles (n,) on the way back, `passed` seconds after its start."""
         assert self._way is not None
         u = min(passed / BACK, 1.0)
         u = u * u * (3.0 - 2.0 * u)

@@ -1,4 +1,4 @@
-"""How stiff an effort law may be when joint states come late or seldom."""
+"""The stiffness that an effort law may have when joint states come late or seldom."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LOOK_PERIOD = 0.04  # s between two looks at the inertia, which makes a cycle lo
 class LateSamples:
     """Softens an effort law by as much as the delay of its samples needs.
 
-    A torque that answers late drives the arm instead of braking it. The delay is τ = age + interval / 2, and that of
-    derived velocities, smoothed over 0.1 s. Up to two nominal periods nothing is changed. Beyond, each spring K and
-    damper D must keep
+    A torque that answers late drives the arm instead of braking it. The delay is
+    τ = age + interval / 2, with that of derived velocities added, smoothed over 0.1 s. Up to two
+    nominal periods nothing is changed. Beyond, each spring K and damper D must keep
 
         K ≤ 0.21 Λ / τ²,   D ≤ 0.92 Λ / τ,
 
@@ -37,12 +37,12 @@ class LateSamples:
     dampers are known by the roles of the gains, see :func:`~...core.gains.gain`.
 
     Args:
-        robot: its configuration.
+        robot: Configuration of the robot.
 
     Attributes:
-        message: what is softened, and why; empty where nothing is.
-        fault: why the law can't run; empty where it can.
-        delay: τ [s].
+        message: Words on what is softened, and why; empty where nothing is.
+        fault: Reason why the law can't run; empty where it can.
+        delay: Delay τ [s].
     """
 
     def __init__(self, robot: RobotConfig) -> None:
@@ -50,25 +50,27 @@ class LateSamples:
         self.delay = 0.0
         self._interval = robot.period
         self._derived = robot.profile.velocity_delay
-        self.message = self.fault = ""
+        self.message = ""
+        self.fault = ""
         # and the gains that they are of
         self._rates = (0.0, 0.0)
         self._rates_of = None
         self._looked = 0.0  # time of the last look [s]
 
     def observe(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> float:
-        """The fraction of the stiffness that a law may have at a sample, `interval` [s] after the last one.
+        """The fraction of the stiffness that a law may have at a sample.
 
         Args:
-            running, gains: the law, and the gains that it would have.
-            state, kin: of the sample.
-            interval: see above.
+            running, gains: Law, and the gains that it would have.
+            state, kin: State of the sample, and the dynamics there.
+            interval: Time since the last sample [s].
         """
         delay = min(state.age + interval / 2.0 + self._derived, MAX_DELAY)
         weight = min(interval / SMOOTHING, MAX_WEIGHT)
         self.delay += (delay - self.delay) * weight
         self._interval += (interval - self._interval) * weight  # [s], smoothed as the delay
-        self.message = self.fault = ""
+        self.message = ""
+        self.fault = ""
         if self.delay <= self._usual or running.mode is not CommandMode.EFFORT:
             return 1.0
         fraction = self._fraction(gains, kin, state.time)
@@ -87,7 +89,7 @@ class LateSamples:
         return fraction
 
     def _fraction(self, gains: Any, kin: RobotDynamics, time: float) -> float:
-        """Of the springs, that the delay allows; those of the null space don't count."""
+        """Fraction of the springs that the delay allows; springs of the null space don't count."""
         if gains is not self._rates_of or not 0.0 <= time - self._looked < LOOK_PERIOD:
             self._rates = _rates(gains, kin)
             self._rates_of = gains
@@ -97,7 +99,7 @@ class LateSamples:
 
 
 def _rates(gains: Any, kin: RobotDynamics) -> tuple[float, float]:
-    """:func:`max_rate` of the springs [1/s²] and of the dampers [1/s] of some gains."""
+    """Largest :func:`max_rate` of the springs [1/s²], and of the dampers [1/s], of some gains."""
     kind: Any = type(gains)
     springs, dampers = (
         [_rate(getattr(gains, name), acts_on, kin) for name, acts_on in found.items()]
@@ -107,12 +109,15 @@ def _rates(gains: Any, kin: RobotDynamics) -> tuple[float, float]:
 
 
 def max_rate(mass: Array, gain: Array) -> float:
-    """The largest eigenvalue of M⁻¹ G, of a stiffness [1/s²] or a damping [1/s] of the joints G (n, n)."""
+    """Largest eigenvalue of M⁻¹ G, where G (n, n) is a stiffness or a damping of the joints.
+
+    It is in 1/s² for a stiffness, and in 1/s for a damping.
+    """
     return float(np.linalg.eigvals(np.linalg.solve(mass, gain)).real.max())
 
 
 def _rate(gain: Any, acts_on: str, kin: RobotDynamics) -> float:
-    """:func:`max_rate` of a gain of the joints or of the tip; 0 of one that acts elsewhere."""
+    """Return :func:`max_rate` of a gain of the joints or the tip; 0 where it acts elsewhere."""
     values = np.asarray(gain, dtype=float)
     if acts_on == ELSEWHERE:
         return 0.0

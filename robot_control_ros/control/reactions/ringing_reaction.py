@@ -1,4 +1,4 @@
-"""What the loop does about an arm that rings: it warns, softens the gains, or sends the safe output."""
+"""The reaction to an arm that rings: a warning, softer gains, or the safe output."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ SHOWN = 1.0  # s for which a warning stays
 QUIET = 0.5  # of the margin, that the commanded path has left at least where the law doesn't ring
 FRICTION = "friction"  # name of the term that compensates it
 RESTORED = 0.999  # of the gains, from where on they are the whole
-REACTIONS = WARN, SOFTEN, STOP = "warn", "soften", "stop"
+WARN = "warn"
+SOFTEN = "soften"
+STOP = "stop"
+REACTIONS = (WARN, SOFTEN, STOP)
 
 
 @dataclass(frozen=True, eq=False)
 class RingingSettings:
-    """What is done about an arm that rings; see :class:`RingingReaction`."""
+    """Settings of the reaction to an arm that rings; see :class:`RingingReaction`."""
 
     reaction: str = choice(
         SOFTEN, REACTIONS, doc="At an alarm: only warn, soften the gains in steps and then stop, or stop at once."
@@ -52,16 +55,17 @@ class RingingReaction:
 
     At an alarm of :class:`RingingDetector` the law gets a quarter of the stiffness and half of the damping at once, see
     :func:`~...laws.softening.softened`: a late law is stable up to K ~ Λ / τ². An admittance gets twice the damping.
-    So it does at the next alarm, and then no more: what doesn't grow is held, and told. The safe output is sent
+    So it does at the next alarm, and then no more: an oscillation that doesn't grow is held, and
+    reported. The safe output is sent
 
     - at an alarm while every torque is at a limit, of effort or of its rate. Then torques are late by more than the
       line, and the limit cycle outlives softer gains. Some torques are at their rate at nearly every alarm;
     - where nothing more can be softened, and the energy has doubled since an alarm shortly before.
 
-    Under torques, an oscillation at f < 8 Hz shows that they act late by some 1.2 / (2 π f), for which no stamp speaks.
-    That is the :attr:`lateness`. The loop counts it to the age of its samples, so that law, soft limits and safe output
-    become as slow as it needs. An arm that leans on itself or its cell slides to and fro along the wall, so slowly:
-    that doesn't count.
+    Under torques, an oscillation at f < 8 Hz shows that they act late by some 1.2 / (2 π f), which
+    no stamp tells. That is the :attr:`lateness`. The loop adds it to the age of its samples, so
+    that law, soft limits and safe output become as slow as it needs. An arm that leans on itself or
+    its cell slides to and fro along the wall at such frequencies: that doesn't count.
 
     All that lasts until :meth:`reset`, or until another law runs. The gains that were set stay as they are. Energy:
     less stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a
@@ -72,15 +76,15 @@ class RingingReaction:
     ``path_velocity``, or else that of the commands that were sent.
 
     Args:
-        robot: its configuration.
-        model: of the robot; its inertia at home weights the velocities.
-        time_constant: with which the gains come back after a reset [s].
+        robot: Configuration of the robot.
+        model: Model of the robot, whose inertia at home weights the velocities.
+        time_constant: Time constant with which the gains come back after a reset [s].
 
     Attributes:
-        settings: may be changed at any time.
-        scale: of the stiffness, that is left; 1 where nothing is softened.
-        fault: why the safe output has to be sent; empty where it hasn't.
-        lateness: of torques, beyond the age of the samples [s]; 0 where nothing shows it.
+        settings: Settings that may be changed at any time.
+        scale: Fraction of the stiffness that is left; 1 where nothing is softened.
+        fault: Reason why the safe output has to be sent; empty where it hasn't.
+        lateness: Delay of torques beyond the age of the samples [s]; 0 where nothing shows it.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel, time_constant: float) -> None:
@@ -105,7 +109,8 @@ class RingingReaction:
 
     def reset(self) -> None:
         """End the reaction: the gains come back within some time constants, and the law may run."""
-        self.fault = self._message = ""
+        self.fault = ""
+        self._message = ""
         self.lateness = 0.0
         self._returns = True
         self._last = None
@@ -117,7 +122,10 @@ class RingingReaction:
         self._returns = False
 
     def margin(self, time: float) -> float:
-        """See :class:`RingingDetector`; that of the commanded path, where this is quiet."""
+        """Margin to an alarm: 1 far from it, 0 at one; see :class:`RingingDetector`.
+
+        Where the commanded path is quiet, its margin counts where it is larger.
+        """
         margin = self._detector.margin(time)
         return max(margin, self._path_detector.margin(time)) if self._path_is_quiet(time) else margin
 
@@ -132,12 +140,12 @@ class RingingReaction:
         """The fraction of the stiffness that the law may have at a sample: :attr:`scale`.
 
         Args:
-            running: the law.
-            found: what :func:`~...sensing.ringing.find_ringing` has found at the sample.
-            state: of the sample.
-            sent: the command of the last sample, `dt` [s] before; None where the law starts anew.
-            safety: knows the limits that the last command met.
-            dt: see `sent`.
+            running: Law that runs.
+            found: Answer of :func:`~...sensing.ringing.find_ringing` at the sample.
+            state: State of the sample.
+            sent: Command of the last sample; None where the law starts anew.
+            safety: Safety, which knows the limits that the last command met.
+            dt: Time since the last sample [s].
         """
         if running is not self._running:
             self._running = running
@@ -151,7 +159,8 @@ class RingingReaction:
             self._detector.watch(kind, self._measured, friction)
         if self.settings.current is not self._adopted:
             self._adopted = self.settings.current
-            self._detector.floor = self._path_detector.floor = self._adopted.floor
+            self._detector.floor = self._adopted.floor
+            self._path_detector.floor = self._adopted.floor
         path = running.path_velocity
         if path is None:
             path = self._path.velocity(sent, dt)
@@ -165,13 +174,19 @@ class RingingReaction:
         return self.scale
 
     def warning(self, time: float) -> str:
-        """What rings, or has rung, and what to change; empty where nothing does. `time` [s] is that of the sample."""
+        """Words on what rings, or has rung, and what to change; empty where nothing does.
+
+        `time` [s] is that of the sample.
+        """
         last = self._last
         lasts = self.scale < 1.0 or self.fault or (last is not None and 0.0 <= time - last.time <= SHOWN)
         return self._message if lasts else ""
 
     def _path_is_quiet(self, time: float) -> bool:
-        """Whether positions or velocities are commanded, and their path doesn't oscillate."""
+        """Return True where a path is commanded that doesn't oscillate.
+
+        That is a path of positions or velocities, or one that the law makes.
+        """
         running = self._running
         if running is None or (running.mode is CommandMode.EFFORT and running.path_velocity is None):
             return False
@@ -197,7 +212,8 @@ class RingingReaction:
         if slow:
             self.lateness = max(self.lateness, PHASE / (2.0 * math.pi * found.frequency))
         if stops:
-            self.fault = self._message = f"{rings}{stops}: safe output. {change}; then reset_ringing"
+            self._message = f"{rings}{stops}: safe output. {change}; then reset_ringing"
+            self.fault = self._message
         elif can_soften:
             self.scale = self.scale * STEP
             self._returns = False
@@ -209,7 +225,7 @@ class RingingReaction:
     def _reason_to_stop(
         self, last: Ringing | None, found: Ringing, running: RunningLaw, safety: Safety, can_soften: bool
     ) -> str:
-        """Why the safe output is sent; empty where it isn't."""
+        """Reason why the safe output is sent; empty where it isn't."""
         if self.settings.current.reaction == STOP:
             return " (ringing.reaction = stop)"
         if running.mode is CommandMode.EFFORT and (safety.rate_limited | safety.saturated).all():
@@ -241,8 +257,8 @@ class _CommandedPath:
         """Velocities (n,) [rad/s] with which the last command was approached; None where that isn't known.
 
         Args:
-            sent: the last command; None where there is none.
-            dt: since it was sent [s].
+            sent: The last command; None where there is none.
+            dt: Time since it was sent [s].
         """
         if sent is None or sent.mode is not CommandMode.POSITION:
             self._positions = None

@@ -27,7 +27,7 @@ class JogPanel:
     """A switch, a speed and axes. The deflection of keys and sticks comes from the bar's script, see jog.js.
 
     Attributes:
-        available: whether the switch acts.
+        available: Availability of the switch, see :class:`~..availability.Availability`.
     """
 
     def __init__(self, gui: Any, link: RobotLink) -> None:
@@ -46,11 +46,11 @@ class JogPanel:
 
     @property
     def on(self) -> bool:
-        """Whether keys and sticks move the tip."""
+        """True where keys and sticks move the tip."""
         return bool(self._switch.value)
 
     def take(self, deflection: Array) -> None:
-        """A browser's deflection (6,), each from -1 to 1; from any thread."""
+        """Take a browser's deflection (6,), each number from -1 to 1; from any thread."""
         with self._lock:
             if not deflection.any():
                 self._must_release = False
@@ -58,12 +58,15 @@ class JogPanel:
             self._came = time.monotonic()
 
     def stop(self) -> None:
-        """What is held must be let go first."""
+        """Stop the tip: what is held must be let go before it moves again."""
         with self._lock:
             self._must_release = bool(self._deflection.any())
 
     def draw(self, commands: bool) -> bool:
-        """Send the twist that is wanted, if the controller commands the robot; returns whether the tip is moved."""
+        """Send the twist that is wanted, if the controller commands the robot.
+
+        Returns True where the tip is moved.
+        """
         with self._lock:
             moves = self.on and commands and not self._must_release and time.monotonic() - self._came < FRESH
             deflection = self._deflection if moves else REST

@@ -32,7 +32,7 @@ FOLDER = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class BarState:
-    """What the bar shows."""
+    """State that the bar shows."""
 
     state: str  # in a few words
     law: str = ""
@@ -49,10 +49,14 @@ class StatusBar:
     """A bar in every browser; each may press STOP. A state is sent only after a drawing: a silent page looks lost.
 
     Attributes:
-        on_number: called in the server's thread with what was typed into a field, by those who may control.
-        on_stop: called after STOP, in the server's thread, with whether all arms are meant; None: there is no STOP.
-        on_activate: called there after Activate, of those who may control.
-        on_jog: called there with the deflection (6,) of keys and gamepad, from -1 to 1, of those who may control.
+        on_number: Function that is called in the server's thread with what was typed into a field,
+            by those who may control.
+        on_stop: Function that is called after STOP, in the server's thread, with True where all
+            arms are meant. None: there is no STOP.
+        on_activate: Function that is called in the server's thread after Activate, of those who may
+            control.
+        on_jog: Function that is called in the server's thread with the deflection (6,) of keys and
+            gamepad, from -1 to 1, of those who may control.
     """
 
     def __init__(self) -> None:
@@ -85,7 +89,7 @@ class StatusBar:
         response.headers["Content-Length"] = str(len(body))
 
     async def serve(self, connection: Any) -> None:
-        """One browser, until it goes."""
+        """Serve one browser, until it goes."""
         sending = asyncio.create_task(self._send(connection))
         jogs = False
         try:
@@ -127,14 +131,14 @@ class StatusBar:
 
 
 def _typed(message: Any) -> TypedNumber | None:
-    """What was typed, in a message; None where it is another one."""
+    """The number that was typed, in a message; None where it is another message."""
     if not isinstance(message, str) or not message.startswith(NUMBER):
         return None
     return TypedNumber.read(message.removeprefix(NUMBER))
 
 
 def _deflection(message: Any) -> Array | None:
-    """The six numbers of a message, each within -1 and 1; None where it is another one."""
+    """The six numbers of a message, each within -1 and 1; None where it is another message."""
     if not isinstance(message, str) or not message.startswith(JOG):
         return None
     with suppress(ValueError):

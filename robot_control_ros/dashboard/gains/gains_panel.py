@@ -74,7 +74,7 @@ class GainsPanel:
         """Show the node's values, except of controls that are being changed.
 
         Args:
-            obstacle: why no gain can be changed; empty where they can.
+            obstacle: Reason why no gain can be changed; empty where they can.
         """
         if self._waiting or self._edits:
             return
@@ -213,12 +213,15 @@ class GainsPanel:
         self._link.set_gains(values, self._thread.reply(settle))
 
     def _refuse_file(self, name: str, message: str) -> None:
-        """It stays beside the button until the next file."""
+        """Show why a file was refused, beside the button, until the next file."""
         self._file.content = note(f"{name} is refused: {message}. Nothing of it was taken over.", RED)
 
 
 def describe_bounds(parameters: Mapping[str, Parameter], diagnosis: Mapping[str, str]) -> str:
-    """What the controller says of the gains that the arm bears at this posture, a line for each; may be empty."""
+    """Text of the controller about gains that the arm bears at this posture, a line for each.
+
+    It may be empty.
+    """
     found = ((name, diagnosis.get(f"bound of {name}", "")) for name in parameters)
     return "".join(note(f"{name.replace('_', ' ').capitalize()} here: {text}.", GREY) for name, text in found if text)
 

@@ -18,12 +18,14 @@ DAMPER = {"N/m": "N·s/m", "N·m/rad": "N·m·s/rad", "N/m, N·m/rad": "N·s/m, 
 
 
 def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str, Value]:
-    """Gains of a preset: springs times its scale, dampers with the root of that, so that the damping ratio stays.
+    """Gains of a preset: springs times its scale, dampers times the root of it.
+
+    So the damping ratio stays.
 
     Args:
-        name: of SCALES.
-        law: for the error.
-        parameters: of the law.
+        name: Name of the preset, of SCALES.
+        law: Name of the law, for the error.
+        parameters: Gains of the law, by name.
 
     Raises:
         ConfigError: the law has no stiffness.

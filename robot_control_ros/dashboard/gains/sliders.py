@@ -48,7 +48,7 @@ def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
 
 
 def describe_axes(parameter: Parameter) -> str:
-    """Whose axes the values are along, in a sentence; empty if the declaration names no axes."""
+    """Axes that the values are along, in a sentence; empty if the declaration names no axes."""
     if parameter.axes == AXES:
         return "Axes of the base at the tip, or of the gain `frame`."
     if parameter.axes == AXES[:POSITION]:

@@ -26,7 +26,7 @@ class GoalPanel:
     """Two lines of numbers and the buttons that send them. `started` is called in the page's thread before a motion.
 
     Attributes:
-        available: whether the buttons that send act.
+        available: Availability of the buttons that send, see :class:`~..availability.Availability`.
     """
 
     def __init__(

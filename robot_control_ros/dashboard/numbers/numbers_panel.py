@@ -22,8 +22,8 @@ class NumbersPanel:
     """Shows the numbers of a robot.
 
     Attributes:
-        units: the chosen ones.
-        readings: that are shown; None before the first joint angles.
+        units: Units that are chosen.
+        readings: Readings that are shown; None before the first joint angles.
     """
 
     def __init__(

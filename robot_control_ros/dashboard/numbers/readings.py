@@ -27,14 +27,14 @@ class Readings:
     """The numbers of one moment, in the units of `units`; None where nothing is measured.
 
     Attributes:
-        units: of all numbers.
-        joints: names, for a person.
-        joint_units: of SI, by joint: rad or m.
-        pose: (6,) or (7,) of the tip in the base.
-        angles, lower, upper: (n,) of the joints, with their limits.
-        speeds, torques: (n,) of the joints.
-        twist: (6,) of the tip, base axes.
-        wrench: (6,) on the tip, base axes.
+        units: Units of all numbers.
+        joints: Names of the joints, for a person.
+        joint_units: Units of SI, by joint: rad or m.
+        pose: (6,) or (7,) pose of the tip in the base.
+        angles, lower, upper: (n,) angles of the joints, and their limits.
+        speeds, torques: (n,) speeds and torques of the joints.
+        twist: (6,) twist of the tip, base axes.
+        wrench: (6,) wrench on the tip, base axes.
     """
 
     units: Units
@@ -53,7 +53,10 @@ class Readings:
     def of(
         cls, telemetry: RobotTelemetry, model: RobotModel, joint_units: Sequence[str], units: Units, *, fresh: bool
     ) -> Readings | None:
-        """The newest numbers; None before the first joint angles. `fresh`: whether the controller sends its state."""
+        """The newest numbers; None before the first joint angles.
+
+        `fresh` is True where the controller sends its state.
+        """
         q = telemetry.q
         if q is None:
             return None
@@ -77,7 +80,7 @@ class Readings:
         )
 
     def lines(self) -> Mapping[str, str]:
-        """What can be copied, by its name: each a row of numbers."""
+        """Rows of numbers that can be copied, by name."""
         rows = {TIP: self.pose, JOINTS: self.angles, TWIST: self.twist, WRENCH: self.wrench}
         return {name: "" if row is None else write_row(row) for name, row in rows.items()}
 
@@ -87,7 +90,9 @@ class Readings:
         return block(table(self._tip_rows()) + table(self._joint_rows()) + "".join(hidden))
 
     def _tip_rows(self) -> list[tuple[str, str]]:
-        units, (twist, wrench) = self.units, (self.twist, self.wrench)
+        units = self.units
+        twist = self.twist
+        wrench = self.wrench
         turned = "x, y, z, w" if units.quaternion else f"roll, pitch, yaw [{units.angle}]"
         return [
             (f"Tip {XYZ} [{units.length}]", _numbers(self.pose[:3], units.length)),
@@ -122,8 +127,10 @@ def _numbers(row: Array | None, unit: str) -> str:
 
 
 def _number(value: float | None, unit: str, fewer: int = 0) -> str:
-    """As many digits as a person reads in the unit."""
+    """A number with as many digits as a person reads in the unit."""
     digits = max({"m": 4, "mm": 1, "rad": 3, "deg": 1, "N": 1, "N·m": 2}.get(unit, 4) - fewer, 0)
-    if value is None or not np.isfinite(value):
-        return UNKNOWN if value is None else "∞" if value > 0 else "-∞" if value < 0 else UNKNOWN
+    if value is None or np.isnan(value):
+        return UNKNOWN
+    if np.isinf(value):
+        return "∞" if value > 0 else "-∞"
     return f"{round(float(value), digits) + 0.0:.{digits}f}"

@@ -26,12 +26,13 @@ ORIENTATIONS = {"roll, pitch, yaw": False, "quaternion": True}
 
 @dataclass(frozen=True)
 class Units:
-    """What a number means.
+    """Units and form of the numbers that are shown and typed.
 
     Attributes:
-        length: a key of LENGTHS.
-        angle: a key of ANGLES.
-        quaternion: whether an orientation is (x, y, z, w); else roll, pitch and yaw about the fixed axes of the base.
+        length: Unit of lengths, a key of LENGTHS.
+        angle: Unit of angles, a key of ANGLES.
+        quaternion: True where an orientation is (x, y, z, w); else it is roll, pitch and yaw about
+            the fixed axes of the base.
     """
 
     length: str = "m"
@@ -49,7 +50,7 @@ class Units:
         return np.array([factors.get(unit.partition("/")[0], 1.0) for unit in si])
 
     def orientation(self, pose: Array) -> Array:
-        """(3,) or (4,) of a pose (4, 4)."""
+        """Orientation (3,) or (4,) of a pose (4, 4)."""
         rotation = pose[:3, :3]
         return rotation_to_quaternion(rotation) if self.quaternion else rotation_to_rpy(rotation) * ANGLES[self.angle]
 

@@ -13,13 +13,12 @@ from ...robot.model import JointLimits
 from ..chart import LINE_GREY, LINE_RED, TIME, Chart, Curve, csv
 from .history import History
 
-POSE, WRENCH, COMMAND, POSITIONS, LOOP = QUANTITIES = (
-    "Pose error",
-    "Force and torque",
-    "Command and its terms",
-    "Joint positions",
-    "Control loop",
-)
+POSE = "Pose error"
+WRENCH = "Force and torque"
+COMMAND = "Command and its terms"
+POSITIONS = "Joint positions"
+LOOP = "Control loop"
+QUANTITIES = (POSE, WRENCH, COMMAND, POSITIONS, LOOP)
 OF_ONE_JOINT = (COMMAND, POSITIONS)  # have a chart of the chosen joint
 COLOURS = ("#d9480f", "#0f9d76", "#1c7ed6", "#e8a200", "#c2558f", "#66b6f0", "#8d6e3f", "#7950c8")
 UNITS = {CommandMode.EFFORT: "N·m", CommandMode.POSITION: "rad", CommandMode.VELOCITY: "rad/s"}
@@ -43,10 +42,10 @@ class Charts:
         """Charts of a quantity that have curves.
 
         Args:
-            quantity: of QUANTITIES.
-            joint: of `joints`, for those OF_ONE_JOINT.
-            mode: of the command; None if unknown.
-            record: of the controller's ~/state; for LOOP of its /diagnostics.
+            quantity: Quantity that is plotted, of QUANTITIES.
+            joint: Name of a joint, of `joints`, for those OF_ONE_JOINT.
+            mode: Mode of the command; None if unknown.
+            record: Samples of the controller's ~/state; for LOOP of its /diagnostics.
         """
         index = self.joints.index(joint)
         makers = {
@@ -154,9 +153,9 @@ def record_csv(record: History, robot: RobotConfig, mode: CommandMode | None) ->
     """One row per sample of the controller's ~/state or /diagnostics; the header has each column's name and unit.
 
     Args:
-        record: of it.
-        robot: its joints name the columns.
-        mode: of the command; None if unknown.
+        record: Samples of ~/state or /diagnostics.
+        robot: Robot whose joints name the columns.
+        mode: Mode of the command; None if unknown.
     """
     columns = {TIME: record.t}
     for block, width in record.widths.items():

@@ -16,7 +16,7 @@ Blocks = Mapping[str, Array]  # a sample: arrays by name
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """N samples."""
+    """N samples of the controller over time."""
 
     t: Array = field(default_factory=lambda: np.zeros(0))  # (N,) rising [s]
     samples: Sequence[Blocks] = ()  # N
@@ -46,7 +46,10 @@ class History:
         return np.concatenate([np.zeros(0), *rows]).reshape(-1, width)
 
     def with_gaps(self, span: float) -> History:
-        """With times before the newest, an empty sample in each pause, and one at -span if it is shorter."""
+        """History with times before the newest, and an empty sample in each pause.
+
+        One at -span is added where it is shorter.
+        """
         t = self.t - self.t[-1:] if len(self.t) else np.zeros(1)
         steps = np.diff(t)
         samples = list(self.samples or ({},))

@@ -49,7 +49,10 @@ class PlotData:
 
 @dataclass(frozen=True, eq=False)
 class DrawnPlots:
-    """What the panel shows: a quantity of the data, as a record of the chosen time, and its charts with gaps."""
+    """Plots of the panel: a quantity of the data, its record, and its charts with gaps.
+
+    The record is of the chosen time.
+    """
 
     data: PlotData
     quantity: str
@@ -61,10 +64,10 @@ class PlotsPanel:
     """A switch, and the panel that it opens. While it is closed, only the loop's diagnostics are recorded.
 
     Attributes:
-        panel: of viser.
-        drawn: what is shown; None until the first drawing.
-        paused: the data while the plots are paused, else None.
-        plots: charts of viser.
+        panel: Panel of viser.
+        drawn: Plots that are shown; None until the first drawing.
+        paused: Data while the plots are paused, else None.
+        plots: Charts of viser.
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, limits: JointLimits) -> None:
@@ -81,7 +84,9 @@ class PlotsPanel:
         self.drawn: DrawnPlots | None = None
         self.plots: list[Any] = []
         self._look: object = None  # of the plots
-        self._due = self._built = self._nudge = 0.0
+        self._due = 0.0
+        self._built = 0.0
+        self._nudge = 0.0
         self._open = gui.add_checkbox("Plots", False, hint="Curves of the last minute, in a panel at the left.")
         thread.connect(self._open, self._show)
         self.panel = gui.add_panel(visible=False)
@@ -123,7 +128,7 @@ class PlotsPanel:
             self._loop.append({"time": np.array([time.monotonic()]), **_numbers(diagnosis)})
 
     def _take_mode(self) -> None:
-        """A command of another unit begins a new record."""
+        """Take the mode of the law's commands; a command of another unit begins a new record."""
         law = self._link.law()
         parameters = self._link.parameters()
         before = self._mode
@@ -179,7 +184,7 @@ class PlotsPanel:
     # --- files ---
 
     def _make_file(self, kind: str) -> tuple[str, bytes]:
-        """Name and content."""
+        """Name and content of a file that is exported."""
         drawn = self.drawn
         robot = self._link.robot
         if drawn is None or not len(drawn.record.t):

@@ -26,18 +26,20 @@ VELOCITY_STEP = 1e-4
 def closed_loop(
     robot: RobotConfig, model: RobotModel, law: str, gains: Mapping[str, Any], q: Array, axis: int
 ) -> SecondOrder:
-    """How the tip moves along an axis when the law exerts a wrench along it (~/target_wrench).
+    """Second-order system by which the tip moves along an axis under a wrench of the law along it.
+
+    The law exerts that wrench for ~/target_wrench.
 
     An effort law gives its torques about joint angles q, and the model gives their effect on the rigid arm. So the axes
     are coupled. Friction and its compensation are left out. For an admittance it is the virtual body: the joints are
     taken to follow it.
 
     Args:
-        robot, model: the robot.
-        law: name, or ``package.module:Class``.
-        gains: by name; unknown ones are ignored.
-        q: (n,) [rad].
-        axis: 0 to 5.
+        robot, model: Robot, and its kinematics and dynamics.
+        law: Name of the law, or ``package.module:Class``.
+        gains: Gains by name; unknown ones are ignored.
+        q: (n,) joint angles at rest [rad].
+        axis: Number of the axis, 0 to 5.
 
     Raises:
         ConfigError: the law can't run here, or doesn't take such a wrench.

@@ -101,7 +101,7 @@ def _frequencies(recording: Recording, times: Array, moved: Array, effect: Array
 
 
 def effect_shown(sent: Array, times: Array, shown: Array) -> tuple[Array, Array]:
-    """When each command acted, on the samples' clock.
+    """Time when each command acted, on the samples' clock.
 
     A command acts between the last sample that shows an earlier one and the first that shows it or a later one. Several
     such bounds give the difference of the two clocks, far closer than the time between two samples. If a clock is not
@@ -137,7 +137,7 @@ def effect_shown(sent: Array, times: Array, shown: Array) -> tuple[Array, Array]
 
 
 def result_csv(result: ResponseResult) -> bytes:
-    """As CSV, in SI units."""
+    """The curves of a result as CSV, in SI units."""
     if not np.iscomplexobj(result.measured):
         return csv({TIME: result.x, "measured [m or rad]": result.measured, "ideal [m or rad]": result.ideal})
     columns = {"frequency [Hz]": result.x}

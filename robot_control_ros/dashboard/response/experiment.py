@@ -30,17 +30,17 @@ class Experiment:
     Durations are on the robot's clock, as a simulation may be slow.
 
     Args:
-        link: of the robot.
-        model: of the robot.
-        plan: of the run.
-        now: on the page's clock [s].
+        link: Link to the robot.
+        model: Kinematics and dynamics of the robot.
+        plan: Plan of the run.
+        now: Time on the page's clock [s].
 
     Attributes:
-        plan: as given.
-        progress: from 0 to 1.
-        running: whether it still sends.
-        problem: why it ended early.
-        result: at the end.
+        plan: Plan of the run.
+        progress: Part of the run that is done, from 0 to 1.
+        running: True where the run still sends.
+        problem: Reason why the run ended early; empty where it didn't.
+        result: Result of the run; None before its end.
 
     Raises:
         ConfigError: the run isn't possible; says why.
@@ -60,7 +60,8 @@ class Experiment:
         # of the newest state and the first
         self._time = -math.inf
         self._start = math.inf
-        self._received = self._agreed = now  # the last state; the last one that showed a sent wrench
+        self._received = now  # time of the last state
+        self._agreed = now  # time of the last state that showed a sent wrench
         self._jumped = False
         self._until = math.inf  # when the zeros may end
         self.progress = 0.0
@@ -89,7 +90,7 @@ class Experiment:
             self._send(now, since)
 
     def abort(self, reason: str, now: float) -> None:
-        """End it early."""
+        """End the run early."""
         if self._until == math.inf:
             self.problem = reason
             self._exert(0.0)
@@ -134,7 +135,7 @@ class Experiment:
             self._agreed = now
 
     def _find_problem(self, now: float) -> str:
-        """Why it can't go on; empty if it can."""
+        """Reason why the run can't go on; empty if it can."""
         if problem := self._link.health().obstacle:
             return problem
         if self._jumped:
@@ -173,7 +174,7 @@ def _law_and_gains(link: RobotLink) -> tuple[str, dict[str, object]]:
 
 
 def _not_at_rest(link: RobotLink) -> str:
-    """Why the tip isn't at rest and free; empty if it is."""
+    """Reason why the tip isn't at rest and free; empty if it is."""
     telemetry = link.telemetry()
     if not {"position", "pose", "twist", "time", "target_wrench"} <= set(telemetry.blocks):
         return "nothing has come from the controller yet"

@@ -14,7 +14,7 @@ PER_BAND = 7  # frequencies whose spectra are averaged
 
 @dataclass(frozen=True)
 class StepFigures:
-    """Of a step response; NaN if it doesn't get that far."""
+    """Figures of a step response; NaN if it doesn't get that far."""
 
     final: float  # value in the end
     rise: float  # from 10 to 90 % of it [s]
@@ -24,7 +24,10 @@ class StepFigures:
 
     @classmethod
     def of(cls, times: Array, values: Array, final: float) -> StepFigures:
-        """Of values (m,) at times (m,) [s], ascending from the step at 0; linear in between."""
+        """Figures of values (m,) at times (m,) [s], ascending from the step at 0.
+
+        Linear in between.
+        """
         part = values / final
         return cls(
             final,
@@ -37,7 +40,7 @@ class StepFigures:
 
 @dataclass(frozen=True)
 class FrequencyFigures:
-    """Of a frequency response; NaN if it lies outside the band."""
+    """Figures of a frequency response; NaN if it lies outside the band."""
 
     static: float  # gain at the lowest frequency
     bandwidth: float  # where the gain falls 3 dB below `static` [Hz]
@@ -46,7 +49,10 @@ class FrequencyFigures:
 
     @classmethod
     def of(cls, frequencies: Array, response: Array) -> FrequencyFigures:
-        """Of a complex response (m,) at frequencies (m,) [Hz], ascending; linear in between."""
+        """Figures of a complex response (m,) at frequencies (m,) [Hz].
+
+        Frequencies ascend; the response is linear in between.
+        """
         if not len(response):
             return cls(math.nan, math.nan, math.nan, math.nan)
         part = np.abs(response) / abs(response[0])
@@ -96,7 +102,7 @@ def measured_response(
 
 
 def _first(at: Array, values: Array, level: float) -> float:
-    """Where `values` first reach a level from below."""
+    """Place where `values` first reach a level from below; NaN where they never do."""
     above = values >= level
     index = int(np.argmax(above))
     if not above[index] or index == 0:

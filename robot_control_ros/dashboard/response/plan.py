@@ -52,18 +52,18 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """Of the axis."""
+        """Name of the axis."""
         return AXES[self.axis]
 
     @property
     def kind(self) -> AxisKind:
-        """Of the axis."""
+        """Limits and units of the axis."""
         return LINEAR if self.axis < 3 else ANGULAR
 
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What the ideal does under a plan."""
+    """Motion of the ideal under a plan."""
 
     ideal: SecondOrder  # the ideal
     max_move: float  # of it [m, rad]
@@ -72,7 +72,7 @@ class Expectation:
 
 
 def expect(link: RobotLink, model: RobotModel, plan: Plan) -> Expectation:
-    """What the ideal would do under a plan now.
+    """Motion that the ideal would do under a plan now.
 
     Raises:
         ConfigError: the test isn't possible; says why.

@@ -57,9 +57,9 @@ class ResponsePanel:
     """A switch, and the panel that it opens. It uses the model in the page's thread only.
 
     Attributes:
-        panel: of viser.
-        plots: charts of viser: step, gain and phase.
-        available: whether the buttons act.
+        panel: Panel of viser.
+        plots: Charts of viser: step, gain and phase.
+        available: Availability of the buttons, see :class:`~..availability.Availability`.
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, model: RobotModel) -> None:
@@ -221,6 +221,6 @@ def _describe(plan: Plan, expectation: Expectation) -> str:
 
 
 def _chart(label: str, x: Array, values: Sequence[Array], dots: float = 0.0) -> Chart:
-    """Of measured and ideal values; dots [px] for measured ones."""
+    """Chart of measured and ideal values; dots [px] for measured ones."""
     measured = Curve("measured", values[0], MEASURED, 2.0, dots=dots)
     return Chart(label, x, (measured, Curve("ideal", values[1], IDEAL, dashed=True)))

@@ -31,18 +31,20 @@ class SecondOrder:
 
     @property
     def mobility(self) -> float:
-        """At the first moment, ÿ per newton: c M⁻¹ b."""
+        """Acceleration ÿ per newton at the first moment: c M⁻¹ b."""
         return float(self.output @ np.linalg.solve(self.inertia, self.input))
 
     @property
     def compliance(self) -> float:
-        """In the end, y per newton: c K⁻¹ b; infinite without a spring."""
+        """Displacement y per newton in the end: c K⁻¹ b; infinite without a spring."""
         x, *_ = np.linalg.lstsq(self.stiffness, self.input, rcond=SINGULAR)
         held = np.abs(self.stiffness @ x - self.input).max() < 1e-3 * np.abs(self.input).max()
         return float(self.output @ x) if held else math.inf
 
     def response(self, times: Array, changes: Array, forces: Array) -> Array:
-        """Under a force that is constant between its changes, without error of discretisation.
+        """Response to a force that is constant between its changes.
+
+        It has no error of discretisation.
 
         Args:
             times: (m,) ascending [s].

@@ -27,12 +27,14 @@ class Component:
 
 
 def components(field: Field, joints: Sequence[str], command_unit: str = COMMAND) -> dict[str, tuple[Component, ...]]:
-    """What can be shown of a field in one chart, by name: groups of numbers first, then each number.
+    """Numbers of a field that can be shown in one chart, by name.
+
+    Groups of numbers come first, then each number.
 
     Args:
-        field: of the cycle's record.
-        joints: their names.
-        command_unit: of what the joints get; it depends on the law.
+        field: Field of the cycle's record.
+        joints: Names of the joints.
+        command_unit: Unit of what the joints get; it depends on the law.
     """
     unit = command_unit if field.unit == COMMAND else field.unit
     singles: list[Component]

@@ -23,11 +23,11 @@ class FieldChoice:
     """Two dropdowns: a field of the cycle's record, and what of it.
 
     Args:
-        gui: of viser.
-        label: of the field's dropdown; that of its components has it as well.
-        initial: name of the field; empty for none, which can be chosen then.
-        joints: their names.
-        single: whether one number is chosen, never several.
+        gui: Controls of viser.
+        label: Label of the field's dropdown; that of its components has it as well.
+        initial: Name of the field; empty for none, which can be chosen then.
+        joints: Names of the joints.
+        single: True where one number is chosen, never several.
     """
 
     def __init__(self, gui: Any, label: str, initial: str, joints: tuple[str, ...], single: bool = False) -> None:
@@ -41,7 +41,7 @@ class FieldChoice:
 
     @property
     def chosen(self) -> ChosenField | None:
-        """What is chosen; None for nothing."""
+        """The field and the numbers that are chosen; None for nothing."""
         field = FIELDS.get(self.field.value)
         if field is None:
             return None

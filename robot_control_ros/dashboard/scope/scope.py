@@ -19,14 +19,14 @@ TOLERANCE = 1e-6  # s: times are rounded
 
 @dataclass(frozen=True)
 class ScopeSettings:
-    """What a scope shows.
+    """Settings of what a scope shows.
 
     Attributes:
-        fields: names of fields of the cycle's record.
-        trigger: that starts a trace; None shows the newest cycles all the time.
-        before, after: time that is shown before the trigger and from it on [s].
-        period: usual time between two cycles [s].
-        holds: whether each trace stays until :meth:`Scope.go_on`, else the newest one is shown.
+        fields: Names of fields of the cycle's record.
+        trigger: Trigger that starts a trace; None shows the newest cycles all the time.
+        before, after: Time that is shown before the trigger and from it on [s].
+        period: Usual time between two cycles [s].
+        holds: True where each trace stays until :meth:`Scope.go_on`, else the newest one is shown.
     """
 
     fields: tuple[str, ...]
@@ -41,8 +41,8 @@ class CycleQuery(NamedTuple):
     """Cycles to read.
 
     Attributes:
-        first: number of the first one; a negative one counts from the newest on back.
-        fields: names of their fields.
+        first: Number of the first cycle; a negative one counts from the newest on back.
+        fields: Names of the cycles' fields.
     """
 
     first: int
@@ -53,8 +53,8 @@ class Crossing(NamedTuple):
     """A cycle in which the quantity of the trigger came to the level.
 
     Attributes:
-        number: of the cycle.
-        time: of the cycle [s].
+        number: Number of the cycle.
+        time: Time of the cycle [s].
     """
 
     number: int
@@ -66,10 +66,10 @@ class Trace:
     """Cycles one after the other.
 
     Attributes:
-        first: number of the first one.
-        t: (N,) their times [s].
-        values: (N, width) of each field.
-        zero: time [s] of the trigger, or of the newest cycle where there is none.
+        first: Number of the first cycle.
+        t: (N,) times of the cycles [s].
+        values: (N, width) numbers of each field, by name.
+        zero: Time of the trigger, or of the newest cycle where there is none [s].
     """
 
     first: int
@@ -83,7 +83,10 @@ class Trace:
         return self.first + len(self.t)
 
     def extended(self, answer: CycleAnswer) -> Trace:
-        """With the cycles of an answer behind it; they alone, where cycles between them are missing."""
+        """Trace with the cycles of an answer behind it.
+
+        Where cycles between them are missing, it has those of the answer alone.
+        """
         t = answer.values[TIME][:, 0]
         if not len(t):
             return self
@@ -93,13 +96,13 @@ class Trace:
         return Trace(self.first, np.concatenate((self.t, t)), values, self.zero)
 
     def within(self, number: int, before: float, after: float) -> Trace:
-        """Those of the cycles whose times are near that of a cycle.
+        """Trace of those cycles whose times are near that of a cycle.
 
         A clock that is set back, or runs ahead, ends what belongs together.
 
         Args:
-            number: of the cycle, whose time is `zero`.
-            before, after: how much earlier and later they may be [s].
+            number: Number of the cycle whose time is `zero`.
+            before, after: Longest time by which the cycles may be earlier and later [s].
         """
         place = min(max(number - self.first, 0), len(self.t))
         since = self.t - self.zero
@@ -119,13 +122,13 @@ class Scope:
     trigger is found that was there before the scope was opened. Without a trigger it asks for the newest cycles.
 
     Args:
-        settings: what it shows.
+        settings: Settings of what the scope shows.
 
     Attributes:
-        settings: as given.
-        trace: what it shows; None as long as there is nothing.
-        complete: whether the trace has all its cycles.
-        behind: cycles that are not looked through yet.
+        settings: Settings of what the scope shows.
+        trace: Trace that is shown; None as long as there is nothing.
+        complete: True where the trace has all its cycles.
+        behind: Number of cycles that are not looked through yet.
     """
 
     def __init__(self, settings: ScopeSettings) -> None:
@@ -146,7 +149,7 @@ class Scope:
 
     @property
     def holds(self) -> bool:
-        """Whether a whole trace stays, so that nothing is read."""
+        """True where a whole trace stays, so that nothing is read."""
         return self.settings.holds and self.complete and self.settings.trigger is not None
 
     def go_on(self) -> None:
@@ -154,7 +157,7 @@ class Scope:
         self.complete = False
 
     def query(self) -> CycleQuery | None:
-        """What is to be read next; None where nothing is."""
+        """Cycles that are to be read next; None where nothing is."""
         settings = self.settings
         if self.holds:
             return None
@@ -185,7 +188,7 @@ class Scope:
 
     @property
     def _length(self) -> int:
-        """Cycles that a trace usually has."""
+        """Number of cycles that a trace usually has."""
         span = self.settings.before + self.settings.after
         return max(1, math.ceil(span / self.settings.period))
 
@@ -196,7 +199,8 @@ class Scope:
         if len(trace.t):
             span = self.settings.before + self.settings.after
             newest = replace(trace, zero=float(trace.t[-1]))
-            trace = self.trace = newest.within(newest.next - 1, span, math.inf)
+            trace = newest.within(newest.next - 1, span, math.inf)
+            self.trace = trace
         self._gathered = trace if self.behind <= self._length else None
 
     def _search(self, trigger: Trigger, answer: CycleAnswer) -> None:

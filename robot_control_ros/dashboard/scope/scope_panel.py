@@ -31,7 +31,11 @@ WIDTH = 400  # px
 HEIGHT = 300  # px, of all charts together, without legends
 LONGEST = 5.0  # s before the trigger, and after it
 HIGHEST = 1e6  # level, in any unit
-FREE, FAULT, RISES, FALLS = TRIGGERS = ("none: the newest", "a fault", "a field rises to", "a field falls to")
+FREE = "none: the newest"
+FAULT = "a fault"
+RISES = "a field rises to"
+FALLS = "a field falls to"
+TRIGGERS = (FREE, FAULT, RISES, FALLS)
 SINCE = "time from the trigger [s]"
 PNG = "PNG"
 CSV = "CSV"
@@ -39,7 +43,7 @@ CSV = "CSV"
 
 @dataclass(frozen=True, eq=False)
 class DrawnTrace:
-    """What the panel shows."""
+    """Trace that the panel shows, with its fields and charts."""
 
     trace: Trace
     fields: tuple[ChosenField, ...]
@@ -50,10 +54,10 @@ class ScopePanel:
     """A switch, and the panel that it opens. While it is closed nothing is read.
 
     Attributes:
-        panel: of viser.
-        scope: what is read and found.
-        drawn: what is shown; None for nothing.
-        plots: charts of viser.
+        panel: Panel of viser.
+        scope: Scope that reads the cycles and finds the trigger.
+        drawn: Trace that is shown; None for nothing.
+        plots: Charts of viser.
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread) -> None:
@@ -157,7 +161,7 @@ class ScopePanel:
         self._hold.visible = self._trigger.value != FREE
 
     def _chosen(self) -> tuple[ChosenField, ...]:
-        """What is shown."""
+        """Fields that are shown."""
         chosen = (choice.chosen for choice in self._choices if choice.field.visible)
         return tuple(each for each in chosen if each is not None)
 
@@ -178,7 +182,7 @@ class ScopePanel:
         return Trigger(chosen.name, chosen.shown[0].place, float(self._level.value), kind == RISES)
 
     def _take_unit(self) -> None:
-        """The law decides what a command is."""
+        """Take the unit of commands, which the law decides."""
         law = self._link.law()
         parameters = self._link.parameters()
         if not law or parameters is self._parameters:
@@ -256,7 +260,7 @@ class ScopePanel:
         self.drawn = DrawnTrace(trace, fields, charts)
 
     def _chart(self, trace: Trace, chosen: ChosenField) -> Chart:
-        """One field of a trace."""
+        """Chart of one field of a trace."""
         t = trace.t - trace.zero + self._nudge
         columns = trace.values[chosen.name]
         curves = [
@@ -288,7 +292,7 @@ class ScopePanel:
             ]
 
     def _status(self) -> str:
-        """What the scope does, in words."""
+        """Text about what the scope does, as HTML."""
         scope = self.scope
         rate = self._link.robot.profile.rate
         if self._refusal:
@@ -307,7 +311,7 @@ class ScopePanel:
     # --- files ---
 
     def _make_file(self, kind: str) -> tuple[str, bytes]:
-        """Name and content."""
+        """Name and content of a file that is exported."""
         drawn = self.drawn
         robot = self._link.robot
         if drawn is None:

@@ -1,4 +1,4 @@
-"""Where a quantity comes to a level: what a scope waits for."""
+"""Trigger of a scope: the moment at which a quantity comes to a level."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ...core.types import Array
 
 @dataclass(frozen=True)
 class Trigger:
-    """What starts a trace.
+    """Condition that starts a trace.
 
     Attributes:
-        field: name of a field of the cycle's record.
-        component: place of the number in the field.
-        level: that it comes to, in the field's unit.
-        rising: whether it comes from below, else from above.
+        field: Name of a field of the cycle's record.
+        component: Place of the number in the field.
+        level: Level that the number comes to, in the field's unit.
+        rising: True where it comes from below, else from above.
     """
 
     field: str
@@ -37,10 +37,10 @@ def crossings(values: Array, level: float, rising: bool, previous: float = math.
     if the value before it is known, and lies on the other side.
 
     Args:
-        values: one of each cycle.
-        level: that they come to.
-        rising: whether they come from below, else from above.
-        previous: the value before the first one; NaN where it isn't known.
+        values: Values (N,), one of each cycle.
+        level: Level that the values come to.
+        rising: True where they come from below, else from above.
+        previous: Value before the first one; NaN where it isn't known.
     """
     known = np.flatnonzero(~np.isnan(values))
     line = np.concatenate(([previous], values[known]))

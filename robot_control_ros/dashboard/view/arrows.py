@@ -22,16 +22,18 @@ class ForceArrow:
     """An arrow as long as its force is large, with a label at its head.
 
     Args:
-        scene: of viser.
-        name: of the node.
-        colour: (3,) from 0 to 1.
-        word: before the newtons in the label.
-        reach: of the arm [m].
-        anchor: the side of the label that is at the arrow's head; arrows that may coincide have different ones.
-        full: see below.
+        scene: Scene of viser.
+        name: Name of the node.
+        colour: (3,) red, green and blue, from 0 to 1.
+        word: Text before the newtons in the label.
+        reach: Reach of the arm [m].
+        anchor: Side of the label that is at the arrow's head; arrows that may coincide have
+            different ones.
+        full: Force at which the arrow is longest [N], see the attribute.
 
     Attributes:
-        full: the force [N] from which the arrow is half as long as the reach; taken over with the next drawing.
+        full: Force from which the arrow is half as long as the reach [N]. A new one is taken over
+            with the next drawing.
     """
 
     def __init__(
@@ -53,7 +55,10 @@ class ForceArrow:
         self._label = scene.add_label(f"{name}/label", "", anchor=anchor, visible=False)
 
     def draw(self, origin: Array, force: Array | None) -> None:
-        """A force (3,) [N] at a point (3,), both in the base; None hides it, and so does a small one."""
+        """Draw a force (3,) [N] at a point (3,), both in the base.
+
+        None hides it, and so does a small one.
+        """
         size = 0.0 if force is None else float(np.linalg.norm(force))
         shown = bool(size >= SHOWN_FROM)  # False for NaN as well
         if force is not None and shown:
@@ -63,17 +68,18 @@ class ForceArrow:
                 self._arrow.points = points.astype(np.float32)
                 self._label.position = points[0, 1]
             self._label.text = f"{self._word} {size:.0f} N"
-        self._arrow.visible = self._label.visible = shown
+        self._arrow.visible = shown
+        self._label.visible = shown
 
 
 class ArrowScale:
     """A list of forces, of which each is the longest arrow.
 
     Args:
-        gui: of viser.
-        thread: of the page.
-        arrows: to scale.
-        reach: of the arm [m].
+        gui: Controls of viser.
+        thread: Thread of the page.
+        arrows: Arrows that are scaled.
+        reach: Reach of the arm [m].
     """
 
     def __init__(self, gui: Any, thread: PageThread, arrows: Sequence[ForceArrow], reach: float) -> None:

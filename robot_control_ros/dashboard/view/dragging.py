@@ -16,18 +16,20 @@ class Drag:
     Only one browser holds it at a time: moves of others are undone.
 
     Args:
-        scene: of viser.
-        name: of the node.
-        settings: of viser's `add_transform_controls`.
+        scene: Scene of viser.
+        name: Name of the node.
+        settings: Settings of viser's `add_transform_controls`.
 
     Attributes:
-        gizmo: the node.
-        held: whether it is; a browser that dies releases it.
-        pose: (4, 4) of the last move.
+        gizmo: Node of the handle in the scene.
+        held: True where a browser holds the handle; one that dies releases it.
+        pose: (4, 4) pose of the last move.
     """
 
     def __init__(self, scene: Any, name: str, **settings: Any) -> None:
-        self.held = self._let_go = self._disturbed = False
+        self.held = False
+        self._let_go = False
+        self._disturbed = False
         self._lock = threading.Lock()  # viser's thread grasps and moves, the page's thread reads and drops
         self.gizmo = scene.add_transform_controls(name, line_width=4.0, depth_test=False, **settings)
         self.pose = pose_of(self.gizmo)
@@ -35,7 +37,7 @@ class Drag:
         self.gizmo.on_update(self._on_update)
 
     def moved(self) -> bool:
-        """Whether it is held, or was since the last call: the last pose counts, too."""
+        """True where the handle is held, or was since the last call: the last pose counts, too."""
         with self._lock:
             held = self.held
             let_go = self._let_go
@@ -50,7 +52,8 @@ class Drag:
         """End the drag: moves are ignored until it is grasped anew."""
         with self._lock:
             self._holder = None
-            self.held = self._let_go = False
+            self.held = False
+            self._let_go = False
 
     async def _on_update(self, event: Any) -> None:
         """Runs in viser's own thread, so that the events keep their order."""

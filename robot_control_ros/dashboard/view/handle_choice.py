@@ -1,4 +1,7 @@
-"""Which handle the picture shows: the tip's, or that of a movable object. Two of them would overlap."""
+"""Choice of the handle in the picture: the tip's, or that of a movable object.
+
+Two of them would overlap.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ class HandleChoice:
     """A list of what can be dragged; hidden if that is the tip alone.
 
     Attributes:
-        chosen: TIP, or the name of an object.
+        chosen: Name of what is dragged: TIP, or an object.
     """
 
     def __init__(self, gui: Any, thread: PageThread) -> None:
@@ -29,7 +32,8 @@ class HandleChoice:
         if options != tuple(self._list.options):
             self._list.options = options
             self._list.visible = bool(objects)
-            self.chosen = self._list.value = self.chosen if self.chosen in options else TIP
+            self.chosen = self.chosen if self.chosen in options else TIP
+            self._list.value = self.chosen
 
     def _choose(self, name: str) -> None:
         self.chosen = name

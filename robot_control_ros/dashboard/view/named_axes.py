@@ -16,9 +16,9 @@ class NamedAxes:
     """Two frames whose axes are named x, y and z: red, green and blue.
 
     Args:
-        scene: of viser.
-        names: of the frames in the description, base and tip.
-        reach: of the arm [m].
+        scene: Scene of viser.
+        names: Names of the frames in the description, base and tip.
+        reach: Reach of the arm [m].
     """
 
     def __init__(self, scene: Any, names: tuple[str, str], reach: float) -> None:
@@ -36,10 +36,10 @@ class NamedAxes:
             self._frames.append(node)
 
     def show(self, shown: bool) -> None:
-        """Draw them, or not."""
+        """Show the frames, or hide them."""
         for node in self._frames:
             node.visible = shown
 
     def draw(self, tip: Array) -> None:
-        """With the tip at a pose (4, 4) in the base."""
+        """Draw the tip's frame at a pose (4, 4) in the base."""
         place(self._frames[1], tip)

@@ -37,7 +37,10 @@ class SceneObjects:
         self._drawn: dict[str, _Drawn] = {}
 
     def draw(self, objects: tuple[DrawnObject, ...], dragged: str) -> None:
-        """As they are now; those no longer named are removed. Only the object named `dragged` shows its handle."""
+        """Draw the objects as they are now; those no longer named are removed.
+
+        Only the object named `dragged` shows its handle.
+        """
         for name in set(self._drawn) - {item.name for item in objects}:
             self._remove(name)
         for item in objects:
@@ -83,6 +86,6 @@ class SceneObjects:
 
 
 def _same_look(a: DrawnObject, b: DrawnObject) -> bool:
-    """Whether moving one draws the other."""
+    """True where moving one object draws the other."""
     looks = [(each.shape, each.colour, each.frame, each.led, *each.size) for each in (a, b)]
     return looks[0] == looks[1]

@@ -1,4 +1,4 @@
-"""Between our poses and viser's positions and quaternions."""
+"""Conversion between our poses and viser's positions and quaternions."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def place(handle: Any, pose: Array) -> None:
 
 
 def pose_of(handle: Any) -> Array:
-    """Where a node is, (4, 4)."""
+    """Pose (4, 4) of a node."""
     return make_pose(np.array(handle.position), quaternion_to_rotation(handle.wxyz[_XYZW]))

@@ -20,13 +20,13 @@ class PushHandle:
     """A handle at a link: while it is dragged, the force of the arrow pushes the link.
 
     Args:
-        scene: of viser.
-        link: that takes the push.
-        model: at the state that is drawn.
-        reach: of the arm [m].
+        scene: Scene of viser.
+        link: Link to the robot, which takes the push.
+        model: Model of the robot at the state that is drawn.
+        reach: Reach of the arm [m].
 
     Attributes:
-        on: whether the handle is shown.
+        on: True where the handle is shown.
     """
 
     def __init__(self, scene: Any, link: RobotLink, model: RobotModel, reach: float) -> None:

@@ -22,13 +22,13 @@ class RobotView:
     """Draws a robot in a viser scene.
 
     Args:
-        scene: of viser.
-        model: gives the poses of the links and the limits of the joints.
-        description: gives the shapes.
-        reach: of the arm [m], for the sizes of frames and rings.
+        scene: Scene of viser.
+        model: Model that gives the poses of the links and the limits of the joints.
+        description: Description that gives the shapes.
+        reach: Reach of the arm [m], for the sizes of frames and rings.
 
     Attributes:
-        near: a warning for each joint near a limit.
+        near: Warnings, one for each joint near a limit.
         q: (n,) joint positions [rad] that are drawn; None at first.
     """
 
@@ -73,17 +73,17 @@ class RobotView:
         return [*moving, *([] if self._model.tip in moving else [self._model.tip])]
 
     def show_frames(self, shown: bool) -> None:
-        """The axes of every link."""
+        """Show the axes of every link, or hide them."""
         for frame in self._frames.values():
             frame.show_axes = shown
 
     def show_limits(self, shown: bool) -> None:
-        """The rings of all joints, green far from their limits; else of those near one."""
+        """Show the rings of all joints, green far from their limits; else only those near one."""
         self._all_rings = shown
         self._changed = True
 
     def show_contact(self, link: str) -> None:
-        """A mark on the link that is touched; empty for none."""
+        """Show a mark on the link that is touched; empty for none."""
         for name, mark in self._marks.items():
             mark.visible = name == link
         if link in self._frames and link not in self._marks:
@@ -92,7 +92,7 @@ class RobotView:
             self._marks[link] = self._scene.add_icosphere(name, radius, color=tuple(RED.tolist()), opacity=0.5)
 
     def draw(self, q: Array) -> None:
-        """At joint positions (n,) [rad]."""
+        """Draw the robot at joint positions (n,) [rad]."""
         if self.q is not None and not self._changed and np.abs(q - self.q).max() < UNMOVED:
             return
         self.q = q
@@ -103,7 +103,10 @@ class RobotView:
         self._draw_limits(q)
 
     def draw_beside(self, root: str, poses: Mapping[str, Array]) -> None:
-        """Links at poses (4, 4) in a link `root` that is fixed to the same link of the robot."""
+        """Draw links at poses (4, 4) in a link `root`.
+
+        That link is fixed to the same link of the robot as these.
+        """
         for link in self._offsets.keys() & poses.keys() - {root} if root in self._offsets else ():
             place(self._frames[link], self._offsets[root] @ poses[link])
 
@@ -122,7 +125,7 @@ class RobotView:
 
 
 def add_shape(scene: Any, name: str, shape: DrawnShape, opacity: float | None = None) -> Any:
-    """A shape as a node of a viser scene; a box may be transparent."""
+    """Add a shape as a node of a viser scene; a box may be transparent."""
     where: dict[str, Any] = placed(shape.pose)
     if shape.colour is None:
         return scene.add_mesh_trimesh(name, shape.mesh, scale=shape.size, **where)

@@ -55,13 +55,13 @@ class Description:
     """The shapes and joints of a robot description.
 
     Args:
-        urdf: its text.
-        folder: of its file, for relative names of meshes.
+        urdf: Text of the description.
+        folder: Folder of its file, for relative names of meshes.
 
     Attributes:
-        shapes: by link; only links that have some.
-        joints: that move, by name.
-        problems: of meshes that can't be read; the link's other shapes are drawn.
+        shapes: Shapes by link; only links that have some.
+        joints: Joints that move, by name.
+        problems: Messages about meshes that can't be read; the link's other shapes are drawn.
     """
 
     def __init__(self, urdf: str, folder: Path) -> None:
@@ -144,8 +144,8 @@ class Description:
         """The nearest link, from this one towards the root, whose joint moves; else the root.
 
         Args:
-            link: to begin with.
-            moving: names of the joints that move.
+            link: Link to begin with.
+            moving: Names of the joints that move.
         """
         for joint in self._above(link):
             if joint.get("name") in moving:

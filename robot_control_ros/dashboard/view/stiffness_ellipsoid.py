@@ -28,15 +28,17 @@ THINNEST = 0.004
 
 
 class StiffnessEllipsoid:
-    """Drawn about the tip: as long along each principal axis as the spring is stiff there, beside the stiffest one.
+    """Ellipsoid about the tip: as long along each principal axis as the spring is stiff there.
 
-    A label has the stiffnesses [N/m]. The size is that of the stiffest axis, whatever its value.
+    Stiffness is relative to the stiffest axis. A label has the stiffnesses [N/m].
+
+    The length of the stiffest axis is always the same, whatever its stiffness.
 
     Args:
-        scene: of viser.
-        link: has the law and its gains.
-        model: of the robot.
-        reach: of the arm [m].
+        scene: Scene of viser.
+        link: Link to the robot, which has the law and its gains.
+        model: Kinematics of the robot.
+        reach: Reach of the arm [m].
     """
 
     def __init__(self, scene: Any, link: RobotLink, model: RobotModel, reach: float) -> None:
@@ -49,11 +51,11 @@ class StiffnessEllipsoid:
         self._label = scene.add_label("/stiffness/label", "", anchor="top-center", visible=False)
 
     def show(self, shown: bool) -> None:
-        """Draw it, or not."""
+        """Show the ellipsoid, or hide it."""
         self._shown = shown
 
     def draw(self, telemetry: RobotTelemetry) -> None:
-        """As the law has it now, and ringing has left it."""
+        """Draw the spring as the law has it now, and ringing has left it."""
         found = None
         if self._shown and telemetry.q is not None:
             kin = self._model.at(telemetry.q)
@@ -61,7 +63,8 @@ class StiffnessEllipsoid:
             law = self._link.law()
             parameters = self._link.parameters()
             found = principal_stiffness(law, parameters, kin, telemetry.reference, float(left[0]))
-        self._ball.visible = self._label.visible = found is not None
+        self._ball.visible = found is not None
+        self._label.visible = found is not None
         if found is None:
             return
         values, axes = found

@@ -23,14 +23,14 @@ class Target:
     When the reference has come to rest, the gizmo goes to it. So other moves of the reference show, and its limits.
 
     Args:
-        scene: of viser.
-        link: that takes the target.
-        reach: of the arm [m].
-        axes: (6,) the arm can move along.
-        inside: gives the nearest pose that is allowed.
+        scene: Scene of viser.
+        link: Link to the robot, which takes the target.
+        reach: Reach of the arm [m].
+        axes: (6,) flags of the axes that the arm can move along, not 0 where it can.
+        inside: Function that gives the nearest pose that is allowed.
 
     Attributes:
-        drag: of the gizmo.
+        drag: Drag of the gizmo.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class Trail:
         self._shown = shown
 
     def draw(self, position: Array) -> None:
-        """The tip is at (3,) in the base."""
+        """Add the tip's position (3,) in the base to the path."""
         if not self._shown or (self._points and np.linalg.norm(position - self._points[-1]) < SPACING):
             return
         if len(self._points) > PIECE:

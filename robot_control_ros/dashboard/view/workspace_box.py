@@ -21,12 +21,13 @@ class WorkspaceBox:
     """The edges of the box, visible on demand and while a wall stops a target.
 
     Args:
-        scene: of viser.
-        reach: of the arm [m].
+        scene: Scene of viser.
+        reach: Reach of the arm [m].
     """
 
     def __init__(self, scene: Any, reach: float) -> None:
-        self._shown = self._touched = False
+        self._shown = False
+        self._touched = False
         self._scene = scene
         self._reach = reach
         self._lower = np.full(3, -FAR)
@@ -35,11 +36,11 @@ class WorkspaceBox:
         self._drawn: object = None
 
     def show(self, shown: bool) -> None:
-        """Show it in any case, or only while it stops a target."""
+        """Show the box in any case, or only while it stops a target."""
         self._shown = shown
 
     def draw(self, parameters: Mapping[str, Parameter]) -> None:
-        """As the controller has it now."""
+        """Draw the box as the controller has it now."""
         lower, upper = (parameters.get(f"workspace.{name}") for name in ("lower", "upper"))
         if lower is not None and upper is not None:
             self._lower = np.asarray(lower.value, dtype=float)

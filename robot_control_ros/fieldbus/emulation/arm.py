@@ -27,8 +27,8 @@ class MujocoArm:
     joint stops within a few milliseconds and stays where it was when the brake closed.
 
     Attributes:
-        joints: names, in the order of position, velocity and torque.
-        inertia: of each joint where it begins, the other joints held [kg·m²].
+        joints: Names of the joints, in the order of position, velocity and torque.
+        inertia: Inertia of each joint where the arm begins, the other joints held [kg·m²].
     """
 
     def __init__(self, robot: RobotConfig, scene: Scene | None = None) -> None:
@@ -91,10 +91,13 @@ class LockstepDrives:
         self._begun = False
 
     def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def read(self) -> RobotState:
-        """One cycle later (the first time: now); a HardwareFault where the physics diverged."""
+        """Sample one cycle later (the first time: now).
+
+        Raises a HardwareFault where the physics diverged.
+        """
         if self._begun:
             self._advance()
         self._begun = True
@@ -112,7 +115,7 @@ class LockstepDrives:
         self._next = (per_mille * self._per_mille).tolist()
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def _advance(self) -> None:
         for servo, torque in zip(self._servos, self._acting or (), strict=False):

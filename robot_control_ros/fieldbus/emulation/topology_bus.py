@@ -40,9 +40,9 @@ def bus_of(topology: Topology, joints: Sequence[str], mechanics: Mechanics) -> B
     has no process data.
 
     Args:
-        topology: of the bus.
-        joints: of the mechanics, in its order.
-        mechanics: what the drives turn.
+        topology: Topology of the bus.
+        joints: Names of the joints, in the order of the mechanics.
+        mechanics: Mechanics that the drives turn, an arm for example.
 
     Raises:
         ConfigError: the topology's joints aren't these.

@@ -1,4 +1,4 @@
-"""What slaves say of their communication: AL states of ETG.1000.6, what is wrong, and how they get back to OP."""
+"""Communication states of slaves: AL states of ETG.1000.6, problems, and the way back to OP."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ AL_CODES = {
 
 
 class Recovery(Enum):
-    """What a slave needs before it can be operational again; see :meth:`SlaveStates.recovery`."""
+    """Step that brings a slave nearer to operation; see :meth:`SlaveStates.recovery`."""
 
     RECOVER = "recover"  # it has lost its address: power-cycled, or unplugged
     RECONFIGURE = "reconfigure"  # PDOs, watchdog, distributed clocks anew
@@ -66,7 +66,7 @@ class AlStatus:
 
     @property
     def operational(self) -> bool:
-        """Whether it takes part in the process data."""
+        """True where the slave takes part in the process data."""
         return self.state == OP
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class SlaveStates:
         return f"slave {position} ({name})"
 
     def problems(self) -> list[str]:
-        """Why slaves don't take part in the process data; empty where all do."""
+        """Reasons why slaves don't take part in the process data; empty where all do."""
         silent = [i for i, status in enumerate(self.statuses) if not status.state]
         answering = [(i, status) for i, status in enumerate(self.statuses) if status.state]
         problems = [f"{self.name(i)} {status}" for i, status in answering if not status.operational]

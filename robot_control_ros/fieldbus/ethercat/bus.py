@@ -38,9 +38,9 @@ class Master:
     """A network interface, by its name, with slaves behind it.
 
     Attributes:
-        access: to single slaves, beside the cycle.
-        expected_working_counter: of one exchange; 0 before :meth:`configure`.
-        warnings: what :meth:`open` and :meth:`configure` found, and a user must know.
+        access: Access to single slaves, beside the cycle.
+        expected_working_counter: Right working counter of one exchange; 0 before :meth:`configure`.
+        warnings: Messages of :meth:`open` and :meth:`configure` that a user must know.
     """
 
     def __init__(self, interface: str) -> None:
@@ -86,7 +86,7 @@ class Master:
         self._master.close()
 
     def scan(self) -> list[FoundSlave]:
-        """What is on the bus, all slaves in PRE-OP then; a HardwareFault where none answers."""
+        """Slaves on the bus, all in PRE-OP then; a HardwareFault where none answers."""
         timeouts = self._soem.settings.timeouts
         timeouts.eeprom = EEPROM_TIMEOUT
         timeouts.tx_mailbox = MAILBOX_TIMEOUT
@@ -178,7 +178,7 @@ class Master:
             self._refused[slave.position] = error
 
     def _keep_time(self, slave: Slave) -> None:
-        """What a slave loses when it is configured anew: its watchdog and its clock's pulses."""
+        """Set what a slave loses when it is configured anew: watchdog and clock pulses."""
         found = self.access.slaves[slave.position]
         if found.output:
             set_watchdog(self.access, slave, 0.0 if self._topology.without_watchdog else self._topology.watchdog)
@@ -225,11 +225,11 @@ class Master:
             return int(self._master.receive_processdata(max(left, MIN_RECEIVE)))
 
     def inputs(self, positions: Sequence[int]) -> list[bytes]:
-        """What slaves sent with the last exchange whose working counter was right."""
+        """Inputs that slaves sent with the last exchange whose working counter was right."""
         return [self.access.slaves[position].input for position in positions]
 
     def put(self, positions: Sequence[int], outputs: Sequence[bytes]) -> None:
-        """Outputs of slaves for the next exchange."""
+        """Set outputs of slaves for the next exchange."""
         for position, output in zip(positions, outputs, strict=True):
             self.access.slaves[position].output = output
 
@@ -241,11 +241,11 @@ class Master:
     # --- beside the cycle ---
 
     def carrier(self) -> bool:
-        """Whether the interface has a link."""
+        """True where the interface has a link."""
         return has_carrier(self.interface)
 
     def recover(self, position: int, step: Recovery) -> None:
-        """One step of a slave back to operation; whether it worked, the next AL states show.
+        """Do one step of a slave back to operation; the next AL states show whether it worked.
 
         SOEM holds the interpreter's lock while it waits for a slave that it configures anew: no cycle comes meanwhile,
         and others may stop by their watchdogs, and need a step then, too.
@@ -279,7 +279,10 @@ def _longer_timeouts(timeouts: Any) -> Iterator[None]:
 
 
 def _name(slave: Any) -> str:
-    """Of the EEPROM, where anything may be."""
+    """Name of a slave as its EEPROM says, where anything may be.
+
+    Letters that can't be printed become ?.
+    """
     try:
         name = str(slave.name)
     except UnicodeDecodeError as error:

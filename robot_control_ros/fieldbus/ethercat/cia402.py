@@ -16,7 +16,7 @@ from ...core.types import CommandMode
 
 
 class State(Enum):
-    """Where a drive is; the value is its name in the standard."""
+    """State of a drive; the value is its name in the standard."""
 
     NOT_READY_TO_SWITCH_ON = "not ready to switch on"
     SWITCH_ON_DISABLED = "switch on disabled"
@@ -54,7 +54,7 @@ _REMARKS = ((0x0080, "warning"), (0x0800, "internal limit active"))
 
 
 class ControlWord(IntEnum):
-    """What is written to 0x6040."""
+    """Words that are written to 0x6040."""
 
     DISABLE_VOLTAGE = 0x00
     QUICK_STOP = 0x02
@@ -141,7 +141,7 @@ def decode(status_word: int) -> State:
 
 
 def remarks(status_word: int) -> tuple[str, ...]:
-    """What a status word says besides the state."""
+    """Remarks of a status word besides the state, as texts."""
     found = tuple(text for bit, text in _REMARKS if status_word & bit)
     return found if status_word & _VOLTAGE_ENABLED else (*found, "no voltage at the power stage")
 
@@ -161,7 +161,7 @@ def describe_mode(mode: int) -> str:
 
 
 class TargetSource(Enum):
-    """What has to go into a drive's target objects."""
+    """Source of what has to go into a drive's target objects."""
 
     FOLLOW = "follow"  # the measured position (0x607A = 0x6064), zero velocity and torque: nothing to jump to
     KEEP = "keep"  # the last ones: the drive is enabled, but still in another mode than asked for
@@ -182,16 +182,18 @@ class DriveStateMachine:
     a transition that takes too long end that wish: it takes another :meth:`enable` then.
 
     Args:
-        vendor_codes: error codes of its vendor, by number.
-        transition_time: longest wait for a transition, or for a mode before it is enabled [s].
+        vendor_codes: Error codes of the drive's vendor, by number.
+        transition_time: Longest wait for a transition, or for a mode before the drive is enabled
+            [s].
 
     Attributes:
-        state: where the drive is.
-        mode: the mode of operation that is asked for, for 0x6060.
-        control_word: the last one, for 0x6040.
-        targets: what has to go into the target objects with it.
-        waits_for: what it waits for; empty where it has arrived.
-        failure: why it isn't enabled although it should be; empty after the next request.
+        state: State of the drive, as its last status word shows.
+        mode: Mode of operation that is asked for, for 0x6060.
+        control_word: Last control word, for 0x6040.
+        targets: Source of what goes into the target objects with that control word.
+        waits_for: State, mode or event that the machine waits for; empty where it has arrived.
+        failure: Reason why the drive isn't enabled although it should be; empty after the next
+            request.
     """
 
     def __init__(self, vendor_codes: Mapping[int, str] | None = None, *, transition_time: float = 2.0) -> None:
@@ -242,20 +244,22 @@ class DriveStateMachine:
     def reset_fault(self) -> None:
         """Ask for one fault reset, which ends in switch on disabled. Without a fault this does nothing."""
         if self.state in FAULTS:
-            self.failure = self._resets_failed = ""
+            self.failure = ""
+            self._resets_failed = ""
             self._reset_asked = True
             self._reset_begin = None
 
     @property
     def enabled(self) -> bool:
-        """Whether the drive is enabled, by request, in the mode asked for."""
+        """True where the drive is enabled, by request, in the mode asked for."""
         return self.targets is TargetSource.COMMAND
 
     # --- the cycle ---
 
     def step(self, time: float, status_word: int, mode_display: int, error_code: int = 0) -> int:
         """The next control word, from a time that doesn't go back [s], and 0x6041, 0x6061 and 0x603F."""
-        self.state = state = _STATES[status_word & 0x7F]
+        state = _STATES[status_word & 0x7F]
+        self.state = state
         self.targets = TargetSource.HALT if state is State.OPERATION_ENABLED else TargetSource.FOLLOW
         self.waits_for = ""
         if state in FAULTS:

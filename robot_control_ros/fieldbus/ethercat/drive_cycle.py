@@ -38,7 +38,7 @@ class FrozenPosition:
         self._targets = [math.nan] * n
 
     def step(self, dt: float, counts: Sequence[int], v: Sequence[float], targets: Sequence[float] | None = None) -> str:
-        """What is wrong, `dt` [s] after the last step; empty where nothing is.
+        """Text about a frozen position, `dt` [s] after the last step; empty where there is none.
 
         It compares position counts of the drives, their velocities [rad/s], and target positions [rad], if any.
         """
@@ -60,7 +60,10 @@ class FrozenPosition:
 
 
 def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Sequence[float]) -> str:
-    """Why position commands [rad] would make an arm jump; empty where all are within JUMP."""
+    """Reason why position commands [rad] would make an arm jump.
+
+    Empty where all are within JUMP.
+    """
     return "; ".join(
         f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {JUMP:g} rad)"
         for name, q, target in zip(names, start, commanded, strict=True)
@@ -69,7 +72,7 @@ def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Seque
 
 
 def check_command(command: Command, n: int) -> None:
-    """Refuse one that isn't (n,) finite numbers, by a ConfigError."""
+    """Refuse a command that isn't (n,) finite numbers, by a ConfigError."""
     for part in (command.values, command.velocity, command.feedforward):
         if part is not None and not (part.shape == (n,) and is_finite(part)):
             raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part)
@@ -81,16 +84,18 @@ class DriveCycle:
     Per cycle: :meth:`sense`, then :meth:`command` where there is a new one, then :meth:`act`, then :meth:`watch`.
 
     Args:
-        topology: of the bus.
-        joints: the robot's, in its order.
-        expected_working_counter, limits: see :class:`.supervisor.Supervisor`.
+        topology: Topology of the bus.
+        joints: Names of the robot's joints, in its order.
+        expected_working_counter, limits: Right working counter of one exchange, and limits of the
+            :class:`.supervisor.Supervisor`.
 
     Attributes:
-        positions: of the joints' slaves on the bus.
-        data, machines: one per joint.
-        supervisor: of all.
-        mode: of operation that is asked for: that of the last command; before one, the first of position, torque,
-            velocity that all drives have, since in position mode they hold the arm by themselves.
+        positions: Places of the joints' slaves on the bus, in the robot's order.
+        data, machines: Process data, and the drives' state machines, one per joint.
+        supervisor: Supervisor of all drives.
+        mode: Mode of operation that is asked for, that of the last command. Before a command it is
+            the first of position, torque, velocity that all drives have: in position mode they hold
+            the arm by themselves.
 
     Raises:
         ConfigError: the topology's joints aren't the robot's, or the drives have no mode in common.
@@ -129,13 +134,13 @@ class DriveCycle:
         self._take_machines()
 
     def sense(self, time: float, working_counter: int, inputs: Sequence[bytes], late: bool = False) -> bool:
-        """Take what the bus brought; returns whether it is new, else `inputs` aren't looked at.
+        """Take what the bus brought; returns True where it is new, else `inputs` aren't looked at.
 
         Args:
-            time: of this cycle, by a clock that doesn't go back [s].
-            working_counter: of the exchange, negative where no frame came back.
-            inputs: of the joints' slaves, in the robot's order.
-            late: whether the frame came after its cycle.
+            time: Time of this cycle, by a clock that doesn't go back [s].
+            working_counter: Working counter of the exchange, negative where no frame came back.
+            inputs: Inputs of the joints' slaves, in the robot's order.
+            late: True where the frame came after its cycle.
         """
         supervisor = self.supervisor
         if supervisor.action is not self._action:  # asked for since the last cycle; failures of before are past
@@ -250,7 +255,7 @@ class DriveCycle:
         self.data.write(control_words, self.mode, targets, command.values, command.velocity, command.feedforward)
 
     def _jumps(self, command: Command) -> bool:
-        """Whether a position command is too far from the one before; then all are stopped."""
+        """True where a position command is too far from the one before; then all are stopped."""
         if self.mode is not Mode.POSITION:
             return False
         if not all(machine.enabled for machine in self.machines):  # nothing is sent while a drive changes its mode

@@ -41,7 +41,7 @@ class SdoWrite:
         whole("value", self.value, *pdo.bounds(self.type))
 
     def data(self) -> bytes:
-        """As bytes, little endian."""
+        """The value as bytes, little endian."""
         return self.value.to_bytes(TYPES[self.type] // 8, "little", signed=self.type.startswith("i"))
 
     def __str__(self) -> str:
@@ -98,7 +98,9 @@ class DriveConfig:
     tx_image: Image
 
     def mapping_writes(self) -> list[SdoWrite]:
-        """What makes the drive's process data those of the file; nothing where their layout is fixed.
+        """Writes that make the drive's process data those of the file.
+
+        There are none where their layout is fixed.
 
         First the assignment is emptied, because a mapping in use can't be changed; then mappings and it are filled.
         """
@@ -142,7 +144,8 @@ def load_drive(name: str, beside: Path | None = None) -> DriveConfig:
     """Read a drive file.
 
     Args:
-        name: one of the package's, or the path of a YAML file, which starts from the folder `beside`.
+        name: Name of one of the package's drives, or the path of a YAML file, which starts from the
+            folder `beside`.
 
     Raises:
         ConfigError: unknown drive, or a missing, unknown or unusable entry; lists the valid ones.

@@ -24,13 +24,14 @@ class EthercatPlant:
     Only :meth:`enable` enables the drives, also after every stop.
 
     Args:
-        joints: the robot's, in its order.
-        interface: name of the network interface.
-        frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are overruns.
-        timing: where to note how the cycles were kept.
+        joints: Names of the robot's joints, in its order.
+        interface: Name of the network interface.
+        frame_timeout: Longest wait for a frame [s]; by default half a cycle. Cycles that pass
+            meanwhile are overruns.
+        timing: Record of how the cycles were kept, a new one by default.
 
     Attributes:
-        overruns: cycles that were left out, because the one before took longer than them.
+        overruns: Number of cycles that were left out, because the one before took longer than them.
     """
 
     def __init__(
@@ -51,13 +52,16 @@ class EthercatPlant:
         self._period = topology.cycle
         self._frame_timeout = RECEIVE_FRACTION * topology.cycle if frame_timeout is None else frame_timeout
         self._follower = ClockFollower(topology.cycle)
-        self._due = self._sent = self._received = self._correction = 0.0
+        self._due = 0.0
+        self._sent = 0.0
+        self._received = 0.0
+        self._correction = 0.0
         self.overruns = 0
         self._cycle: DriveCycle | None = None
 
     @property
     def cycle(self) -> DriveCycle:
-        """Of the drives; a ConfigError where the plant isn't open."""
+        """Cycle of the drives; a ConfigError where the plant isn't open."""
         if self._cycle is None:
             raise ConfigError("the bus is not open: open it first")
         return self._cycle
@@ -84,7 +88,7 @@ class EthercatPlant:
             raise
 
     def operate(self) -> None:
-        """From SAFE-OP to OP, where slaves stop by themselves without a next cycle.
+        """Bring the bus from SAFE-OP to OP, where slaves stop by themselves without a next cycle.
 
         Raises:
             HardwareFault: a slave doesn't get there; names it, and its error.
@@ -98,7 +102,10 @@ class EthercatPlant:
             raise
 
     def sense(self) -> bool:
-        """Wait for the cycle's time and exchange process data; returns whether a new sample came."""
+        """Wait for the cycle's time and exchange process data.
+
+        Returns True where a new sample came.
+        """
         cycle = self.cycle
         counter = self._wait_and_exchange()
         late = counter >= 0 and self._received - self._sent > max(LATE * self._period, self._frame_timeout)

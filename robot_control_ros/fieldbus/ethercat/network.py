@@ -25,12 +25,12 @@ _MAX_COMMAND = 160  # letters
 
 
 def interface_names() -> list[str]:
-    """All there are, in alphabetical order."""
+    """Names of all network interfaces, in alphabetical order."""
     return sorted(name for _, name in socket.if_nameindex())
 
 
 def check_interface(interface: str) -> None:
-    """Check that one exists; a ConfigError lists those that do."""
+    """Check that an interface exists; a ConfigError lists those that do."""
     known = interface_names()
     if interface not in known:
         message = f"no network interface {interface!r}; interfaces: {', '.join(known)}"
@@ -38,7 +38,7 @@ def check_interface(interface: str) -> None:
 
 
 def has_carrier(interface: str) -> bool:
-    """Whether one is up, and linked to another."""
+    """True where an interface is up, and linked to another."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         try:
             answer = fcntl.ioctl(control, _GET_FLAGS, struct.pack(_REQUEST, interface.encode(), 0))
@@ -82,8 +82,8 @@ def check_free(interface: str, ours: Iterable[int] = ()) -> None:
     """Refuse an interface that another master has open, whoever runs it.
 
     Args:
-        interface: its name; one that isn't there is free.
-        ours: file descriptors of this master's sockets.
+        interface: Name of the interface; one that isn't there is free.
+        ours: File descriptors of this master's sockets.
 
     Raises:
         ConfigError: names the other process, where that can be read, and its user.

@@ -81,7 +81,7 @@ class Entry:
 
     @property
     def mapping(self) -> int:
-        """What the PDO's mapping object (0x1600 …, 0x1A00 …) holds for it."""
+        """Value for this entry in the PDO's mapping object (0x1600 …, 0x1A00 …)."""
         return self.index << 16 | self.sub_index << 8 | self.bits
 
     def __str__(self) -> str:
@@ -102,11 +102,11 @@ class Image:
     Bits share bytes; everything else begins at a whole byte.
 
     Args:
-        where: file and direction, for errors.
-        pdos: in the order in which they are assigned (0x1C12, 0x1C13).
+        where: File and direction, for errors.
+        pdos: PDOs in the order in which they are assigned (0x1C12, 0x1C13).
 
     Attributes:
-        size: in bytes.
+        size: Length of the process data [bytes].
 
     Raises:
         ConfigError: an entry that isn't at a whole byte, or an object that is there twice.
@@ -131,7 +131,7 @@ class Image:
         self.size = bit // 8
 
     def place(self, index: int, sub_index: int = 0) -> int | None:
-        """At which byte an object of a byte or more begins; None where it isn't mapped."""
+        """Byte at which an object of a byte or more begins; None where it isn't mapped."""
         return self._places.get((index, sub_index))
 
     @property

@@ -61,10 +61,10 @@ class _Block:
     """Objects of all drives: an array per object, all in one row of bytes, and a zero at its end.
 
     Attributes:
-        bytes: the row.
-        values: (n,) by object, views of it.
-        places: of each byte of it, where it is among the bytes of all slaves, one slave's behind the other's; that
-            behind the last where it isn't there.
+        bytes: Row of bytes that holds all objects, and a zero at its end.
+        values: Array (n,) of each object, by index; views of the row.
+        places: Place of each byte of the row among the bytes of all slaves, one slave's behind the
+            other's. A byte that no slave maps has the place behind the last one.
     """
 
     def __init__(self, objects: Sequence[int], images: Sequence[Image]) -> None:
@@ -90,8 +90,8 @@ class ProcessData:
     :meth:`read` takes what the drives sent, :meth:`write` fills :attr:`outputs`, which the bus sends.
 
     Attributes:
-        axes: one per joint.
-        outputs: bytes for each drive.
+        axes: Process data layouts and scales, one per joint.
+        outputs: Bytes for each drive, in the robot's order.
         q, v, effort: (n,) joint angles [rad], velocities [rad/s], torques [N·m]; an effort is NaN where 0x6077 isn't
             mapped. New arrays with each :meth:`read`.
         status_words, mode_displays, error_codes: 0x6041, 0x6061, 0x603F of each drive; where the last isn't mapped,
@@ -133,12 +133,13 @@ class ProcessData:
 
     @property
     def unmapped_errors(self) -> tuple[int, ...]:
-        """Which drives don't map 0x603F."""
+        """Indices of the drives that don't map 0x603F."""
         return tuple(self._unmapped_codes)
 
     def set_error_code(self, i: int, code: int) -> None:
-        """Error code of a drive that doesn't map it."""
-        self._unmapped_codes[i] = self.error_codes[i] = code
+        """Set the error code of a drive that doesn't map it."""
+        self._unmapped_codes[i] = code
+        self.error_codes[i] = code
 
     def read(self, inputs: Sequence[bytes]) -> None:
         """Take what the drives sent, one after the other; a ValueError where it isn't as many bytes as they send."""
@@ -173,9 +174,11 @@ class ProcessData:
         the drive finds there when it changes its mode makes it neither jump nor fall.
 
         Args:
-            control_words, mode: for 0x6040 of each drive, and 0x6060 of all.
-            targets: what goes into each drive's target objects; the rest is looked at for TargetSource.COMMAND only.
-            values: (n,) of the mode, at the joints [rad, rad/s or N·m].
+            control_words, mode: Control word (0x6040) of each drive, and mode of operation (0x6060)
+                of all.
+            targets: Source of what goes into each drive's target objects; the values below count
+                for TargetSource.COMMAND only.
+            values: (n,) targets of the mode, at the joints [rad, rad/s or N·m].
             velocities: (n,) offsets that go with positions [rad/s].
             torques: (n,) offsets that go with positions or velocities [N·m].
 
@@ -218,7 +221,7 @@ class ProcessData:
         return scales.position_counts(values), none, torque, speed, extra
 
     def _rest(self, targets: Sequence[TargetSource]) -> None:
-        """What stays where it is: drives that aren't commanded."""
+        """Fill the target objects of drives that aren't commanded."""
         position, *others = self._targets
         for i, each in enumerate(targets):
             if each is TargetSource.FOLLOW:

@@ -1,4 +1,4 @@
-"""What a count of a drive is worth at its joint."""
+"""Scale between a drive's counts and SI units at its joint."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Scale:
     A position count c is the joint angle c / position + offset.
 
     Attributes:
-        joint: for errors.
-        position: counts per rad.
-        offset: joint angle at count 0 [rad].
-        velocity: the drive's velocity units per rad/s.
-        torque: thousandths of the motor's rated torque per N·m.
+        joint: Name of the joint, for errors.
+        position: Position counts per angle of the joint [1/rad].
+        offset: Joint angle at count 0 [rad].
+        velocity: Velocity units of the drive per rad/s of the joint.
+        torque: Thousandths of the motor's rated torque per N·m at the joint.
     """
 
     joint: str
@@ -64,12 +64,14 @@ class Scale:
         """Scale from a drive's units and what is between motor and joint.
 
         Args:
-            counts_per_revolution: of the shaft that the encoder is on.
-            velocity_unit: one of VELOCITY_UNITS, of that shaft.
-            rated_torque: the motor's, to which thousandths refer: 0x6076 [N·m].
-            gear_ratio: revolutions of the motor per revolution of the joint; losses in the gear aren't modelled.
+            counts_per_revolution: Counts per revolution of the shaft that the encoder is on.
+            velocity_unit: Velocity unit at that shaft, one of VELOCITY_UNITS.
+            rated_torque: Rated torque of the motor, to which thousandths refer: 0x6076 [N·m].
+            gear_ratio: Revolutions of the motor per revolution of the joint; losses in the gear
+                aren't modelled.
             sign: 1, or -1 where the motor turns the other way.
-            encoder_on_joint: where positions and velocities are those of the joint's shaft, behind the gear.
+            encoder_on_joint: True where positions and velocities are those of the joint's shaft,
+                behind the gear.
         """
         turns = sign * (1.0 if encoder_on_joint else gear_ratio)
         position = turns * counts_per_revolution / (2.0 * math.pi)
@@ -79,13 +81,13 @@ class Scale:
 
 
 class Scales:
-    """Those of a robot's joints, one each: between counts and SI units, all joints at once.
+    """Scales of a robot's joints, one each: between counts and SI units, all joints at once.
 
     Counts are whole numbers, and saturate: torques at 16 bits, others at 32. A value that isn't a finite number is
     refused with a ConfigError.
 
     Attributes:
-        position, offset, velocity, torque: (n,) see :class:`Scale`.
+        position, offset, velocity, torque: (n,) numbers of each joint, see :class:`Scale`.
     """
 
     def __init__(self, scales: Sequence[Scale]) -> None:

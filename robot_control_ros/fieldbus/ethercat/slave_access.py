@@ -23,8 +23,8 @@ class SlaveEvent:
     """Something that came from a slave, at this position on the bus, and that nobody had asked for.
 
     Attributes:
-        problem: what its mailbox said; empty for an emergency.
-        code, register: of an emergency.
+        problem: Message of the slave's mailbox; empty for an emergency.
+        code, register: Error code and error register of an emergency.
     """
 
     position: int
@@ -33,7 +33,7 @@ class SlaveEvent:
     register: int = 0
 
     def describe(self, vendor_codes: Mapping[int, str] | None = None) -> str:
-        """What it was, for people."""
+        """Text about the event, for people."""
         emergency = f"emergency {describe_error(self.code, vendor_codes)} (error register 0x{self.register:02X})"
         return self.problem or emergency
 
@@ -45,9 +45,10 @@ class SlaveAccess:
     is emptied where it was filled, and what nobody had asked for goes to :meth:`listen`.
 
     Attributes:
-        slaves: pysoem's, in the order of the bus; empty before they are found.
-        names: of the slaves, as far as they are known.
-        wire: held from a frame's sending to its receiving: another reader might take it.
+        slaves: Slaves of pysoem, in the order of the bus; empty before they are found.
+        names: Names of the slaves, as far as they are known.
+        wire: Lock that is held from a frame's sending to its receiving: another reader might take
+            it.
     """
 
     def __init__(self, soem: Any, master: Any) -> None:
@@ -56,7 +57,8 @@ class SlaveAccess:
         self.slaves: list[Any] = []
         self.names: Sequence[str] = ()
         self.wire = threading.Lock()
-        self._depth = self._heard = 0
+        self._depth = 0
+        self._heard = 0
         self._last: SlaveEvent | None = None
         self._kept: deque[SlaveEvent] = deque(maxlen=_MAX_MESSAGES)
         self._listener: Callable[[SlaveEvent], object] = self._kept.append
@@ -85,12 +87,12 @@ class SlaveAccess:
 
     @property
     def busy(self) -> bool:
-        """Whether a slave is being talked to; to be read with :attr:`wire` held."""
+        """True while a slave is being talked to; to be read with :attr:`wire` held."""
         return self._depth > 0
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """While this lasts, the cycle waits for its frames without the interpreter's lock."""
+        """Let the cycle wait for its frames without the interpreter's lock, while this lasts."""
         with self.wire:
             self._depth += 1
         try:
@@ -106,12 +108,18 @@ class SlaveAccess:
             return [AlStatus(slave.state, slave.al_status if slave.state else 0) for slave in self.slaves]
 
     def collect(self, position: int) -> None:
-        """Fetch what is in a slave's mailbox. One that didn't answer last has nothing."""
+        """Fetch what is in a slave's mailbox.
+
+        A slave that didn't answer last has nothing.
+        """
         if self.slaves[position].state & ~AL_ERROR >= PREOP:
             self._receive(position)
 
     def _receive(self, position: int) -> bool:
-        """Take a message or an error that a slave's mailbox or SOEM's queue has; returns whether there was one."""
+        """Take a message or an error from a slave's mailbox or SOEM's queue.
+
+        Returns True where there was one.
+        """
         heard = self._heard
         try:
             with self.beside():
@@ -139,7 +147,10 @@ class SlaveAccess:
         self.transfer(position, what, lambda: slave.sdo_write(write.index, write.sub_index, data, release_gil=True))
 
     def transfer(self, position: int, what: str, action: Callable[[], Any]) -> Any:
-        """Something that a slave must answer, tried again where a frame may be lost; raises as :meth:`read_sdo`."""
+        """Do what a slave must answer, again where a frame may be lost.
+
+        Raises as :meth:`read_sdo`.
+        """
         subject = f"{self.name(position)}: {what}"
         problem = ""
         for _ in range(MAX_ATTEMPTS):
@@ -158,7 +169,7 @@ class SlaveAccess:
         raise HardwareFault(f"{subject}: {problem}, {MAX_ATTEMPTS} times")
 
     def problem(self, error: Exception) -> str:
-        """What an error of pysoem says; any other error is raised."""
+        """Text of an error of pysoem; any other error is raised."""
         soem = self._soem
         if isinstance(error, soem.SdoError):
             return f"abort 0x{error.abort_code:08X} {error.desc}"

@@ -20,7 +20,7 @@ _MAX_CAUSES = 20
 
 
 class Action(Enum):
-    """What all drives shall do in this cycle."""
+    """Action of all drives in a cycle."""
 
     DISABLE = "disable"
     ENABLE = "enable"  # be brought to operation enabled; nothing is commanded yet
@@ -31,13 +31,14 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class SupervisorLimits:
-    """When what happens.
+    """Limits at which the supervisor holds, stops or refuses to enable the drives.
 
     Attributes:
-        bad_cycles: so many bad cycles in a row stop the drives; in fewer they hold.
-        good_cycles: so many good ones in a row are needed to enable.
-        stale_after: age of the last command that stops the drives [s].
-        enable_time, stop_time: longest time to be enabled, and to come to rest before the drives are disabled [s].
+        bad_cycles: Number of bad cycles in a row that stops the drives; in fewer they hold.
+        good_cycles: Number of good cycles in a row that is needed to enable.
+        stale_after: Age of the last command that stops the drives [s].
+        enable_time, stop_time: Longest time to be enabled, and to come to rest before the drives
+            are disabled [s].
     """
 
     bad_cycles: int = 3
@@ -48,19 +49,25 @@ class SupervisorLimits:
 
 
 class FrameCounter:
-    """Whether frames come back in time, and changed by all slaves.
+    """Counts of frames that came back in time, changed by all slaves, and of those that didn't.
 
     Attributes:
-        expected: the right working counter: 2 per slave with outputs, 1 per slave with inputs.
-        working_counter: of the last exchange; negative where no frame came back.
-        bad, good: bad or good exchanges in a row, up to the last one.
-        cycles, lost_frames, bad_counters, late_frames: counted since the beginning.
+        expected: Right working counter: 2 per slave with outputs, 1 per slave with inputs.
+        working_counter: Working counter of the last exchange; negative where no frame came back.
+        bad, good: Number of bad or good exchanges in a row, up to the last one.
+        cycles, lost_frames, bad_counters, late_frames: Numbers of exchanges, counted since the
+            beginning.
     """
 
     def __init__(self, expected: int) -> None:
         self.expected = expected
-        self.working_counter = self.bad = self.good = 0
-        self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
+        self.working_counter = 0
+        self.bad = 0
+        self.good = 0
+        self.cycles = 0
+        self.lost_frames = 0
+        self.bad_counters = 0
+        self.late_frames = 0
 
     def count(self, working_counter: int, late: bool) -> None:
         """Count an exchange: a negative counter is a lost frame; a late frame came after its cycle."""
@@ -80,7 +87,7 @@ class FrameCounter:
             self.bad_counters += 1
 
     def describe(self) -> str:
-        """What was wrong with a bad exchange, for people."""
+        """Text about what was wrong with a bad exchange, for people."""
         if self.working_counter < 0:
             return "no answer from the bus (working counter -1)"
         if self.working_counter == self.expected:
@@ -104,17 +111,19 @@ class Supervisor:
     """Decides, once per cycle, what the drives shall do.
 
     Args:
-        names: of the slaves that move joints, in the order of the bus.
-        expected_working_counter: of one exchange, see :class:`FrameCounter`.
-        all_names: of all slaves, in the order of the bus, where some move no joint.
+        names: Names of the slaves that move joints, in the order of the bus.
+        expected_working_counter: Right working counter of one exchange, see :class:`FrameCounter`.
+        all_names: Names of all slaves, in the order of the bus, where some move no joint.
 
     Attributes:
-        causes: why the drives were stopped, the first one first; empty after the next enabling.
-        waits_for_commands: True where nothing holds a drive but its commands, in torque mode: enabling then needs fresh
-            ones. False where drives hold by themselves until the first one.
-        events: the last things that happened, (time [s], message).
-        turns: the last cycles in which the action or the working counter was another than before, (time [s], action,
-            working counter).
+        causes: Reasons why the drives were stopped, the first one first; empty after the next
+            enabling.
+        waits_for_commands: True where nothing holds a drive but its commands, in torque mode:
+            enabling then needs fresh ones. False where drives hold by themselves until the first
+            one.
+        events: Last things that happened, (time [s], message).
+        turns: Last cycles in which the action or the working counter was another than before, (time
+            [s], action, working counter).
     """
 
     def __init__(
@@ -134,7 +143,8 @@ class Supervisor:
         self.events: deque[tuple[float, str]] = deque(maxlen=100)
         self.turns: deque[tuple[float, str, int]] = deque(maxlen=200)
         self._phase = _Phase.DISABLED
-        self._since = self._time = 0.0
+        self._since = 0.0
+        self._time = 0.0
         self._commanded = False
         self._command_age = math.inf
         self._states: Sequence[State] = (State.UNDEFINED,) * len(self._names)
@@ -154,12 +164,13 @@ class Supervisor:
         """The action of this cycle.
 
         Args:
-            time: by a clock that doesn't go back [s].
-            working_counter: of the process data; negative where no frame came back.
-            states: of the drives, in the last good cycle: in a bad one, the inputs may be anything.
-            failures: of the drives' state machines, as messages; empty where there is none.
-            command_age: time since the last command [s]; infinite where there was none yet.
-            late: whether the frame came after its cycle.
+            time: Time of this cycle, by a clock that doesn't go back [s].
+            working_counter: Working counter of the process data; negative where no frame came back.
+            states: States of the drives, in the last good cycle: in a bad one, the inputs may be
+                anything.
+            failures: Messages of the drives' state machines; empty where there is none.
+            command_age: Time since the last command [s]; infinite where there was none yet.
+            late: True where the frame came after its cycle.
         """
         self._time = time
         self._states = states
@@ -209,7 +220,7 @@ class Supervisor:
 
     @property
     def action(self) -> Action:
-        """What all drives shall do now."""
+        """Action that all drives shall do now."""
         if self._phase is _Phase.RUNNING:
             return Action.RUN if self.frames.bad == 0 and self._commanded else Action.HOLD
         if self._phase is _Phase.ENABLING:
@@ -239,13 +250,13 @@ class Supervisor:
         self.events.append((self._time, message))
 
     def update_link(self, up: bool) -> None:
-        """Whether the network interface has a carrier."""
+        """Take the network interface's link state; without a carrier all drives are stopped."""
         self._link = up
         if not up:
             self.trip("link down: the cable at the master, or the first slave's power")
 
     def update_al(self, statuses: Sequence[AlStatus]) -> None:
-        """AL states of all slaves, in the order of the bus, as often as they are read."""
+        """Take the AL states of all slaves, in the order of the bus, as often as they are read."""
         self.slaves.statuses = tuple(statuses)
         problems = self.slaves.problems()
         if not problems:
@@ -280,17 +291,17 @@ class Supervisor:
 
     @property
     def stopped(self) -> bool:
-        """Whether something stopped the drives since they were last enabled."""
+        """True where something stopped the drives since they were last enabled."""
         return self._phase in (_Phase.STOPPING, _Phase.STOPPED)
 
     @property
     def idle(self) -> bool:
-        """Whether the drives are neither enabled nor about to be, nor being stopped."""
+        """True where the drives are neither enabled nor about to be, nor being stopped."""
         return self._phase in (_Phase.DISABLED, _Phase.STOPPED)
 
     @property
     def message(self) -> str:
-        """Where things are, for people."""
+        """Text about what the drives do and why, for people."""
         if self._phase is _Phase.DISABLED:
             return "disabled; enabled on request"
         if self._phase is _Phase.ENABLING:

@@ -48,7 +48,7 @@ class Slave:
     """One entry of the topology: a slave that moves no joint; a drive's name is its joint's.
 
     Attributes:
-        position: on the bus, from 0.
+        position: Place on the bus, from 0.
     """
 
     name: str = entry(doc="Of a slave that moves no joint.")
@@ -59,18 +59,18 @@ class Slave:
     position: int = 0
 
     def differs(self, found: FoundSlave) -> bool:
-        """Whether a found slave isn't this one."""
+        """True where a found slave isn't this one."""
         pairs = ((self.revision, found.revision), (self.alias, found.alias))
         return (self.vendor, self.product) != (found.vendor, found.product) or any(w and w != is_ for w, is_ in pairs)
 
     @property
     def kind(self) -> str:
-        """What its product is called; empty where that isn't known."""
+        """Name of the slave's product; empty where that isn't known."""
         return ""
 
     @property
     def expectation(self) -> str:
-        """Its identity, for people."""
+        """Identity of the slave, for people."""
         revision = f", revision 0x{self.revision:08X}" if self.revision else ""
         alias = f", alias {self.alias}" if self.alias else ""
         kind = f" ({self.kind})" if self.kind else ""

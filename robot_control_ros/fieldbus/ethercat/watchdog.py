@@ -20,7 +20,7 @@ def tick(divider: int) -> float:
 
 
 def set_watchdog(access: SlaveAccess, slave: Slave, seconds: float) -> None:
-    """Set it, and see that the slave has taken it; 0 ends it.
+    """Set the watchdog's time [s], and see that the slave has taken it; 0 ends the watchdog.
 
     Raises:
         ConfigError: the slave can't count to that, keeps another time, or doesn't count what it gets.

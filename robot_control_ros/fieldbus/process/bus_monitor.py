@@ -31,17 +31,18 @@ class BusMonitor:
     """Does what may take longer than a cycle. What it decides takes effect between two cycles.
 
     Args:
-        joints: names, in the robot's order.
-        memory: shared with the owner.
-        between: the cycle's.
-        servers: answer calls, often.
-        in_process: whether a loop may run in this process.
+        joints: Names of the joints, in the robot's order.
+        memory: Memory that is shared with the owner.
+        between: Queue of actions that are done between two cycles.
+        servers: Servers that answer calls; the thread looks at them often.
+        in_process: True where a loop may run in this process.
 
     Attributes:
-        trouble: for the cycle to set: the last exchange went wrong, or a drive is in a fault.
-        ending: set when the process shall end.
-        failure: of this thread; empty where it works.
-        warnings: for the report.
+        trouble: True where the last exchange went wrong, or a drive is in a fault; the cycle sets
+            it.
+        ending: Event that is set when the process shall end.
+        failure: Error of this thread; empty where it works.
+        warnings: Warnings that go into the report.
     """
 
     def __init__(
@@ -120,7 +121,10 @@ class BusMonitor:
             self._read_error_codes()
 
     def _take_al(self, statuses: Sequence[AlStatus]) -> None:
-        """A right working counter says that all slaves are in OP, whatever a reading whose frame got lost shows."""
+        """Pass AL states on: a right working counter says that all slaves are in OP.
+
+        A reading whose frame got lost counts for nothing then.
+        """
         supervisor = self._plant.cycle.supervisor
         all_in_op = supervisor.frames.working_counter == supervisor.frames.expected
         supervisor.update_al([AlStatus(OP)] * len(statuses) if all_in_op else statuses)
@@ -179,7 +183,10 @@ class BusMonitor:
 
 
 class BusRequests:
-    """Does what is asked for, beside the cycle; joints are named in the robot's order."""
+    """Does what the owner of the bus's process asks for, beside the cycle.
+
+    Joints are named in the robot's order.
+    """
 
     def __init__(self, plant: EthercatPlant, joints: tuple[str, ...], between: BetweenCycles) -> None:
         self._plant = plant

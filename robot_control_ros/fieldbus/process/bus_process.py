@@ -79,7 +79,7 @@ class BusProcess:
         self._refused = ""
 
     def run(self) -> None:
-        """Until the end.
+        """Run cycles until the end.
 
         Raises:
             ConfigError, HardwareFault: the bus can't be brought to OP; or why the cycles have ended.
@@ -143,7 +143,10 @@ class BusProcess:
         monitor.wake()
 
     def _take_command(self, stamp: float, now: float) -> None:
-        """The newest command: of the loop in this process where there is one, else of the node."""
+        """Take the newest command.
+
+        It is that of the loop in this process where there is one, else that of the node.
+        """
         cycle = self._plant.cycle
         loop = self._loop
         try:
@@ -180,7 +183,7 @@ class BusProcess:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the bus's process by its command line."""
     if "" not in sys.path:
         sys.path.append("")  # laws of the user's own, in the folder where the command was given
     settings = BusSettings(**json.loads(sys.argv[1]))

@@ -34,19 +34,20 @@ class BusSettings:
     """Options of the bus's process, as they go through its command line.
 
     Attributes:
-        topology: name or path.
-        robot, profile: name of the robot, or path of its file, and its profile.
-        memory: path of the shared memory; empty for that of the interface.
-        priority: of SCHED_FIFO; 0 for none.
-        processor: that the process stays on; -1 for any.
-        command_timeout: age of a command at which the drives are stopped [s].
-        bad_cycles: so many in a row stop them.
-        frame_timeout: longest wait for a frame [s]; 0 for half a cycle. More makes sense on an emulated bus only, since
-            virtual machines stall.
-        in_process: whether a controller's loop may run in the process; its libraries are then loaded before the bus
-            starts.
-        watchdog: time after which slaves without process data stop by themselves [s]; 0 for the topology's.
-        stop_time: longest wait for stopped drives to come to rest before they are disabled [s].
+        topology: Name of the topology, or path of its file.
+        robot, profile: Name of the robot, or path of its file, and name of its profile.
+        memory: Path of the shared memory; empty for that of the interface.
+        priority: Priority of SCHED_FIFO; 0 for none.
+        processor: Number of the processor that the process stays on; -1 for any.
+        command_timeout: Age of a command at which the drives are stopped [s].
+        bad_cycles: Number of bad cycles in a row that stops the drives.
+        frame_timeout: Longest wait for a frame [s]; 0 for half a cycle. More makes sense on an
+            emulated bus only, since virtual machines stall.
+        in_process: True where a controller's loop may run in the process; its libraries are then
+            loaded before the bus starts.
+        watchdog: Time after which slaves without process data stop by themselves [s]; 0 for the
+            topology's.
+        stop_time: Longest wait for stopped drives to come to rest before they are disabled [s].
     """
 
     interface: str
@@ -65,11 +66,13 @@ class BusSettings:
 
 
 class BusClient:
-    """Starts the bus's process, and ends it; it ends by itself, stopping the drives, where this process ends.
+    """Starts the bus's process, and ends it.
+
+    Where this process ends, the bus's process stops the drives and ends by itself.
 
     Attributes:
-        path: of the shared memory.
-        timing: how the cycles were kept.
+        path: Path of the shared memory.
+        timing: Record of how the cycles were kept.
 
     Raises:
         ConfigError: another process has the bus.
@@ -96,7 +99,10 @@ class BusClient:
             )
 
     def wait_until_ready(self) -> None:
-        """Until the bus is in OP and cycles run; a HardwareFault where it takes too long; raises as :meth:`check`."""
+        """Wait until the bus is in OP and cycles run.
+
+        A HardwareFault says that it takes too long; raises also as :meth:`check`.
+        """
         until = time.monotonic() + self._start_timeout
         while not self._status.number:
             self.check()
@@ -128,7 +134,7 @@ class BusClient:
         return self.status()
 
     def status(self) -> BusStatus | None:
-        """The newest; None where there is none yet."""
+        """The newest status; None where there is none yet."""
         number, record = self._status.get()
         return BusStatus.decode(record) if number else None
 
@@ -153,7 +159,7 @@ class BusClient:
 
     @property
     def process_number(self) -> int:
-        """Of the process."""
+        """Number of the process (PID)."""
         return self._process.pid
 
     def close(self) -> None:

@@ -38,16 +38,16 @@ _MOTION = ("hold", "move_to", "move_joints_to", "follow_joints", "follow_tip", "
 
 @dataclass(frozen=True)
 class LoopTelemetry:
-    """What a controller gets of its loop.
+    """Telemetry that a controller gets of its loop.
 
     Attributes:
-        report: of the loop; its reference is without the path.
-        warning: of the loop.
-        command: that was sent.
-        refusal: an error of a cycle since the last telemetry; empty where there was none.
-        trajectory: number of the trajectory that is followed; 0 for none.
-        running: whether the drives do what is commanded.
-        times: how long cycles take.
+        report: Report of the loop; its reference is without the path.
+        warning: Warning of the loop.
+        command: Command that was sent.
+        refusal: Error of a cycle since the last telemetry; empty where there was none.
+        trajectory: Number of the trajectory that is followed; 0 for none.
+        running: True where the drives do what is commanded.
+        times: Durations of cycles by name, see :meth:`~...control.loop.ControlLoop.timing`.
     """
 
     report: LoopReport
@@ -60,7 +60,7 @@ class LoopTelemetry:
 
     @classmethod
     def decode(cls, record: bytes) -> LoopTelemetry:
-        """What :func:`.rpc.encode` made of one."""
+        """Telemetry of a record that :func:`.rpc.encode` made."""
         given = decode(record)
         report = given["report"]
         report |= {"state": read_state(report["state"]), "reference": Reference(**report["reference"])}
@@ -75,13 +75,13 @@ class InProcessLoop:
     All laws are made ready here: a first use would hold up the bus.
 
     Args:
-        period: the cycle's [s].
-        robot: that the bus moves.
+        period: Time between two cycles [s].
+        robot: Robot that the bus moves.
 
     Attributes:
-        active: whether it commands the drives.
-        loop: that the controller has attached; None before.
-        server: answers the controller's calls, beside the cycle.
+        active: True where the loop commands the drives.
+        loop: Loop that the controller has attached; None before.
+        server: Server of the controller's calls; it answers beside the cycle.
     """
 
     def __init__(self, memory: SharedFile, period: float, between: BetweenCycles, robot: RobotConfig) -> None:
@@ -99,7 +99,10 @@ class InProcessLoop:
         self._time_constant = 0.0
         self._controller: select.poll | None = None
         self._descriptor: int | None = None  # of the controller's process
-        self._count = self._trajectory = self._last_pulse = self._taken = 0
+        self._count = 0
+        self._trajectory = 0
+        self._last_pulse = 0
+        self._taken = 0
         self._running = False
         self._pulse_time = math.inf
         self._followed: object = None
@@ -158,7 +161,7 @@ class InProcessLoop:
         self._refusal = ""
 
     def failure(self, now: float) -> str:
-        """Why an active loop can't go on; empty where it can."""
+        """Reason why an active loop can't go on; empty where it can."""
         if not self.active or self._controller is None:
             return ""
         if self._controller.poll(0):
@@ -179,7 +182,7 @@ class InProcessLoop:
         return self._wrench
 
     def _trajectory_number(self, loop: ControlLoop) -> int:
-        """Of the trajectory that is followed; 0 for none."""
+        """Number of the trajectory that is followed; 0 for none."""
         if loop.motion.trajectory is not self._followed:
             self._followed = loop.motion.trajectory
             self._trajectory += 1
@@ -205,7 +208,7 @@ class InProcessLoop:
         return self._between.call(self._action(loop, name, *arguments))
 
     def _move(self, loop: ControlLoop, name: str, arguments: tuple[Any, ...]) -> int:
-        """A command that moves the reference; returns the number of its trajectory."""
+        """Do a command that moves the reference; returns the number of its trajectory."""
         if not (self.active and self._running):
             raise ConfigError(NOT_ENABLED)
         getattr(loop.motion, name)(*arguments)
@@ -235,7 +238,10 @@ class InProcessLoop:
         return partial(direct[name], *arguments)
 
     def _switch(self, loop: ControlLoop, name: str, values: dict[str, Any]) -> Callable[[], None]:
-        """Another law takes over; it is made here where it is new."""
+        """Prepare another law, made here where it is new.
+
+        Returns the action that lets it take over.
+        """
         if name not in self._laws:
             self._laws[name] = RunningLaw(loop.robot, name, time_constant=self._time_constant)
         law = self._laws[name]
@@ -264,7 +270,10 @@ class InProcessLoop:
         settings: dict[str, dict[str, Any]],
         gain_time_constant: float,
     ) -> Callable[[], None]:
-        """Another loop takes the place of this one; see :class:`~.remote_loop.RemoteLoop`."""
+        """Prepare a loop; returns the action that puts it in this one's place.
+
+        The arguments come from :class:`~.remote_loop.RemoteLoop`.
+        """
         config = load_robot(robot, profile).at_rate(self._rate)
         if (config.name, config.joints) != (self._robot.name, self._robot.joints):
             rule = f"this bus moves the robot {self._robot.name!r}: start both with the same robot"

@@ -22,14 +22,14 @@ TIMING_BYTES = _HEAD + TimeRing.bytes_of(len(COLUMNS), SIZE)
 
 
 class Timing(TimeRing):
-    """How long the parts of the last cycles took.
+    """Durations of the parts of the last cycles.
 
     Wake-up: from the cycle's time to the frame being sent. Round trip: until it was received. Compute and pack: until
     the next outputs were ready. Whole cycle: from the cycle's time to that. A cycle is on time whose next outputs are
     ready before the next cycle's time.
 
     Args:
-        memory: of TIMING_BYTES, zeros at first, which one process writes and others read.
+        memory: Memory of TIMING_BYTES, zeros at first, which one process writes and others read.
     """
 
     def __init__(self, memory: memoryview | None = None) -> None:
@@ -41,7 +41,7 @@ class Timing(TimeRing):
     def add_cycle(
         self, due: float, sent: float, received: float, ready: float, period: float, overruns: int = 0
     ) -> None:
-        """One cycle, by times of one clock [s], and how many overruns there have been."""
+        """Add one cycle, by times of one clock [s], and how many overruns there have been."""
         self.add(sent - due, received - sent, ready - received, ready - due)
         self._on_time[0] += ready - due < period
         self._overruns[0] = overruns
@@ -53,7 +53,7 @@ class Timing(TimeRing):
         return self._on_time[0] / due if due else math.nan
 
     def by_column(self, percents: Sequence[float] = (50.0, 99.0)) -> dict[str, tuple[float, ...]]:
-        """By column, percentiles of the last cycles [s]; NaN where there were none."""
+        """Percentiles of the last cycles by column [s]; NaN where there were none."""
         return {name: tuple(row.tolist()) for name, row in zip(COLUMNS, self.percentiles(percents), strict=True)}
 
 
@@ -63,8 +63,9 @@ class ClockFollower:
     A phase-locked loop, proportional and integral: a clock that is wrong by a constant rate is followed exactly.
 
     Args:
-        period: of the cycle [s].
-        shift: when in the period the frame shall be at the reference clock [s]; half of it by default.
+        period: Time between two cycles [s].
+        shift: Time in the period when the frame shall be at the reference clock [s]; half of it by
+            default.
     """
 
     LARGEST = 2e-5  # s, correction of one cycle
@@ -79,7 +80,10 @@ class ClockFollower:
         self.error = math.nan  # s, of the last phase
 
     def correction(self, clock: int) -> float:
-        """How much later the next cycle has to be [s], by the reference's `clock` with the last frame [ns]."""
+        """Time by which the next cycle has to be later [s].
+
+        `clock` is the reference clock's time with the last frame [ns].
+        """
         error = (clock - self._shift) % self._period
         error -= self._period if error > self._period // 2 else 0
         self.error = error * 1e-9

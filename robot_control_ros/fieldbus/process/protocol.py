@@ -1,4 +1,4 @@
-"""What the bus's process and its clients write into the memory that they share, and where it is."""
+"""Content and place of the memory that the bus's process shares with its clients."""
 
 from __future__ import annotations
 
@@ -32,29 +32,33 @@ REGIONS = {
 
 
 def memory_path(interface: str) -> Path:
-    """Where the memory shared by the processes of one bus is: of this user, in this network namespace."""
+    """Path of the memory shared by the processes of one bus.
+
+    It is this user's, in this network namespace.
+    """
     namespace = os.stat("/proc/self/ns/net").st_ino
     return Path(f"/dev/shm/robot_control_ros.{os.geteuid()}.{namespace}.{interface}")
 
 
 def open_memory(path: Path, *, create: bool = False) -> SharedFile:
-    """That memory; see :class:`SharedFile`."""
+    """Open the memory that the processes of a bus share; see :class:`SharedFile`."""
     return SharedFile(path, REGIONS, create=create)
 
 
 @dataclass(frozen=True, eq=False)
 class BusStatus:
-    """One cycle.
+    """Status of one cycle.
 
     Attributes:
-        state: of the joints in the last fresh cycle, stamped with wall time.
-        cycle: number.
-        fresh: whether the state is this cycle's.
-        action: what the drives shall do.
-        in_process: whether a loop in the bus's process commands them.
-        working_counter, lost_frames, bad_counters, late_frames, overruns: of the exchange; counted since the beginning.
-        following_error: (n,) [rad].
-        status_words, modes: (n,) 0x6041, 0x6061.
+        state: State of the joints in the last fresh cycle, stamped with wall time.
+        cycle: Number of the cycle.
+        fresh: True where the state is this cycle's.
+        action: Action that the drives shall do.
+        in_process: True where a loop in the bus's process commands them.
+        working_counter, lost_frames, bad_counters, late_frames, overruns: Working counter of the
+            exchange; numbers of cycles, counted since the beginning.
+        following_error: (n,) following errors at the joints [rad].
+        status_words, modes: (n,) status words (0x6041) and modes of operation shown (0x6061).
     """
 
     state: RobotState
@@ -73,7 +77,7 @@ class BusStatus:
 
     @classmethod
     def of(cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int) -> BusStatus:
-        """The present one; `time` [s] by the wall."""
+        """Status of the present cycle; `time` is the wall time [s]."""
         frames = drives.supervisor.frames
         data = drives.data
         return cls(
@@ -94,19 +98,19 @@ class BusStatus:
 
     @classmethod
     def decode(cls, record: bytes) -> BusStatus:
-        """What :func:`.rpc.encode` made of one."""
+        """Status of a record that :func:`.rpc.encode` made."""
         given = decode(record)
         given |= {"state": read_state(given["state"]), "action": Action(given["action"])}
         return cls(**given)
 
 
 def encode_command(command: Command, time: float) -> bytes:
-    """A command and when it was given [s, by time.monotonic()]."""
+    """Encode a command and when it was given [s, by time.monotonic()]."""
     return encode((command, time))
 
 
 def decode_command(record: bytes) -> tuple[Command, float]:
-    """The inverse."""
+    """The command and its time [s] that :func:`encode_command` encoded."""
     command, time = decode(record)
     return read_command(command), time
 

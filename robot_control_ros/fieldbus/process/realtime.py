@@ -26,8 +26,8 @@ def prepare(priority: int, processor: int = ANY) -> list[str]:
     Call it when everything is allocated that will be needed.
 
     Args:
-        priority: of SCHED_FIFO, 1 to 99; 0 for the ordinary scheduling.
-        processor: that this thread, and those it starts, stay on.
+        priority: Priority of SCHED_FIFO, 1 to 99; 0 for the ordinary scheduling.
+        processor: Number of the processor that this thread, and those it starts, stay on.
     """
     warnings = []
     if processor != ANY:
@@ -72,7 +72,9 @@ def end_with_parent() -> None:
 
 
 def step_back() -> None:
-    """For a thread beside the one that keeps time, which has the same priority when it starts: go behind that.
+    """Lower this thread's priority below that of the thread that keeps time.
+
+    It is for a thread beside that one, which has the same priority when it starts.
 
     It stays before all that isn't real-time: while it has the interpreter's lock, nobody may take its processor away.
     """

@@ -36,10 +36,11 @@ POLL = 0.0005  # s between two looks for one
 
 
 class LoopConnection:
-    """What goes to the loop in the bus's process, and comes from there, by the memory shared with it.
+    """Connection to the loop in the bus's process, by the memory shared with it.
 
     Attributes:
-        call: see :meth:`RpcClient.call`; it is done between two cycles. It ends at once where the process has ended.
+        call: Function that has the loop's process do a call between two cycles, see
+            :meth:`RpcClient.call`. It ends at once where the process has ended.
 
     Raises:
         ConfigError: there is none, or another controller has it.
@@ -63,11 +64,11 @@ class LoopConnection:
         self._last_pulse = b""
 
     def close(self) -> None:
-        """Leave it to another controller."""
+        """Leave the loop to another controller."""
         self._memory.close()
 
     def telemetry(self) -> LoopTelemetry | None:
-        """The newest; None where there is none."""
+        """The newest telemetry; None where there is none."""
         if self._telemetry.number != self._taken:
             self._taken, record = self._telemetry.get()
             if record:
@@ -86,11 +87,14 @@ class LoopConnection:
 
     @property
     def lives(self) -> bool:
-        """Whether the bus's process, or the one that started it, lives."""
+        """True while the bus's process, or the one that started it, lives."""
         return self._memory.owned
 
     def _wait(self) -> None:
-        """While it waits for an answer, the controller lives; a HardwareFault where nobody is left to answer."""
+        """Show that the controller lives while it waits for an answer.
+
+        A HardwareFault says that nobody is left to answer.
+        """
         if not self.lives:
             raise HardwareFault("the bus's process has ended", name="bus")
         if self._last_pulse:
@@ -101,8 +105,8 @@ class RemoteMotion:
     """The commands that move the reference over there; see :class:`~...control.motion_commands.MotionCommands`.
 
     Attributes:
-        trajectory: number of the one that is followed there; None for nothing.
-        stream: settings of tip trajectories; they are sent with the next tick.
+        trajectory: Number of the trajectory that is followed there; None for nothing.
+        stream: Settings of tip trajectories; they are sent with the next tick.
     """
 
     def __init__(self, connection: LoopConnection) -> None:
@@ -144,8 +148,9 @@ class RemoteWrench:
     """The wrench of the loop over there; see :class:`~...sensing.wrench.WrenchPipeline`.
 
     Attributes:
-        settings: are sent with the next tick.
-        reason: as it was last reported.
+        settings: Settings of the wrench; they are sent with the next tick.
+        reason: Reason why there is no wrench or a sample was refused, as it was last reported;
+            empty where all is well.
     """
 
     def __init__(self, connection: LoopConnection, robot: RobotConfig) -> None:
@@ -164,8 +169,8 @@ class RemoteContact:
     """Contact detection of the loop over there; see :class:`~...control.reactions.contact_monitor.ContactMonitor`.
 
     Attributes:
-        settings: are sent with the next tick.
-        found, reaction: as they were last reported.
+        settings: Settings of contact detection; they are sent with the next tick.
+        found, reaction: Contact that was detected and reaction to it, as they were last reported.
     """
 
     def __init__(self, connection: LoopConnection, robot: RobotConfig) -> None:
@@ -185,10 +190,12 @@ class RemoteContact:
 
 
 class RemoteRinging:
-    """What the loop over there does about ringing; see :class:`~...control.reactions.ringing_reaction.RingingReaction`.
+    """Reaction of the loop over there to ringing.
+
+    See :class:`~...control.reactions.ringing_reaction.RingingReaction`.
 
     Attributes:
-        settings: are sent with the next tick.
+        settings: Settings of the reaction to ringing; they are sent with the next tick.
     """
 
     def __init__(self, connection: LoopConnection) -> None:
@@ -205,11 +212,11 @@ class RemoteLoop:
     :meth:`tick` gives what happened there last, as all figures here; what is asked for here is done there.
 
     Args:
-        robot, law, gain_time_constant: see :class:`~...control.loop.ControlLoop`; the rate is that of the joint states
-            here.
-        description: text of the robot description, where it isn't the configuration's.
-        name: of the robot, or its file.
-        path: of the memory shared with the bus's process.
+        robot, law, gain_time_constant: Robot, law and time constant of the gains [s], see
+            :class:`~...control.loop.ControlLoop`; the rate is that of the joint states here.
+        description: Text of the robot description, where it isn't the configuration's.
+        name: Name of the robot, or its file.
+        path: Path of the memory shared with the bus's process.
 
     Attributes: see :class:`~...control.controller.Controller`.
 
@@ -239,10 +246,13 @@ class RemoteLoop:
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
         self.reference = Reference()
-        self.repeats = self.late_samples = 0  # joint states of ROS are only shown
+        # Joint states of ROS are only shown.
+        self.repeats = 0
+        self.late_samples = 0
         self.restarts = 0
         self.restart_reason = ""
-        self._connection = connection = LoopConnection(path)
+        connection = LoopConnection(path)
+        self._connection = connection
         self.motion = RemoteMotion(connection)
         self.wrench = RemoteWrench(connection, robot)
         self.payload = PayloadInput(self.model, lambda: self.kin)
@@ -271,7 +281,7 @@ class RemoteLoop:
             raise
 
     def _tuned(self) -> dict[str, ParameterSet]:
-        """What may be changed here at any time, by the call that sends it."""
+        """Gains and settings that may be changed here at any time, by the call that sends them."""
         settings = {f"set_{name}": settings for name, settings in settings_of(self).items()}
         return {"set_gains": self.running.gains, **settings}
 
@@ -281,7 +291,7 @@ class RemoteLoop:
     # --- what happened there ---
 
     def tick(self, state: RobotState) -> Command:
-        """What was commanded last; `state` is the joint state that came over ROS, with the sensor's wrench.
+        """Command that was sent last; `state` is the joint state of ROS, with the sensor's wrench.
 
         Raises:
             StaleStateError: the bus's process reports nothing new.
@@ -346,7 +356,7 @@ class RemoteLoop:
     # --- what shall happen there ---
 
     def _send_changes(self) -> None:
-        """Gains and settings that were set here."""
+        """Send gains and settings that were set here."""
         for call, tuned in self._tuned().items():
             if tuned.target is not self._sent[call]:
                 tuned.finish()
@@ -375,14 +385,17 @@ class RemoteLoop:
         self._telemetry_time = time.monotonic()
 
     def follow_on(self, command: Command) -> None:
-        """Nobody else commands the drives."""
+        """Do nothing: nobody else commands the drives."""
 
     def brake(self, state: RobotState) -> Command:
         self.stop()
         return self.idle(state)
 
     def stop(self, silence: float = 0.0) -> Command | None:
-        """Let it command no longer: the bus's process then stops the drives. It has done so where it has ended."""
+        """Let the loop command no longer: the bus's process then stops the drives.
+
+        Where that process has ended, it has done so.
+        """
         self.motion.trajectory = None
         self._begun = False
         try:

@@ -28,7 +28,8 @@ def encode(message: Any) -> bytes:
     """A message as bytes: JSON, and behind it the numbers of its arrays.
 
     Args:
-        message: of what JSON has, arrays, enumerations (become their values) and dataclasses (become dictionaries).
+        message: Message of what JSON has, arrays, enumerations (become their values) and
+            dataclasses (become dictionaries).
 
     Raises:
         TypeError: it holds something else.
@@ -81,7 +82,7 @@ def plain_error(error: Exception, name: str) -> dict[str, Any]:
 
 
 def made_error(given: dict[str, Any]) -> RobotControlError:
-    """The inverse."""
+    """Error that :func:`plain_error` described."""
     bound = given.get("bound")
     return _ERRORS.get(given["type"], ConfigError)(
         given["message"],
@@ -95,10 +96,11 @@ class RpcClient:
     """Calls to the other process, one after the other.
 
     Args:
-        memory: shared with it.
-        channel: of the memory; one client at a time may use it.
-        timeout: longest wait for an answer [s].
-        waiting: called again and again meanwhile; may raise an error that ends the wait.
+        memory: Memory that is shared with the other process.
+        channel: Channel of the memory; one client at a time may use it.
+        timeout: Longest wait for an answer [s].
+        waiting: Function that is called again and again meanwhile; it may raise an error that ends
+            the wait.
     """
 
     def __init__(self, memory: SharedFile, channel: str, timeout: float, waiting: Callable[[], None]) -> None:
@@ -108,7 +110,7 @@ class RpcClient:
         self._number = time.monotonic_ns()  # unlike those of a client before
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Any:
-        """Have it done; returns the result.
+        """Have a call done by the other process; returns its result.
 
         Raises:
             RobotControlError: as it was raised there.
@@ -136,8 +138,9 @@ class RpcServer:
     """Answers the calls of a channel.
 
     Args:
-        memory, channel: see :class:`RpcClient`.
-        handle: gets the name and the arguments of a call; returns its result. Its errors go to the caller.
+        memory, channel: Shared memory and its channel, see :class:`RpcClient`.
+        handle: Function that gets the name and the arguments of a call and returns its result. Its
+            errors go to the caller.
     """
 
     def __init__(self, memory: SharedFile, channel: str, handle: Callable[..., Any]) -> None:
@@ -147,7 +150,7 @@ class RpcServer:
 
     @property
     def pending(self) -> bool:
-        """Whether a call waits."""
+        """True where a call waits."""
         return self._call.number != self._taken
 
     def serve(self) -> None:
@@ -194,6 +197,6 @@ class BetweenCycles:
         return future.result()
 
     def run(self) -> None:
-        """Do them; in the cycle's thread."""
+        """Do the actions that were added; called in the cycle's thread."""
         while self._actions:
             self._actions.popleft()()

@@ -41,7 +41,7 @@ class Latest:
         self.capacity = half - _HEAD.size
 
     def put(self, record: bytes) -> None:
-        """Make it the newest; a ConfigError where it is too long."""
+        """Make a record the newest; a ConfigError where it is too long."""
         if len(record) > self.capacity:
             message = f"a record of {len(record)} bytes: must be at most {self.capacity}"
             raise ConfigError(message, name="record", value=len(record), bound=self.capacity)
@@ -53,7 +53,7 @@ class Latest:
 
     @property
     def number(self) -> int:
-        """How many records there have been."""
+        """Number of records that there have been."""
         return self._newest[0]
 
     def get(self) -> tuple[int, bytes]:
@@ -71,7 +71,10 @@ class Latest:
 
 
 def _checksum(number: int, record: bytes) -> int:
-    """Of both: a head, too, may be read half from one record and half from the next."""
+    """Checksum of number and record.
+
+    A head, too, may be read half from one record and half from the next.
+    """
     return zlib.crc32(record, number & 0xFFFFFFFF)
 
 
@@ -81,9 +84,9 @@ class SharedFile:
     Nothing in a file is believed that another user could have made or written; its head names the layout.
 
     Args:
-        path: where, in a file system that is in memory.
-        regions: sizes by name [bytes].
-        create: make it anew, of zeros, and lock OWNED; else it must be there.
+        path: Path of the file, in a file system that is in memory.
+        regions: Sizes of the regions by name [bytes].
+        create: True to make the file anew, of zeros, and lock OWNED; else it must be there.
 
     Raises:
         ConfigError: it isn't there, isn't this user's alone, is another process's, or has another layout.
@@ -140,12 +143,12 @@ class SharedFile:
 
     @property
     def owned(self) -> bool:
-        """Whether another process, or another object, has the lock OWNED."""
+        """True where another process, or another object, has the lock OWNED."""
         kind, *_ = _LOCK.unpack(fcntl.fcntl(self.descriptor, fcntl.F_OFD_GETLK, _lock_record(self.OWNED)))
         return bool(kind != fcntl.F_UNLCK)
 
     def region(self, name: str) -> memoryview:
-        """A part by name."""
+        """Memory of a region, by its name."""
         begin, end = self._begin[name]
         return memoryview(self._map)[begin:end]
 

@@ -34,9 +34,9 @@ def icube_files(robot: RobotConfig, topology: Topology) -> dict[str, str]:
     """Texts by file name: slaves, <joint>.yaml, and BUS_FILE, which urdf/ros2_control/ethercat.xacro reads.
 
     Args:
-        robot: under the profile whose rate the controller manager has; the cycle is its inverse. The topology's own
-            cycle is that of this package's driver.
-        topology: of its bus; slaves that move no joint may be among the drives.
+        robot: Robot under the profile whose rate the controller manager has; the cycle is its
+            inverse. The topology's own cycle is that of this package's driver.
+        topology: Topology of its bus; slaves that move no joint may be among the drives.
 
     Raises:
         ConfigError: the topology's joints aren't the robot's, a rate that 0x60C2 can't express, or process data that
@@ -94,7 +94,7 @@ def _slave_lines(slave: DriveSlave, period: float) -> list[str]:
 
 
 def _entries(slave: DriveSlave, each: Pdo) -> list[Entry]:
-    """What goes into a PDO: no gaps.
+    """Entries that go into a PDO: no gaps.
 
     EcCiA402Drive counts them among the channels, but not among the entries of the process data that it looks up there.
     Where the mapping is the master's choice they are dropped, and with them the bits that they fill up to bytes.

@@ -31,7 +31,7 @@ _UNITS = {0x00: "1", 0x03: "s", 0x47: "min", 0xB4: "revolutions", 0xB5: "increme
 
 
 def is_drive(read: Read) -> bool:
-    """Whether a slave calls itself a drive of CiA 402."""
+    """True where a slave calls itself a drive of CiA 402."""
     kind = _number(read, DEVICE_TYPE)
     return kind is not None and kind & 0xFFFF == _ANY_DRIVE
 
@@ -72,7 +72,7 @@ def text(data: bytes) -> str:
 
 
 def rated_torque(read: Read, drive: DriveConfig) -> float | None:
-    """Of the motor [N·m]; None where the slave doesn't report it."""
+    """Rated torque of the motor [N·m]; None where the slave doesn't report it."""
     counts = _number(read, RATED_TORQUE)
     return None if counts is None else counts * drive.rated_torque_unit
 

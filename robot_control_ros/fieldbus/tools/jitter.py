@@ -1,4 +1,4 @@
-"""How well the bus's process keeps time: its cycles, measured as they run."""
+"""Measures how well the bus's process keeps time, by its cycles as they run."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ _TIME_CONSTANT = 0.2  # s, of gains, which don't change here
 
 @dataclass(frozen=True, eq=False)
 class Jitter:
-    """What was measured.
+    """Measured times of the cycles of the bus's process.
 
     Attributes:
-        cycle: the time between two cycles, as configured [s].
-        samples: (len(COLUMNS), cycles) see :class:`.pacing.Timing` [s].
-        missed: overruns: cycles that were left out, because one before took longer than them.
-        lost_frames, bad_counters, late_frames: cycles whose frame didn't come back, was changed by too few slaves, or
-            came after its cycle.
-        priority: of SCHED_FIFO that the process had; 0 for the ordinary scheduling.
-        unrecorded: cycles whose times are lost, because nobody looked at them in time.
-        warnings: of the process, about what it isn't permitted.
-        trouble: why the drives were stopped before the end, or what was wrong with the bus then; empty for nothing.
+        cycle: Time between two cycles, as configured [s].
+        samples: (len(COLUMNS), cycles) durations, see :class:`.pacing.Timing` [s].
+        missed: Number of overruns: cycles that were left out, because one before took longer than
+            them.
+        lost_frames, bad_counters, late_frames: Numbers of cycles whose frame didn't come back, was
+            changed by too few slaves, or came after its cycle.
+        priority: Priority of SCHED_FIFO that the process had; 0 for the ordinary scheduling.
+        unrecorded: Number of cycles whose times are lost, because nobody looked at them in time.
+        warnings: Warnings of the process, about what it isn't permitted.
+        trouble: Reason why the drives were stopped before the end, or what was wrong with the bus
+            then; empty for nothing.
     """
 
     cycle: float
@@ -61,7 +63,7 @@ class Jitter:
 
     @property
     def cycles(self) -> int:
-        """How many there were."""
+        """Number of cycles that were measured."""
         return len(self.samples[0])
 
     @property
@@ -70,7 +72,7 @@ class Jitter:
         return int(np.count_nonzero(self.samples[-1] < self.cycle)) / max(1, self.cycles + self.missed)
 
     def percentiles(self) -> dict[str, tuple[float, ...]]:
-        """By column, those of PERCENTILES, then the longest [s]."""
+        """Durations by column: those at PERCENTILES, then the longest [s]."""
         rows = np.percentile(self.samples, (*PERCENTILES, 100.0), axis=1).T
         return {name: tuple(row.tolist()) for name, row in zip(COLUMNS, rows, strict=True)}
 
@@ -82,7 +84,7 @@ class Jitter:
         return {**plain, "cycles": self.cycles, "on_time": self.on_time, "times": times}
 
     def plot(self, path: Path, title: str) -> Path:
-        """Fraction of cycles that took longer, over how long; returns the file, a PNG."""
+        """Plot the fraction of cycles that took longer, over how long; returns the file, a PNG."""
         figure = figure_class()(figsize=(8.0, 5.0), layout="constrained")
         axes = figure.subplots()
         fractions = np.arange(self.cycles, 0, -1) / self.cycles
@@ -105,7 +107,7 @@ class TimingRecorder:
     """The times of all cycles from now on, beyond what the ring holds that another process fills.
 
     Attributes:
-        unrecorded: cycles whose times were written over before they were collected.
+        unrecorded: Number of cycles whose times were written over before they were collected.
     """
 
     def __init__(self, timing: Timing) -> None:
@@ -132,9 +134,11 @@ def measure(settings: BusSettings, seconds: float, law: str = "") -> Jitter:
     """Run the bus's process for a while.
 
     Args:
-        settings: of the process; the topology is that of the robot's name where it is empty.
-        seconds: for how long, once the bus is in OP and the law runs.
-        law: that runs in the process and holds the arm with the drives ENABLED; without one they stay disabled.
+        settings: Settings of the process; the topology is that of the robot's name where it is
+            empty.
+        seconds: Duration of the measurement, once the bus is in OP and the law runs [s].
+        law: Law that runs in the process and holds the arm with the drives ENABLED; without one
+            they stay disabled.
 
     Raises:
         ConfigError: unknown robot, law or interface; the bus isn't that of the topology, or another process's.
@@ -212,7 +216,7 @@ def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: 
 
 
 def _status(client: BusClient, loop: RemoteLoop | None) -> BusStatus:
-    """The newest, after a pause; the law gets a sign of life."""
+    """The newest status, after a pause; the law gets a sign of life."""
     time.sleep(TICK)
     status = client.wait(1.0)
     if status is None:
@@ -225,7 +229,7 @@ def _status(client: BusClient, loop: RemoteLoop | None) -> BusStatus:
 
 
 def _describe(client: BusClient) -> str:
-    """How the bus is, as its process says."""
+    """State of the bus, as its process says."""
     time.sleep(2.0 * REPORT_PERIOD)
     report = client.report()
     status = client.status()

@@ -105,7 +105,10 @@ class ForceControl(CompiledLaw):
         output: str = choice("effort", ("effort", "position", "velocity"), doc="What the joints are commanded.")
 
         def warning(self, period: float) -> str:
-            """Along which force axes position-controlled joints can't press on 10⁴ N/m at a period [s]; else empty."""
+            """Warning of force axes along which position-controlled joints can't press on 10⁴ N/m.
+
+            It is empty for none; `period` [s] is that of the node that runs the law.
+            """
             lag = usual_lag(period)
             least = least_damping(self.mass.diagonal()[:3], lag)
             weak = (self.force_axes[:3] > 0.0) & (self.force_damping[:3] < least)
@@ -122,10 +125,10 @@ class ForceControl(CompiledLaw):
 
         @property
         def following(self) -> Any:
-            """Those of the law that follows the reference.
+            """Gains of the law that follows the reference.
 
-            Under torques that law leaves out the force axes and friction. Friction holds the force, too, so it is
-            compensated here.
+            Under torques that law leaves out the force axes and friction. Friction holds the force,
+            too, so :class:`ForceControl` compensates it.
             """
             kept = 1.0 - self.force_axes
             if self.output == "effort":
@@ -167,7 +170,10 @@ class ForceControl(CompiledLaw):
         self._inner = Cycles(0)  # the cycle as what follows the reference sees it
 
     def remember_in(self, row: Array, n: int) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`; the laws that follow the reference remember in parts of the row."""
+        """Keep the memory in a row for n joints, see :class:`~.compiled_law.CompiledLaw`.
+
+        Parts of it are the memories of the two inner laws.
+        """
         super().remember_in(row, n)
         self._inner = Cycles(n)
         end = self.memory.width(n)
@@ -176,7 +182,7 @@ class ForceControl(CompiledLaw):
         self._impedance.remember_in(row[begin - Impedance.memory.width(n) : begin], n)
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Nothing is touched; the law that follows the reference begins anew."""
+        """Begin without contact; the law that follows the reference begins anew."""
         self._impedance.reset(state, kin)
         self._admittance.reset(state, kin)
         self._frame = None
@@ -189,7 +195,7 @@ class ForceControl(CompiledLaw):
         memory["dry"] = kin.model.dry_friction
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Take over gains, also for the inner law; see :class:`~.compiled_law.CompiledLaw`."""
         self._gains = gains
         self._following = gains.following
         self._follower(gains).adopt(self._following, kin)
@@ -203,7 +209,7 @@ class ForceControl(CompiledLaw):
             record.by_name(self._pressing_gains, 0)["force_p"] = 0.0
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """Write the command of a cycle and its terms, see :class:`~.compiled_law.CompiledLaw`."""
         follower = TORQUES if gains.output == "effort" else POSITIONS
         memory = self._memory
         if gains is not self._gains:
@@ -227,7 +233,7 @@ class ForceControl(CompiledLaw):
     def command(
         self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
     ) -> Command:
-        """See :class:`~.compiled_law.CompiledLaw`."""
+        """The command for a cycle, see :class:`~.compiled_law.CompiledLaw`."""
         command = super().command(cycles, k, kin, path, gains, dt)
         return with_path_velocity(command, gains, self._admittance.path_velocity)
 
@@ -237,17 +243,17 @@ class ForceControl(CompiledLaw):
 
     @property
     def spring_load(self) -> float:
-        """See :class:`~.law.ControlLaw`."""
+        """Force of the impedance's spring without its bound over the bound; 0 without a bound."""
         return self._impedance.spring_load  # 0 of an impedance that hasn't run
 
     @property
     def warning(self) -> str:
-        """See :class:`~.law.ControlLaw`."""
+        """Gains that weren't in force in the last command, and why, in words; empty for none."""
         return self._followed.warning
 
     @property
     def stiffness_in_force(self) -> Array:
-        """K (6, 6) [N/m, N·m/rad] of what follows the reference; see there."""
+        """K (6, 6) [N/m, N·m/rad] of the law that follows the reference; see there."""
         return self._followed.stiffness_in_force
 
     @property
@@ -258,12 +264,12 @@ class ForceControl(CompiledLaw):
 
     @property
     def path_velocity(self) -> Array | None:
-        """See :class:`~.law.ControlLaw`; None where torques are commanded."""
+        """Velocities (n,) of the admittance's path [rad/s]; None where torques are commanded."""
         return self._admittance.path_velocity if self._followed is self._admittance else None
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
-        """See :class:`~.law.ControlLaw`."""
+        """K and D (n, n) of the joints at small errors; see :class:`~.law.ControlLaw`."""
         stiffness, damping = Impedance.joint_gains(gains.following, mass, jacobian)
         damper = gains.force_axes * gains.force_damping
         return stiffness, damping + jacobian.T.dot(damper[:, None] * jacobian)
@@ -274,11 +280,11 @@ def press(cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: i
     """Write the terms of the force, and the cycle as the law that follows the reference shall see it.
 
     Args:
-        cycles, k, dt: see :meth:`~..compiled_law.CompiledLaw.run`.
-        gains: row of :class:`~.pressing.PressingGains`.
-        memory: row.
-        inner: (1, width) the cycle for the other law.
-        n: number of joints.
+        cycles, k, dt: Records, number of the cycle's row, and time since the cycle before [s].
+        gains: Row of :class:`~.pressing.PressingGains`.
+        memory: Row of the law's memory.
+        inner: (1, width) record of the cycle for the law that follows the reference.
+        n: Number of joints.
     """
     cycle = cycle_at(cycles[k], n)
     gain = pressing_gains_at(gains, 0)
@@ -343,14 +349,14 @@ def press(cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: i
 def _away_into(
     frame: Array, farthest: float, widest: float, target: Array, pose: Array, placement: Array, away: Array
 ) -> None:
-    """The displacement (6,) from a target along a frame's axes, over the largest one, into away.
+    """Write the displacement (6,) from a target along a frame's axes, over the largest one.
 
     Args:
-        frame: row.
-        farthest, widest: largest displacement [m] and rotation [rad].
-        target, pose: of the tip (4, 4).
-        placement: (4, 4) of the frame.
-        away: result.
+        frame: Row of the frame.
+        farthest, widest: Largest displacement [m] and rotation [rad].
+        target, pose: Wanted and present pose (4, 4) of the tip.
+        placement: (4, 4) placement of the frame about the tip's origin.
+        away: Result (6,).
     """
     error = np.empty(6)
     frame_error_into(frame, target, pose, error)
@@ -364,13 +370,13 @@ def _away_into(
 
 @compiled
 def _damp_force(axes: Array, damping: Array, twist: Array, target: Array, damper: Array) -> None:
-    """Write the damper of a force, and leave of the reference's wrench what isn't along its axes.
+    """Write the damper of a force, and take the force's axes out of the reference's wrench.
 
     Args:
-        axes, damping: of the force (6,).
-        twist: of the tip (6,) along the frame's axes.
-        target: reference's wrench (6,), likewise; in place.
-        damper: result (6,), likewise.
+        axes, damping: Axes (6,) of the force, and its damping (6,) [N·s/m, N·m·s/rad].
+        twist: Twist (6,) of the tip along the frame's axes [m/s, rad/s].
+        target: Wrench (6,) of the reference along the same axes [N, N·m], changed in place.
+        damper: Result (6,), wrench of the damper along the same axes [N, N·m].
     """
     for i in range(6):
         damper[i] = -axes[i] * damping[i] * twist[i]
@@ -381,15 +387,15 @@ def _damp_force(axes: Array, damping: Array, twist: Array, target: Array, damper
 def _press_with_positions(
     axes: Array, touched: Array, wanted: Array, measured: Array, carried: Array, target: Array, drive: Array
 ) -> None:
-    """Make of a force the wrench that moves the virtual body, in place; all (6,) along the frame's axes.
+    """Turn a force into the wrench that moves the virtual body; all (6,) along the frame's axes.
 
     Args:
-        axes: of the force.
-        touched: 1 where they are in contact.
-        wanted, measured: the wanted force, and what the robot exerts.
-        carried: what a moving reference needs to carry the body along.
-        target: the reference's wrench.
-        drive: the force without its damper.
+        axes: 1 for each axis of the force, else 0.
+        touched: 1 for each axis that is in contact.
+        wanted, measured: Wanted force, and the force that the robot exerts.
+        carried: Wrench that carries the body along with a moving reference.
+        target: Wrench of the reference.
+        drive: Force without its damper, which becomes the wrench.
     """
     for i in range(6):
         felt = measured[i] if touched[i] == 1.0 or wanted[i] == 0.0 else 0.0
@@ -400,13 +406,15 @@ def _press_with_positions(
 def take_over(
     cycles: Array, k: int, inner: Array, active: Array, first: int, gains: Array, memory: Array, n: int
 ) -> None:
-    """Write the command of the law that follows the reference; under torques with the terms of force and friction.
+    """Write the command of the law that follows the reference.
+
+    Under torques the terms of force and friction are added to it.
 
     Args:
-        cycles, k, inner, memory, n: see :func:`press`.
-        active: of that law's memory; see :class:`~..compiled_law.CompiledLaw`.
-        first: number of the first of its terms.
-        gains: row of the law's gains.
+        cycles, k, inner, memory, n: Records and memory, see :func:`press`.
+        active: `active` of that law's memory, see :class:`~..compiled_law.CompiledLaw`.
+        first: Number of the first of that law's terms here.
+        gains: Row of the law's gains.
     """
     cycle = cycle_at(cycles[k], n)
     law = _memory_at(memory, n)

@@ -1,4 +1,4 @@
-"""The axes along which a force is controlled: approach, contact and loss, and the energy that this may take."""
+"""The axes along which a force is controlled: approach, contact, its loss, and its energy."""
 
 from __future__ import annotations
 
@@ -101,27 +101,30 @@ class Pressing:
     So an arm that meets nothing goes at v_a, whatever a sensor's bias is, and so does one that loses its contact.
     Contact begins when the measured force is beyond `contact_on` in the direction of f, and ends below `contact_off`.
 
-    The part s [k_p (f - f_m) + u] acts on a late measurement, and isn't passive. What it gives is taken from a tank E,
-    E' = 0.9 vᵀD v - s (k_p (f - f_m) + u)ᵀ v; s falls from 1 to 0 with E's last tenth. So all that goes into the
-    environment is bounded by the tank at the start, the potential of f and what the damper took out. Beyond 5 W the
-    force is scaled down. The tank is that of laws/energy_tank.py, but for two things. What it pays for is a force, and
-    not a change of one, so the force fades before the tank is empty: else it would jump. It pays all the time, so that
-    errors of v add up: 0.9 leaves room for them.
+    The part s [k_p (f - f_m) + u] acts on a late measurement, and isn't passive. The energy that it
+    gives is taken from a tank E, E' = 0.9 vᵀD v - s (k_p (f - f_m) + u)ᵀ v. Here s falls from 1 to
+    0 with the last tenth of the tank at the start. So all the energy that goes into the environment
+    is bounded by the tank at the start, the potential of f and the energy that the damper took out.
+    Beyond 5 W the force is scaled down.
+
+    The tank is that of laws/energy_tank.py, but for two things. It pays for a force, and not for a
+    change of one, so the force fades before the tank is empty: else it would jump. It pays all the
+    time, so that errors of v add up: 0.9 leaves room for them.
 
     Source: C. Schindlbeck, S. Haddadin, Unified passivity-based Cartesian force/impedance control for rigid and
     flexible joint robots via task-energy tanks, ICRA 2015.
 
     Attributes:
-        row: its memory, see PRESSING.
-        touched: (6,) whether each axis is in contact.
-        tank: energy left [J].
+        row: Memory of the axes, see PRESSING.
+        touched: (6,) True for each axis that is in contact.
+        tank: Energy left [J].
     """
 
     def __init__(self) -> None:
         self.row, self._named = PRESSING.single(0)
 
     def reset(self, tank: float) -> None:
-        """Nothing is touched, the integral is empty, the tank [J] is as at the start."""
+        """Begin without contact, with an empty integral, and with a tank [J] as at the start."""
         reset_pressing(self.row, tank)
 
     @property
@@ -142,7 +145,7 @@ class Pressing:
 
 @compiled
 def reset_pressing(row: Array, tank: float) -> None:
-    """Nothing is touched, the integral is empty, the tank [J] is as at the start."""
+    """Begin without contact, with an empty integral, and with a tank [J] as at the start."""
     pressing = pressing_at(row, 0)
     for i in range(6):
         pressing.touched[i] = 0.0
@@ -154,16 +157,16 @@ def reset_pressing(row: Array, tank: float) -> None:
 def drive_into(
     row: Array, gains: Array, wanted: Array, measured: Array, velocity: Array, away: Array, dt: float, drive: Array
 ) -> None:
-    """The wrench (6,) of the robot along the axes without the damper -D v, into drive; see :class:`Pressing`.
+    """Write the wrench of the robot along the axes, without the damper -D v; see :class:`Pressing`.
 
     Args:
-        row: the memory.
-        gains: row of :class:`PressingGains`.
+        row: Memory of the axes, see PRESSING.
+        gains: Row of :class:`PressingGains`.
         wanted, measured: (6,) wrench of the robot on the environment [N, N·m].
-        velocity: (6,) [m/s, rad/s].
+        velocity: (6,) velocity of the tip along the axes [m/s, rad/s].
         away: (6,) displacement from the reference over the largest one: at 1 the force has faded to 0.
-        dt: [s].
-        drive: result.
+        dt: Time since the cycle before [s].
+        drive: Result (6,) [N, N·m].
     """
     pressing = pressing_at(row, 0)
     gain = pressing_gains_at(gains, 0)
@@ -195,7 +198,7 @@ def drive_into(
 
 @compiled
 def _feel(row: Array, gains: Array, i: int, wanted: float, measured: float, dt: float) -> None:
-    """Whether an axis touches, and its integral."""
+    """Find whether axis i touches, and advance its integral."""
     pressing = pressing_at(row, 0)
     gain = pressing_gains_at(gains, 0)
     pressed = measured * np.sign(wanted) / LEVERS[i]
@@ -212,13 +215,17 @@ def _feel(row: Array, gains: Array, i: int, wanted: float, measured: float, dt: 
 
 @compiled
 def _pay(row: Array, power: float, dissipated: float, start: float, dt: float) -> float:
-    """The share of the active part that the tank pays for.
+    """Pay for the active part of the force from the tank, and put the damper's energy into it.
 
     Args:
-        row: the memory.
-        power, dissipated: that the active part gives, and that the damper takes [W].
-        start: the tank at the start [J].
-        dt: [s].
+        row: Memory of the axes, see PRESSING.
+        power: Power that the active part gives [W].
+        dissipated: Power that the damper takes [W].
+        start: Tank at the start [J].
+        dt: Time since the cycle before [s].
+
+    Returns:
+        Share of the active part that is paid for, 0 to 1.
     """
     tank = pressing_at(row, 0).tank
     share = 1.0

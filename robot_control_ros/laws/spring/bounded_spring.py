@@ -55,13 +55,13 @@ spring_at = SPRING.views
 
 
 def max_force_gain() -> Any:
-    """Bound of the spring's force."""
+    """Gain that bounds the spring's force."""
     doc = "Bound of the spring's force; 0 is none. Damper and feed-forward wrench come on top."
     return gain(0.0, unit="N", upper=2000.0, limit=True, doc=doc)
 
 
 def max_torque_gain() -> Any:
-    """Bound of the spring's torque."""
+    """Gain that bounds the spring's torque."""
     return gain(0.0, unit="N·m", upper=500.0, limit=True, doc="Bound of the spring's torque; 0 is none.")
 
 
@@ -77,9 +77,10 @@ class BoundedSpring:
         V(e) = min over z = [x; y] of (e - z)ᵀ K (e - z) / 2 + F |x| + T |y|
 
     It is convex and once differentiable. Its gradient is w = K e where the bounds hold. Elsewhere it is
-    w = (1 + K S)⁻¹ K e, S = diag(s_x, s_y) with s_x, s_y >= 0 so that |f| = F or s_x = 0, and |m| = T or s_y = 0. Each
-    is the root of a secular equation, for which Newton's method on 1/|f| is monotone from 0 on. Where translation and
-    rotation are coupled, the two are solved in turn. An axis without stiffness is no special case.
+    w = (1 + K S)⁻¹ K e, S = diag(s_x, s_y) with s_x, s_y >= 0. There |f| = F or s_x = 0, and
+    |m| = T or s_y = 0. Each of s_x and s_y is the root of a secular equation, for which Newton's
+    method on 1/|f| is monotone from 0 on. Where translation and rotation are coupled, the two are
+    solved in turn. An axis without stiffness is no special case.
 
     A stiffness that isn't symmetric has no potential: then force and torque are scaled down to their bounds.
 
@@ -87,8 +88,8 @@ class BoundedSpring:
     root: J. Moré, D. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983.
 
     Args:
-        stiffness: K (6, 6), positive semidefinite [N/m, N·m/rad].
-        max_force, max_torque: F [N] and T [N·m]; 0 is no bound.
+        stiffness: Stiffness K (6, 6), positive semidefinite [N/m, N·m/rad].
+        max_force, max_torque: Bounds F [N] and T [N·m]; 0 is no bound.
     """
 
     def __init__(self, stiffness: Array, max_force: float, max_torque: float) -> None:
@@ -97,28 +98,28 @@ class BoundedSpring:
 
     @property
     def stiffness(self) -> Array:
-        """K (6, 6) [N/m, N·m/rad]."""
+        """Stiffness K (6, 6) [N/m, N·m/rad]."""
         return np.asarray(self._named["stiffness"])
 
     @property
     def load(self) -> float:
-        """The larger of |f| / F and |m| / T that K e alone has had in the last :meth:`gradient`."""
+        """The larger of |f| / F and |m| / T, with [f; m] = K e, in the last :meth:`gradient`."""
         return float(self._named["load"])
 
     def gradient(self, error: Array) -> Array:
-        """W = [f; m] (6,) at an error (6,) [m, rad]."""
+        """Wrench w = [f; m] (6,) at an error (6,) [m, rad]."""
         pull = np.empty(6)
         gradient_into(self.row, as_row(error), pull)
         return pull
 
     def energy(self, error: Array) -> float:
-        """V [J] at an error (6,); of a symmetric stiffness."""
+        """Energy V [J] at an error (6,) [m, rad], for a symmetric stiffness."""
         self.gradient(error)
         return float(self._named["energy"])
 
 
 def new_spring(stiffness: Array, max_force: float, max_torque: float) -> Array:
-    """The row of a spring of K (6, 6), with bounds [N, N·m]; 0 is no bound."""
+    """The row of a spring of stiffness K (6, 6), with bounds [N, N·m]; 0 is no bound."""
     row, _ = SPRING.single(0)
     adopt_spring(row, as_row(stiffness), max_force, max_torque)
     return row
@@ -149,7 +150,7 @@ def adopt_spring(row: Array, stiffness: Array, max_force: float, max_torque: flo
 
 @compiled
 def _alike(stiffness: Array, first: int) -> float:
-    """κ where the half of a stiffness (6, 6) that begins at a row is κ times the identity, else 0."""
+    """Return κ where the half of a stiffness (6, 6) from row `first` on is κ times 1; else 0."""
     kappa = stiffness[first, first]
     for i in range(3):
         for j in range(3):
@@ -160,7 +161,10 @@ def _alike(stiffness: Array, first: int) -> float:
 
 @compiled
 def gradient_into(row: Array, error: Array, pull: Array) -> None:
-    """The wrench W = [f; m] (6,) of a spring at an error (6,) [m, rad], into pull; see :class:`BoundedSpring`."""
+    """Write the wrench w = [f; m] (6,) of a spring at an error (6,) [m, rad] into `pull`.
+
+    See :class:`BoundedSpring`.
+    """
     spring = spring_at(row, 0)
     times(spring.stiffness, error, pull)
     force = length(pull[:3]) / spring.bound[FORCE]
@@ -212,7 +216,10 @@ def _slide(row: Array, half: int, pull: Array, load: float) -> None:
 
 @compiled
 def _coupled_gradient(row: Array, error: Array, pull: Array) -> None:
-    """Each half's slip for the other's, in turn: descent by coordinates on the convex dual of V."""
+    """Find the slip of each half for that of the other, in turn, and write the wrench into `pull`.
+
+    That is descent by coordinates on the convex dual of V.
+    """
     spring = spring_at(row, 0)
     slip = spring.slip
     part = np.empty(3)
@@ -261,7 +268,7 @@ def slip_of(values: Array, along: Array, bound: float, near: float) -> float:
 
 @compiled
 def _softened(stiffness: Array, slip: Array) -> Array:
-    """(1 + K S)⁻¹ K (6, 6), S = diag(s_x, s_y)."""
+    """The stiffness (1 + K S)⁻¹ K (6, 6) of a spring with slips S = diag(s_x, s_y)."""
     matrix = np.eye(6)
     for i in range(6):
         for j in range(6):

@@ -1,4 +1,4 @@
-"""A spring between tip and reference along the axes of a frame, and changes of it that don't make energy."""
+"""A spring between tip and reference along a frame's axes; its changes don't make energy."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ change_at = CHANGE_MEMORY.views
 
 
 def frame_gain(gains: str = "stiffness, damping and `axes`") -> Any:
-    """The frame of a law's gains, in words."""
+    """Choice of the frame of a law's gains; `gains` names them in words."""
     doc = f"Axes of {gains}. A link that moves with the tip is the centre of compliance, too."
     return choice(BASE, FRAMES, links=True, doc=doc)
 
 
 class ComplianceFrame:
-    """The axes of a spring at a state, and where it acts.
+    """The axes of a spring at a state, and the point at which it acts.
 
     Args:
-        name: base, reference, tip, or a link of the description.
-        kin: of the robot, at any posture.
+        name: Name of the frame: `base`, `reference`, `tip`, or a link of the description.
+        kin: Kinematics of the robot, at any posture.
 
     Attributes:
-        name: as given.
-        number: of the name, the same in each model of the robot.
+        name: Name of the frame.
+        number: Number of the frame, the same in each model of the robot.
     """
 
     def __init__(self, name: str, kin: RobotDynamics) -> None:
@@ -91,17 +91,17 @@ class ComplianceFrame:
 
     @property
     def in_tip(self) -> Array | None:
-        """Its pose (4, 4) in the tip; None where it doesn't move with it."""
+        """Pose (4, 4) of the frame in the tip; None where it doesn't move with the tip."""
         return np.eye(4) if self.name == TIP else self._offset
 
     @property
     def is_other_link(self) -> bool:
-        """Whether its axes are those of a link that moves otherwise than the tip."""
+        """True where the axes are those of a link that moves otherwise than the tip."""
         return self._is_link
 
     @property
     def kind(self) -> int:
-        """FIXED, WITH_REFERENCE, WITH_TIP or WITH_LINK."""
+        """Kind of the frame: FIXED, WITH_REFERENCE, WITH_TIP or WITH_LINK."""
         if self._is_link:
             return WITH_LINK
         if self._turns_with_tip:
@@ -109,23 +109,23 @@ class ComplianceFrame:
         return WITH_REFERENCE if self.name == REFERENCE else FIXED
 
     def write(self, row: Array) -> None:
-        """Write itself into the row of a frame; see FRAME."""
+        """Write the frame's kind, number and offset into its row; see FRAME."""
         frame = FRAME.by_name(row, 0)
         frame["kind"] = self.kind
         frame["number"] = self.number
         frame["offset"] = np.eye(4) if self.in_tip is None else self.in_tip
 
     def follow(self, row: Array, kin: RobotDynamics) -> None:
-        """Write where its link is into the row of a frame, if it is a link that moves otherwise than the tip."""
+        """Write the pose of the frame's link into its row, if it moves otherwise than the tip."""
         if self._is_link:
             FRAME.by_name(row, 0)["link_pose"] = self._link(kin)[0]
 
     def link_turns(self, kin: RobotDynamics) -> Array:
-        """Angular Jacobian (3, n) of its link, if that moves otherwise than the tip."""
+        """Angular Jacobian (3, n) of the frame's link, if that moves otherwise than the tip."""
         return self._link(kin)[1][3:]
 
     def axes(self, kin: RobotDynamics, pose_ref: Array | None = None) -> Array:
-        """Its axes E (3, 3) in the base; those of the reference are the tip's where there is none."""
+        """Axes E (3, 3) of the frame in the base; without a reference, its axes are the tip's."""
         if self.name == TIP:
             return kin.pose[:3, :3]
         if self.name == BASE:
@@ -139,20 +139,25 @@ class ComplianceFrame:
 
     def _link(self, kin: RobotDynamics) -> tuple[Array, Array]:
         if kin is not self._seen:
-            self._seen, self._found = kin, kin.model.link(self.name, kin.q)
+            self._found = kin.model.link(self.name, kin.q)
+            self._seen = kin
         return self._found
 
     def map(self, kin: RobotDynamics, pose_ref: Array | None = None) -> Array:
-        """X (6, 6): from the tip's twist to that of the frame's origin along its axes; wrenches go back by Xᵀ."""
+        """Map X (6, 6) from the tip's twist to that of the frame's origin, along the frame's axes.
+
+        Wrenches go back by Xᵀ.
+        """
         axes = self.axes(kin, pose_ref)
         result = np.zeros((6, 6))
-        result[:3, :3] = result[3:, 3:] = axes.T
+        result[:3, :3] = axes.T
+        result[3:, 3:] = axes.T
         if self._offset is not None:
             result[:3, 3:] = -axes.T.dot(skew(kin.pose[:3, :3].dot(self._offset[:3, 3])))
         return result
 
     def error(self, pose_ref: Array, kin: RobotDynamics) -> Array:
-        """Error (6,) [m, rad] of its origin, in base axes."""
+        """Error (6,) [m, rad] of the frame's origin, in base axes."""
         error = pose_error(pose_ref, kin.pose)
         if self._offset is not None:
             error[:3] += (pose_ref[:3, :3] - kin.pose[:3, :3]).dot(self._offset[:3, 3])
@@ -190,8 +195,8 @@ class TipSpring:
     13(4), 1997.
 
     Args:
-        spring: in the frame's axes.
-        frame: of the stiffness.
+        spring: Spring along the frame's axes.
+        frame: Frame of the spring.
     """
 
     def __init__(self, spring: BoundedSpring, frame: ComplianceFrame) -> None:
@@ -201,7 +206,10 @@ class TipSpring:
         frame.write(self._named["frame"])
 
     def pull(self, pose_ref: Array, kin: RobotDynamics) -> tuple[Array, Array | None]:
-        """Wrench (6,) at the tip in base axes, and joint torques (n,) beside it; None where there are none."""
+        """Wrench (6,) at the tip in base axes, and the joint torques (n,) that come with it.
+
+        The torques are None where the frame isn't that of another link.
+        """
         n = kin.v.size
         wrench = np.empty(6)
         torque = np.zeros(n)
@@ -215,26 +223,29 @@ class TipSpring:
         return wrench, torque if self.frame.is_other_link else None
 
     def energy(self) -> float:
-        """V [J] of the last pull."""
+        """Energy V [J] of the last pull."""
         return float(self._named["energy"])
 
 
 class PassiveSpring:
     """A spring whose stiffness, bounds and frame may change while it is stretched, without making energy.
 
-    A change within a frame is taken over at once, and one of the frame in 0.2 s: then V = (1 - s) V_1 + s V_2, whose
-    gradient mixes the wrenches, so that only a change of s costs energy. What a change costs is paid from a tank of at
-    most 1 J, full at first, that is filled by what the damper takes out; see laws/energy_tank.py. A change within a
-    frame that can't be paid at once goes by s, too: it is paid in parts. With an empty tank it stands still, and
-    :func:`unpaid_change` says what is in force. It arrives when the damper has filled the tank, or when the load has
-    gone: then it costs nothing.
+    A change within a frame is taken over at once, and one of the frame in 0.2 s: then
+    V = (1 - s) V_1 + s V_2. Its gradient mixes the wrenches, so that only a change of s costs
+    energy.
+
+    The cost of a change is paid from a tank of at most 1 J. It is full at first, and the damper's
+    energy fills it; see laws/energy_tank.py. A change within a frame that can't be paid at once
+    goes by s, too: it is paid in parts. With an empty tank it stands still, and
+    :func:`unpaid_change` says what is in force. It arrives when the damper has filled the tank, or
+    when the load has gone: then it costs nothing.
 
     Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous and teleoperated
     robotic surgery, IEEE Trans. Robotics 31(5), 2015.
 
     Args:
-        spring: the first one.
-        n: number of joints.
+        spring: Spring that acts at first.
+        n: Number of joints.
     """
 
     def __init__(self, spring: TipSpring, n: int) -> None:
@@ -249,12 +260,12 @@ class PassiveSpring:
 
     @property
     def tank(self) -> float:
-        """What is left in it [J]."""
+        """Energy that is left in the tank [J]."""
         return float(self._named["tank"])
 
     @property
     def changes(self) -> bool:
-        """Whether a change is under way, or waits."""
+        """True where a change is under way, or waits."""
         return bool(self._named["changes"])
 
     def change(self, spring: TipSpring) -> None:
@@ -265,7 +276,14 @@ class PassiveSpring:
         self._named["next_is_wanted"] = 0.0
 
     def pull(self, pose_ref: Array, kin: RobotDynamics, dissipated: float, dt: float) -> tuple[Array, Array]:
-        """See :class:`TipSpring`, after `dt` seconds in which a damper took some energy [J]."""
+        """Wrench (6,) at the tip in base axes, and joint torques (n,); see :class:`TipSpring`.
+
+        Args:
+            pose_ref: Pose (4, 4) of the reference.
+            kin: Kinematics of the robot.
+            dissipated: Energy that a damper took since the last pull [J].
+            dt: Time since the last pull [s].
+        """
         wrench = np.zeros(6)
         torque = np.zeros(self._n)
         self._frames.follow(kin)
@@ -276,10 +294,10 @@ class PassiveSpring:
 
 
 class SpringFrames:
-    """Tells the springs of a change their frames, and where the links are that some of them have.
+    """Writes the frames of a change's springs into its row, with the poses of their links.
 
     Args:
-        row: of the change; see CHANGE_MEMORY.
+        row: Row of the change, see CHANGE_MEMORY.
         link_turns: (9, n) angular Jacobians of the springs' links, three rows for each spring.
     """
 
@@ -292,11 +310,11 @@ class SpringFrames:
         self._links: dict[int, ComplianceFrame] = {}  # by their numbers
 
     def adopt(self, frame: ComplianceFrame, place: int = WANTED) -> None:
-        """Give the spring NOW, NEXT or WANTED a frame."""
+        """Give a frame to the spring at a place: NOW, NEXT or WANTED."""
         frame.write(self._rows[place])
 
     def follow(self, kin: RobotDynamics) -> None:
-        """Tell the springs of links where these are."""
+        """Write the poses and the angular Jacobians of frames that are links."""
         kinds = self._kinds.tolist()
         if WITH_LINK not in kinds:
             return
@@ -318,14 +336,15 @@ class SpringFrames:
 
 @compiled
 def pull_into(row: Array, link_turns: Array, target: Array, pose: Array, wrench: Array, torque: Array, n: int) -> None:
-    """Wrench (6,) of a spring at the tip in base axes, and torques (n,) of axes that another link carries.
+    """Write the wrench of a spring at the tip, and the torques of axes that another link carries.
 
     Args:
-        row: of the spring.
-        link_turns: angular Jacobian (3, n) of the link of its frame, where it has one.
-        target, pose: of the tip (4, 4).
-        wrench, torque: results; see :class:`TipSpring`.
-        n: number of joints.
+        row: Row of the spring.
+        link_turns: Angular Jacobian (3, n) of the link of its frame, where it has one.
+        target, pose: Wanted and present pose (4, 4) of the tip.
+        wrench: Result, wrench (6,) at the tip in base axes; see :class:`TipSpring`.
+        torque: Result, torques (n,) of the joints [N·m].
+        n: Number of joints.
     """
     spring = spring_at(row, 0)
     kind = int(frame_at(spring.frame, 0).kind[0])
@@ -367,14 +386,15 @@ def pull_into(row: Array, link_turns: Array, target: Array, pose: Array, wrench:
 
 @compiled
 def placement_into(row: Array, target: Array, pose: Array, placement: Array) -> None:
-    """Placement (4, 4) of a frame about the tip's origin, along the base's axes: [E, r; 0, 1], into placement.
+    """Write the placement [E, r; 0, 1] of a frame about the tip's origin, along the base's axes.
 
-    E are the frame's axes. r leads to its origin, where it moves with the tip; else it acts at the tip, r = 0.
+    E are the frame's axes. r leads to its origin, where it moves with the tip; else it acts at the
+    tip, r = 0.
 
     Args:
-        row: of the frame.
-        target, pose: of the tip (4, 4).
-        placement: result.
+        row: Row of the frame.
+        target, pose: Wanted and present pose (4, 4) of the tip.
+        placement: Result (4, 4).
     """
     frame = frame_at(row, 0)
     kind = int(frame.kind[0])
@@ -403,7 +423,7 @@ def _rotated(pose: Array, offset: Array, i: int, j: int) -> float:
 
 @compiled
 def frame_error_into(row: Array, target: Array, pose: Array, error: Array) -> None:
-    """Error (6,) [m, rad] of a frame's origin, in base axes, into error; see :func:`placement_into`."""
+    """Write the error (6,) [m, rad] of a frame's origin, base axes; see :func:`placement_into`."""
     frame = frame_at(row, 0)
     pose_error_into(target, pose, error)
     if int(frame.kind[0]) == WITH_TIP:
@@ -414,9 +434,9 @@ def frame_error_into(row: Array, target: Array, pose: Array, error: Array) -> No
 
 @compiled
 def twist_map_into(row: Array, target: Array, pose: Array, result: Array) -> None:
-    """X (6, 6): from the tip's twist to that of a frame's origin along its axes, into result; wrenches go back by Xᵀ.
+    """Write the map X (6, 6) from the tip's twist to that of a frame's origin, along its axes.
 
-    See :func:`placement_into`.
+    Wrenches go back by Xᵀ. See :func:`placement_into`.
     """
     placement = np.empty((4, 4))
     placement_into(row, target, pose, placement)
@@ -442,16 +462,16 @@ def passive_pull(
     torque: Array,
     n: int,
 ) -> None:
-    """Wrench (6,) at the tip and torques (n,) of springs that may change; see :class:`PassiveSpring`.
+    """Write wrench and torques of a spring that may change; see :class:`PassiveSpring`.
 
     Args:
-        row: of the change; see CHANGE_MEMORY.
+        row: Row of the change, see CHANGE_MEMORY.
         turns: (9, n) angular Jacobians of the springs' links, three rows for each spring.
-        target, pose: of the tip (4, 4).
-        dissipated: energy that a damper took in the last cycle [J].
-        dt: time since the last cycle [s].
-        wrench, torque: results; see :func:`pull_into`.
-        n: number of joints.
+        target, pose: Wanted and present pose (4, 4) of the tip.
+        dissipated: Energy that a damper took in the last cycle [J].
+        dt: Time since the last cycle [s].
+        wrench, torque: Results, see :func:`pull_into`.
+        n: Number of joints.
     """
     change = change_at(row, 0)
     springs = change.springs
@@ -518,7 +538,7 @@ def _aim(row: Array, turns: Array, energy: float, target: Array, pose: Array, n:
 
 @compiled
 def copy_spring(springs: Array, turns: Array, source: int, place: int) -> None:
-    """Make the spring at a place the one of another place."""
+    """Copy the spring of one place, with its link's Jacobian, to another place."""
     for i in range(springs.shape[1]):
         springs[place, i] = springs[source, i]
     for i in range(3):
@@ -528,14 +548,17 @@ def copy_spring(springs: Array, turns: Array, source: int, place: int) -> None:
 
 @compiled
 def spring_load(row: Array) -> float:
-    """How near the spring that a change leads to is to its bound; see :class:`BoundedSpring`."""
+    """Load of the spring that a change leads to, over its bound; see :class:`BoundedSpring`."""
     change = change_at(row, 0)
     place = NOW if change.next_is_now[0] == 1.0 else NEXT
     return float(spring_at(change.springs[place], 0).load[0])
 
 
 def stiffness_in_force(row: Array) -> Array:
-    """K (6, 6) [N/m, N·m/rad] of the spring that acts, along the axes of its frame; during a change, its mix."""
+    """K (6, 6) [N/m, N·m/rad] of the spring that acts, along its frame's axes.
+
+    During a change it is the mix of both springs.
+    """
     change = CHANGE_MEMORY.by_name(row, 0)
     springs = change["springs"]
     now, after = (SPRING.by_name(springs[place], 0)["stiffness"] for place in (NOW, NEXT))
@@ -544,7 +567,10 @@ def stiffness_in_force(row: Array) -> Array:
 
 
 def unpaid_change(row: Array) -> str:
-    """What of a change isn't in force yet, in words; empty where all of it is. See :func:`..energy_tank.unpaid`."""
+    """The part of a change that isn't in force yet, in words; empty where all of it is.
+
+    See :func:`..energy_tank.unpaid`.
+    """
     change = CHANGE_MEMORY.by_name(row, 0)
     if not change["changes"]:
         return ""
@@ -554,6 +580,6 @@ def unpaid_change(row: Array) -> str:
 
 
 def new_change() -> Array:
-    """The row of a change; see CHANGE_MEMORY."""
+    """The row of a new change; see CHANGE_MEMORY."""
     row, _ = CHANGE_MEMORY.single(0)
     return row

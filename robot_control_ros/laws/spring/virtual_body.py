@@ -1,4 +1,4 @@
-"""A mass, spring and damper in six degrees of freedom, that an admittance lets the arm follow."""
+"""A virtual mass, spring and damper in six degrees of freedom, which an admittance follows."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the body be
 
 
 def mass_gain(doc: str) -> Any:
-    """Mass and inertia of a body, in words."""
+    """Gain for the mass and inertia of a body; `doc` describes it."""
     default = (2.0, 2.0, 2.0, 0.1, 0.1, 0.1)
     return gain(default, size=MATRIX, unit="kg, kg·m²", lower=0.001, upper=100.0, symmetric=True, doc=doc)
 
 
 def max_displacement_gain(doc: str) -> Any:
-    """How far a body or a tip may go from the reference, in words."""
+    """Gain for the largest displacement of body or tip from the reference; `doc` describes it."""
     return gain(0.3, size=SCALAR, unit="m", lower=0.001, upper=2.0, doc=doc)
 
 
 def max_rotation_gain(doc: str) -> Any:
-    """How far it may turn from the reference, in words."""
+    """Gain for the largest rotation of a body or a tip from the reference; `doc` describes it."""
     return gain(1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc=doc)
 
 
@@ -75,15 +75,17 @@ class VirtualBody:
         x = [Eᵀp; Eᵀ log R],                               where E rests,
         x = [Eᵀ(p + R r - r); Eᵀ log R],  E = R E_0,       where E and its origin r turn with the body.
 
-    Mass and stiffness that grow while the body moves or is deflected add energy, and so may another frame. They do so
-    only as far as what the damper has taken out, kept in a tank of at most 1 J, pays for it; else they wait. So the
-    body stays passive while it is being tuned; see laws/energy_tank.py. Its tank is empty at first, as no energy has
-    come in yet. Another frame can't be had in part, so it waits for the whole of its cost.
+    Mass and stiffness that grow while the body moves or is deflected add energy, and so may another
+    frame. The energy that the damper has taken out pays for that; it is kept in a tank of at most
+    1 J. Changes go as far as it pays for them, and else they wait. So the body stays passive while
+    it is being tuned; see laws/energy_tank.py. The tank is empty at first, as no energy has come in
+    yet. Another frame can't be had in part, so it waits for the whole of its cost.
 
     Attributes:
-        row: its memory, see BODY; the compiled functions of this module take it.
-        position: (3,) [m], rotation: (3, 3), relative to the reference, along the axes that it rests in.
-        twist: (6,) [m/s, rad/s] along the axes of its frame, of its origin.
+        row: Memory of the body, see BODY; the compiled functions of this module take it.
+        position: (3,) position relative to the reference, along the axes that it rests in [m].
+        rotation: (3, 3) rotation relative to the reference, along the same axes.
+        twist: (6,) twist of the frame's origin, along the frame's axes [m/s, rad/s].
     """
 
     def __init__(self) -> None:
@@ -91,7 +93,7 @@ class VirtualBody:
         self.place(np.zeros(3), np.eye(3), np.zeros(6))
 
     def place(self, position: Array, rotation: Array, twist: Array) -> None:
-        """Put it somewhere; see :func:`place`."""
+        """Put the body somewhere, with an empty tank; see :func:`place`."""
         place(self.row, as_row(position), as_row(rotation), as_row(twist))
 
     @property
@@ -107,21 +109,21 @@ class VirtualBody:
         return np.array(self._named["twist"])
 
     def deflection(self) -> Array:
-        """Displacement and rotation vector (6,) [m, rad] along the axes of the frame."""
+        """Displacement and rotation vector (6,) [m, rad] of the body along its frame's axes."""
         x = np.empty(6)
         deflection_into(self.row, x)
         return x
 
     def step(self, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
-        """See :func:`step`; mass, damping and stiffness are diagonals (6,), or matrices (6, 6)."""
+        """Make one step, see :func:`step`; the gains are diagonals (6,), or matrices (6, 6)."""
         mass, damping, stiffness = (np.diag(each) if each.ndim == 1 else each for each in (mass, damping, stiffness))
         step(self.row, as_row(wrench), as_row(mass), as_row(damping), as_row(stiffness), dt)
 
 
 def unpaid_gains(row: Array, mass: Array, stiffness: Array) -> str:
-    """What of a mass and a stiffness (6, 6) a body hasn't got yet, in words; empty where it has both.
+    """The part of a wanted mass and stiffness (6, 6) that a body hasn't got yet, in words.
 
-    See :func:`..energy_tank.unpaid`.
+    It is empty where the body has both. See :func:`..energy_tank.unpaid`.
     """
     body = BODY.by_name(row, 0)
     if body["begins"]:
@@ -138,9 +140,10 @@ def place(row: Array, position: Array, rotation: Array, twist: Array) -> None:
     """Put a body somewhere, with an empty tank; it takes the next mass and stiffness as they are.
 
     Args:
-        row: of the body.
-        position, rotation: (3,) [m] and (3, 3), relative to the reference, along the axes that it rests in.
-        twist: (6,) [m/s, rad/s] along the same axes.
+        row: Row of the body.
+        position: (3,) position relative to the reference, along the axes that it rests in [m].
+        rotation: (3, 3) rotation relative to the reference, along the same axes.
+        twist: (6,) twist along the same axes [m/s, rad/s].
     """
     body = body_at(row, 0)
     for i in range(len(row)):
@@ -157,7 +160,10 @@ def place(row: Array, position: Array, rotation: Array, twist: Array) -> None:
 
 @compiled
 def frame_placement_into(row: Array, placement: Array) -> None:
-    """Placement (4, 4) of a body's frame about the body's origin, along the axes that it rests in, into placement."""
+    """Write the placement (4, 4) of a body's frame about the body's origin.
+
+    It is along the axes that the body rests in.
+    """
     body = body_at(row, 0)
     for i in range(3):
         placement[i, 3] = 0.0
@@ -177,7 +183,7 @@ def frame_placement_into(row: Array, placement: Array) -> None:
 
 @compiled
 def deflection_into(row: Array, x: Array) -> None:
-    """Displacement and rotation vector (6,) [m, rad] of a body along the axes of its frame, into x."""
+    """Write displacement and rotation vector (6,) [m, rad] of a body along its frame's axes."""
     body = body_at(row, 0)
     placement = np.empty((4, 4))
     frame_placement_into(row, placement)
@@ -192,7 +198,10 @@ def deflection_into(row: Array, x: Array) -> None:
 
 @compiled
 def slope_into(row: Array, x: Array, slope: Array) -> None:
-    """A (6, 6) of d/dt x = A v at a deflection x (6,), with the twist v along the axes of the frame, into slope."""
+    """Write A (6, 6) of d/dt x = A v into `slope`, at a deflection x (6,).
+
+    The twist v is along the axes of the frame.
+    """
     turning = np.empty((3, 3))
     log_jacobian_into(x[3:], turning)
     turns = body_at(row, 0).turns[0] == 1.0
@@ -213,7 +222,7 @@ def slope_into(row: Array, x: Array, slope: Array) -> None:
 
 @compiled
 def body_twist_into(row: Array, twist: Array) -> None:
-    """Twist (6,) of a body along the axes that it rests in, into twist."""
+    """Write the twist (6,) of a body along the axes that it rests in."""
     placement = np.empty((4, 4))
     frame_placement_into(row, placement)
     twist_at_into(body_at(row, 0).twist, placement, twist)
@@ -221,13 +230,13 @@ def body_twist_into(row: Array, twist: Array) -> None:
 
 @compiled
 def step(row: Array, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
-    """One step of a body; see :class:`VirtualBody`.
+    """Make one step of a body; see :class:`VirtualBody`.
 
     Args:
-        row: of the body.
-        wrench: f (6,) about its frame's origin, along the frame's axes [N, N·m].
-        mass, damping, stiffness: M, B and K (6, 6) that it shall have, along the same axes.
-        dt: the step [s].
+        row: Row of the body.
+        wrench: Wrench f (6,) about its frame's origin, along the frame's axes [N, N·m].
+        mass, damping, stiffness: Wanted M, B and K (6, 6), along the same axes.
+        dt: Duration of the step [s].
     """
     body = body_at(row, 0)
     x = np.empty(6)
@@ -283,7 +292,7 @@ def _change_gains(row: Array, x: Array, mass: Array, stiffness: Array) -> None:
 
 @compiled
 def _form(matrix: Array, x: Array) -> float:
-    """xᵀ A x of a matrix (6, 6)."""
+    """Quadratic form xᵀ A x of a matrix A (6, 6)."""
     total = 0.0
     for i in range(6):
         for j in range(6):
@@ -317,9 +326,9 @@ def change_frame(row: Array, axes: Array, lever: Array, turns: float, rest: Arra
     """Let a body go on in another frame; False where its tank can't pay for that yet, and nothing changes.
 
     Args:
-        row: of the body.
-        axes, lever, turns: of the new frame, see BODY.
-        rest: axes (3, 3) that it rests in from now on, in the present ones.
+        row: Row of the body.
+        axes, lever, turns: Axes, lever and motion of the new frame, see BODY.
+        rest: Axes (3, 3) that the body rests in from now on, expressed in the present ones.
     """
     body = body_at(row, 0)
     next_row = row.copy()
@@ -365,13 +374,14 @@ def _energy(row: Array) -> float:
 def bound(row: Array, farthest: float, widest: float, fastest: float, quickest: float, dt: float) -> None:
     """Keep a body's displacement [m, rad] and its speed [m/s, rad/s] within bounds.
 
-    It slows down before the largest displacement, and takes back `dt` seconds of what it was too fast.
+    The body slows down before the largest displacement. It goes back by the way that it went too
+    fast for `dt` seconds.
 
     Args:
-        row: of the body.
-        farthest, widest: largest displacement [m] and rotation [rad].
-        fastest, quickest: largest speeds [m/s, rad/s].
-        dt: see above.
+        row: Row of the body.
+        farthest, widest: Largest displacement [m] and rotation [rad].
+        fastest, quickest: Largest speeds [m/s, rad/s].
+        dt: Time since the cycle before [s].
     """
     body = body_at(row, 0)
     twist = np.empty(6)
@@ -394,7 +404,7 @@ def _slow_down(twist: Array, x: Array, farthest: float, widest: float, fastest: 
     """Slow a twist (6,) down, in place, as a body at a deflection x (6,) may not go faster, nor farther.
 
     Returns:
-        Whether it was too fast.
+        True where the twist was too fast.
     """
     slowed = False
     for first in (0, 3):
@@ -420,16 +430,16 @@ def _slow_down(twist: Array, x: Array, farthest: float, widest: float, fastest: 
 
 @compiled
 def wait(row: Array, lag: Array, slower: Array, dt: float) -> None:
-    """Let a body wait for what follows it.
+    """Let a body wait for the joints that follow it.
 
-    It goes back by what the lag is beyond 5 mm or 0.02 rad. From half of that on it gives up, more and more, the speed
-    by which the follower is slower.
+    It goes back by the part of the lag beyond 5 mm or 0.02 rad. From half of that on it gives up,
+    more and more, the speed by which the joints are slower.
 
     Args:
-        row: of the body.
-        lag: (6,) [m, rad] along its frame's axes.
-        slower: (6,) [m/s, rad/s] along the same axes.
-        dt: time since the cycle before [s].
+        row: Row of the body.
+        lag: (6,) lag of the joints behind the body, along its frame's axes [m, rad].
+        slower: (6,) speed by which the joints are slower, along the same axes [m/s, rad/s].
+        dt: Time since the cycle before [s].
     """
     body = body_at(row, 0)
     for half in range(2):

@@ -1,55 +1,44 @@
-"""Whether the measured efforts are what the profile says, once the arm has rested for some seconds."""
+"""Looks at the measured efforts while the controller runs, as the doctor does once."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from ...core.types import RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
-from ...sensing.joint_effort import judge_effort
-from ...sensing.sensor_drift import AT_REST
+from ...ros.effort_findings import check_efforts, resting
+from ...ros.findings import Level, describe
 
 SAMPLES = 5  # at rest, one a second
-MOVED = 1e-3  # rad
 
 
 class EffortCheck:
-    """Looks at joint states from time to time, and tells once what their efforts look like.
+    """Takes joint states from time to time, and tells once what their efforts look like.
 
-    It changes nothing. At postures with little gravity it can't tell, and looks on.
+    The doctor can't tell where the arm moves meanwhile, or where its posture has little gravity. This
+    check looks on until it can. It changes nothing.
 
     Args:
-        robot: its configuration.
-        model: of it.
+        robot: Configuration under the profile that is checked.
+        model: Model of the robot.
 
     Attributes:
-        text: what was seen; empty before.
+        text: What the efforts look like, with the advice; empty until that is known.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel) -> None:
-        self._profile = robot.profile
+        self._robot = robot
         self._model = model
         self._rested: list[RobotState] = []
         self.text = ""
 
     def look(self, state: RobotState | None) -> str:
         """Take a joint state as it was sent; returns a warning the one time that the profile is contradicted."""
-        if self.text or state is None or self._profile.joint_effort == "none":
+        if self.text or state is None or self._robot.profile.joint_effort == "none":
             return ""
-        first = self._rested[0] if self._rested else state
-        if np.abs(state.v).max() > AT_REST or np.abs(state.q - first.q).max() > MOVED:
-            self._rested = []
-            return ""
-        self._rested.append(state)
+        self._rested = resting([*self._rested, state])
         if len(self._rested) < SAMPLES:
             return ""
-        effort = np.mean([each.effort for each in self._rested], axis=0)
+        findings = check_efforts(self._robot, self._model, self._rested)
         self._rested = []
-        found = (
-            judge_effort(self._profile, effort, self._model.at(state.q).gravity) if np.isfinite(effort).all() else None
-        )
-        if found is None:
-            return ""
-        self.text = found.text
-        return "" if found.expected else found.text
+        self.text = describe(findings)
+        return self.text if any(finding.level is not Level.OK for finding in findings) else ""

@@ -37,7 +37,6 @@ from ...ros.system_check import (
     how_to_resume,
     joint_state_publishers,
 )
-from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers
 from .command_execution import CommandExecution
 from .commands import CommandPublishers
@@ -175,7 +174,6 @@ class ControllerRuntime:
         ):
             entities.trigger(f"~/{name}", intake.when_ready(action), done)
         entities.trigger("~/hold", self._hold, "holding")
-        IdentificationServices(entities, loop.robot, intake.when_ready)
         entities.trigger("~/reset_ringing", loop.ringing.reset, "the gains count again as they are")
         entities.timer(0.5 * DIAGNOSTICS_PERIOD, self._diagnose)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)

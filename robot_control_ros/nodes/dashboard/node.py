@@ -37,7 +37,8 @@ class DashboardNode(Node):
     """Opens the page; see the module.
 
     Attributes:
-        page: The page; None while it waits for a robot description.
+        link: The link to the robot; None while the node waits for a robot description.
+        page: The page; None meanwhile.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class DashboardNode(Node):
         self._page_type = Page
         self._chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         self._robot = load_robot(*(self._chosen[name] for name in ("robot", "profile", "prefix")))
-        self._link: RosLink | None = None
+        self.link: RosLink | None = None
         self.page: Any = None
         source = self._chosen["description"]
         if source == "config":
@@ -57,8 +58,17 @@ class DashboardNode(Node):
         else:
             raise unknown("description", source, ("config", "topic"))
 
+    def unfinished(self) -> bool:
+        """Stop an identification, and return whether it isn't at its end: the arm must hold before the node ends."""
+        if self.link is None:
+            return False
+        self.link.identification.stop()
+        return self.link.identification.running
+
     def close(self) -> None:
-        for part in (self.page, self._link):
+        if self.link is not None:
+            self.link.identification.stop()  # its end takes place while the page closes
+        for part in (self.page, self.link):
             if part is not None:
                 part.close()
 
@@ -79,7 +89,7 @@ class DashboardNode(Node):
         except RobotControlError:
             link.close()
             raise
-        self._link = link
+        self.link = link
         if self.page.port != port:
             print(f"port {port} is taken: {self.page.port} is used", flush=True)
         where = self.get_namespace().rstrip("/")

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PointStamped, PoseStamped, TwistStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from ...control.requests import CycleReply, Parameter, Reply
-from ...core.errors import ConfigError
 from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
 from ...dashboard.link import Health, RobotTelemetry
+from ...identification.dialog import Dialog
+from ...identification.session_thread import IdentificationThread
 from ...robot.configuration import RobotConfig
 from ...ros.controller_client import ControllerClient
-from ...ros.entities import Entities
+from ...ros.entities import Entities, in_namespace
 from ...ros.gripper_commands import RosGripper
 from ...ros.messages import fill_pose, fill_twist, fill_vector, fill_wrench
-from ...ros.qos import LATCHED_QOS
 from .other_arms import OtherArms
 from .robot_topics import RobotTopics
 
 SERVICES = (
     *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench", "clear_contact", "reset_ringing")),
-    *(f"controller/{name}" for name in ("plan_identification", "identify", "stop_identification")),
     "controller/save_record",
     *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
     "simulator/reset",
 )
+IDENTIFICATION_ENDS = 1.0  # s, at most, in which a page that closes lets the arm hold, under its law of before
 
 
 class RosLink:
@@ -56,8 +55,7 @@ class RosLink:
         self._wrenches = entities.publisher(WrenchStamped, "controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "simulator/push")
         self._triggers: dict[str, Any] = {name: entities.client(Trigger, name) for name in SERVICES}
-        self._identification: Mapping[str, Any] = {}
-        entities.subscription(String, "controller/identification", self._on_identification, LATCHED_QOS)
+        self.identification = IdentificationThread(partial(_identify, in_namespace(node, "controller"), robot.name))
         self._pause: Any = entities.client(SetBool, "simulator/pause")
         self.recent = self._topics.recent
         self.set_law = self._controller.set_law
@@ -65,6 +63,8 @@ class RosLink:
         self.change_state = self._controller.change_state
 
     def close(self) -> None:
+        """End an identification, so that the arm holds; then take everything back."""
+        self.identification.close(IDENTIFICATION_ENDS)
         self._topics.close()
         self._entities.close()
 
@@ -93,9 +93,6 @@ class RosLink:
 
     def parameters(self) -> Mapping[str, Parameter]:
         return self._controller.parameters
-
-    def identification(self) -> Mapping[str, Any]:
-        return self._identification
 
     def requests(self) -> frozenset[str]:
         takes_pushes = self._node.count_subscribers("simulator/push") > 0
@@ -158,12 +155,13 @@ class RosLink:
         fill_vector(message.point, position)
         self._topics.object_target(name).publish(message)
 
-    def _on_identification(self, message: String) -> None:
-        """Take a step; what isn't one is some other program's."""
-        try:
-            step = json.loads(message.data)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"no JSON: {error}", name="identification", value=message.data) from error
-        if not isinstance(step, dict):
-            raise ConfigError("no JSON object", name="identification", value=message.data)
-        self._identification = step
+
+def _identify(controller: str, robot: str, dialog: Dialog) -> None:
+    """Identify all joints of the arm of a controller, with files in the user's state folder.
+
+    The page starts sooner without what is imported here: the laws, among others.
+    """
+    from ...identification.over_ros import identify_running
+    from ...identification.session import request_with_files
+
+    identify_running(controller, request_with_files(robot), dialog)

@@ -1,4 +1,4 @@
-"""Judges some seconds of a robot's messages: rates, clocks, frames, torques. Numbers in, findings out."""
+"""Judges some seconds of a robot's messages: rates, clocks, frames, distances. Numbers in, findings out."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.types import Array, RobotState
+from ...core.types import Array
 from ...references.clearance import Clearance
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...ros.findings import Finding, error, ok, warning
-from ...sensing.joint_effort import judge_effort
 
 MAX_AGE = 0.05  # s that a stamp may be old, or ahead, when its message arrives
 ANOTHER_TIME = 1e7  # s: stamps that are further off are no wall time
 RATE_TOLERANCE = 0.1  # fraction of the nominal rate
-AT_REST = 0.02  # rad/s
 MAX_FREE_FORCE = 5.0  # N of force in free space, beyond which a tare is needed
 
 
@@ -90,31 +88,6 @@ def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
         remedy = "Is it another robot, or one with a prefix? Joints are matched by name"
         return error(f"joint states: {missing} are missing; there are: {', '.join(names)}", remedy)
     return ok(f"joint states: all {robot.n} joints, matched by name")
-
-
-def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotState]) -> list[Finding]:
-    """Whether efforts, as they were sent, are what the profile says; nothing is found of a robot that mostly moves."""
-    profile = robot.profile
-    resting = [state for state in states if np.abs(state.v).max() <= AT_REST]
-    if 2 * len(resting) < len(states):
-        return []
-    effort = np.mean([state.effort for state in resting], axis=0)
-    where = f"in profile {robot.profile_name}"
-    if not np.isfinite(effort).all():
-        missing = warning("joint states: no effort", f"Set joint_effort: none {where}")
-        return [] if profile.joint_effort == "none" else [missing]
-    found = judge_effort(profile, effort, model.at(resting[-1].q).gravity)
-    if found is None or (profile.joint_effort == "none" and found.kind in ("none", "")):
-        return []
-    if found.expected or profile.joint_effort == "none":
-        return [ok(found.text)]
-    if found.kind == profile.joint_effort:
-        return [warning(found.text, f"Check torque_constant {where}")]
-    if not found.kind:
-        remedy = "Are they torques? What is mounted must be in the description; or set joint_effort: none"
-        return [warning(found.text, remedy)]
-    opposite = {found.kind, profile.joint_effort} == {"torque", "reversed_torque"}
-    return [(error if opposite else warning)(found.text, f"Set joint_effort: {found.kind} {where}")]
 
 
 def judge_clearance(clearance: Clearance, q: Array) -> list[Finding]:

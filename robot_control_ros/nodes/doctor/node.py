@@ -23,6 +23,7 @@ from ...references.clearance import Clearance
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...robot.workcell import MARK
+from ...ros.effort_findings import check_efforts
 from ...ros.entities import Entities, in_namespace
 from ...ros.findings import Finding, Level, error, errors, ok, warning
 from ...ros.messages import seconds, vector
@@ -127,7 +128,7 @@ class Doctor(Node):
         findings = [examination.judge_joints(robot, names), clock]
         if clock.level is not Level.ERROR:
             findings.append(examination.judge_rate("joint states", samples, profile.rate, profile.simulated_time))
-        findings += examination.judge_torques(robot, self._model, [state for _, state in heard])
+        findings += check_efforts(robot, self._model, [state for _, state in heard])
         return findings + examination.judge_clearance(Clearance(robot, self._model), heard[-1][1].q)
 
     def _silent(self, topic: str, text: str) -> list[Finding]:

@@ -1,16 +1,15 @@
-"""Teleoperation: a gamepad, a SpaceMouse, a hand, another arm or a program leads the arm; see docs/teleop.md."""
+"""Teleoperation: a gamepad, a SpaceMouse, a hand or another arm leads the arm; see docs/teleop.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from ...core.errors import ConfigError, refused, unknown
+from ...core.errors import refused, unknown
 from ...core.spatial import rotation_from_rpy
 from ...core.types import Array
 from ...laws.spring.bounded_spring import BoundedSpring
@@ -21,9 +20,7 @@ from ...ros.running import run
 from .coupling import ArmCoupling
 from .feedback import Feedback
 from .hand_input import DEVICES, Clutch, Device, HeldButton
-from .joint_jog import JointJogInput
 from .leader import LeaderArm
-from .motion_update import MotionUpdateInput
 from .pose_input import HandPoseInput
 from .twist_input import JoyInput, TipTwists, TwistInput
 
@@ -41,7 +38,6 @@ _PARAMETERS = {
 _NUMBERS = {
     "linear_scale": (0.1, 0.0, 2.0, "Velocity at full deflection [m/s]."),
     "angular_scale": (0.5, 0.0, 5.0, "Angular velocity at full deflection [rad/s]."),
-    "joint_scale": (0.5, 0.0, 10.0, "Velocity of a joint at full deflection [rad/s], for joint_jog."),
     "dead_band": (0.05, 0.0, 0.9, "Deflection that counts as none."),
     "pose_scale": (1.0, 0.01, 10.0, "Displacement of the tip over that of the hand."),
     "timeout": (0.2, 0.02, 5.0, "Time without a pose of the hand or an arm after which it must grip anew [s]."),
@@ -54,12 +50,19 @@ _NUMBERS = {
 }
 
 
+# Inputs of version 0.1 that are programs of the repository now. Version 0.3 forgets them.
+_MOVED = {"joint_jog": "examples/servo_joint_jog.py", "motion_update": "examples/aic_motion_update.py"}
+
+
 class TeleopNode(Node):
     """Input of a person in, targets of the controller out; see the module."""
 
     def __init__(self) -> None:
         super().__init__("teleop")
         chosen = declare(self, _PARAMETERS, _NUMBERS, {"devices": ", ".join(DEVICES), "inputs": ", ".join(INPUTS)})
+        if chosen["input"] in _MOVED:
+            rule = f"is a program of the repository now: python {_MOVED[chosen['input']]}"
+            raise refused("input", chosen["input"], rule)
         if chosen["input"] not in INPUTS:
             raise unknown("input", chosen["input"], INPUTS)
         self._entities = Entities(self)
@@ -105,26 +108,12 @@ def _leader(entities: Entities, chosen: Chosen) -> LeaderArm:
     return LeaderArm(entities, chosen["leader"], chosen["controller"], coupling, chosen["timeout"], button)
 
 
-def _joint_jog(entities: Entities, chosen: Chosen) -> JointJogInput:
-    kind = message_type("control_msgs", "JointJog")
-    return JointJogInput(entities, kind, chosen["controller"], chosen["joint_scale"], chosen["timeout"])
-
-
-def _motion_update(entities: Entities, chosen: Chosen) -> MotionUpdateInput:
-    if not chosen["frame"]:
-        raise refused("frame", "", "must be the tip's name in the description, such as tool0")
-    kind = message_type("aic_control_interfaces", "MotionUpdate")
-    return MotionUpdateInput(entities, kind, chosen["controller"], chosen["frame"])
-
-
 INPUTS: dict[str, Callable[[Entities, Chosen], object]] = {
     "joy": _joy,
     "twist": _twist,
     "twist_stamped": _twist,
     "pose": _pose,
     "leader": _leader,
-    "joint_jog": _joint_jog,
-    "motion_update": _motion_update,
 }
 
 
@@ -146,19 +135,6 @@ def _device(chosen: Chosen) -> Device:
 
 def _button(chosen: Chosen, usual: int) -> int:
     return usual if chosen["button"] == -2 else int(chosen["button"])
-
-
-def message_type(package: str, name: str) -> type:
-    """The class of a message of a package that isn't installed everywhere.
-
-    Raises:
-        ConfigError: it isn't installed here.
-    """
-    try:
-        found: type = getattr(import_module(f"{package}.msg"), name)
-    except ImportError as error:
-        raise ConfigError(f"this input needs the messages of {package}: install it first", name=package) from error
-    return found
 
 
 def main() -> None:

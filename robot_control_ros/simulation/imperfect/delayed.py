@@ -1,4 +1,4 @@
-"""A line to and from a plant: how often it is sampled, and how late its commands act, each on its own."""
+"""Line to and from a plant: rate of its samples, and delay of its commands, each on its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...core.types import Command, RobotState
 
 
 class DelayedPlant:
-    """Another plant, sampled at a chosen rate, whose commands act late.
+    """Plant around another one, sampled at a chosen rate, whose commands act late.
 
     The plant within is read at its own, higher rate, and all but every k-th sample is dropped. A command written after
     the sample of time t acts from t + delay on, exactly. Until then the one before it acts; before the first the plant
@@ -20,10 +20,11 @@ class DelayedPlant:
     A command that the plant refuses is refused when it is due: by :meth:`write` without delay, else by :meth:`read`.
 
     Args:
-        plant: what is controlled.
-        plant_rate: samples per second of its read() [Hz].
-        rate: samples per second of this read() [Hz]; the plant's must be a multiple of it.
-        delay: from a sample to the effect of the command that answers it [s]; a multiple of the plant's period.
+        plant: Plant that is controlled.
+        plant_rate: Samples per second of the plant's read() [Hz].
+        rate: Samples per second of this read() [Hz]; the plant's must be a multiple of it.
+        delay: Time from a sample to the effect of the command that answers it [s]; a multiple of
+            the plant's period.
 
     Raises:
         ConfigError: a rate that doesn't divide the plant's, or a delay that isn't so many of its periods.

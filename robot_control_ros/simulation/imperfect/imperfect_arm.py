@@ -27,12 +27,12 @@ _SOLID = 1e6  # N·m/rad, of a gear with backlash that isn't elastic: 100 N·m t
 
 
 class _Gear(NamedTuple):
-    """What lies between a motor and its link.
+    """Gear that gives way, between a motor and its link.
 
     Attributes:
-        motor: name of the joint.
-        stiffness: [N·m/rad].
-        gap: way of the link from end to end, in which nothing holds it [rad]; 0 for none.
+        motor: Name of the motor's joint.
+        stiffness: Stiffness of the gear [N·m/rad].
+        gap: Way of the link from end to end, in which nothing holds it [rad]; 0 for none.
     """
 
     motor: str
@@ -150,7 +150,10 @@ def _stiffen_gaps(model: Any, robot: RobotConfig, given: Imperfections) -> None:
 
 
 def _carriers(model: Any, robot: RobotConfig) -> dict[int, int]:
-    """By number of each body of the moving arm, the joint whose link it is fixed to; payloads are not among them."""
+    """Joint whose link a body is fixed to, by the number of each body of the moving arm.
+
+    Payloads are not among them.
+    """
     first = {int(model.joint(name).bodyid[0]): index for index, name in enumerate(robot.joints)}
     found: dict[int, int] = {}
     for body in range(1, model.nbody):  # parents come first
@@ -163,7 +166,9 @@ def _carriers(model: Any, robot: RobotConfig) -> dict[int, int]:
 
 
 def servo_bandwidth(mass: Array, rotors: Array, step: float) -> float:
-    """What servos of elastic joints bear [rad/s]: within a step they move rotors (n,) alone, not the arm's mass (n, n).
+    """Largest bandwidth of servos of elastic joints [rad/s].
+
+    Within a step they move rotors (n,) alone, not the arm's mass (n, n).
 
     With 2 w M of damping on a rotor J, a step h is stable for 2 w h M / J < 2; half of that.
     """

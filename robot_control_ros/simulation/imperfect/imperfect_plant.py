@@ -1,4 +1,7 @@
-"""What lies between a simulated arm and its controller: delay, jitter, loss, noise, quantisation, drift, trips."""
+"""Line between a simulated arm and its controller: delay, jitter, loss, noise, drift, trips.
+
+It also quantises what the sensors say.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,9 @@ class ImperfectPlant:
     it is written. All random numbers come from one generator, which :meth:`reset` seeds anew.
 
     Args:
-        arm: made with the same imperfections, which change its physics.
-        robot: its configuration.
-        imperfections: what is imperfect; checked for the robot.
+        arm: Simulated arm that is made with the same imperfections, which change its physics.
+        robot: Configuration of the robot.
+        imperfections: Imperfections of sensors, line and trips; checked for the robot.
     """
 
     def __init__(self, arm: MujocoPlant, robot: RobotConfig, imperfections: Imperfections) -> None:
@@ -70,8 +73,8 @@ class ImperfectPlant:
         """Begin anew, see :meth:`MujocoPlant.reset`; the first sample is there at once, and nothing is under way.
 
         Args:
-            q: (n,) where the arm begins [rad].
-            seed: of the random numbers, in place of that of the imperfections.
+            q: (n,) joint angles where the arm begins [rad].
+            seed: Seed of the random numbers, in place of that of the imperfections.
         """
         self._arm.reset(q)
         self._random = np.random.default_rng(self._given.seed if seed is None else seed)
@@ -87,7 +90,7 @@ class ImperfectPlant:
         self._advance_next = False
 
     def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def close(self) -> None:
         """Hold the joints where they are; what is under way is lost."""
@@ -178,7 +181,7 @@ class ImperfectPlant:
             self._samples.append((due, self._measured(true, torque)))
 
     def _measured(self, true: RobotState, torque: Array) -> RobotState:
-        """What the sensors say: of positions, filtered velocities and mean torques (n,)."""
+        """Sample that the sensors give: of positions, filtered velocities and mean torques (n,)."""
         n = self._n
         noise = self._noise * self._random.standard_normal(3 * n + 6)
         joints = np.concatenate((true.q, self._v, torque + self._effort_offset))
@@ -201,9 +204,9 @@ def arm_and_plant(
     """A simulated arm, and what a controller has of it: without imperfections the arm itself.
 
     Args:
-        robot: its configuration.
-        imperfections: name, path of a YAML file, or the imperfections; None for an ideal arm.
-        settings: of :class:`MujocoPlant`.
+        robot: Configuration of the robot.
+        imperfections: Name, path of a YAML file, or the imperfections; None for an ideal arm.
+        settings: Settings of :class:`MujocoPlant`.
 
     Raises:
         ConfigError: unknown imperfections, or those of an arm with another number of joints; see MujocoPlant.
@@ -245,8 +248,8 @@ class Trips:
         """Stop where a limit is passed.
 
         Args:
-            state: the arm's true one.
-            command: that acts; None where the joints are held.
+            state: True state of the arm.
+            command: Command that acts; None where the joints are held.
 
         Raises:
             HardwareFault: its name, value and bound are those of the limit.

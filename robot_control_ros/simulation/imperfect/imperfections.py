@@ -67,7 +67,7 @@ class SensorSteps:
 
 @dataclass(frozen=True)
 class VelocityFilter:
-    """What the arm's controller does to the velocities that it sends."""
+    """Filter of the arm's controller for the velocities that it sends."""
 
     delay: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="Time constant of a first-order filter.")
     dead_time: float = entry(
@@ -100,7 +100,10 @@ class LoadedFriction:
 
 @dataclass(frozen=True)
 class CentreErrors:
-    """How far the links' centres of mass are from where the model has them, along each link's own axes."""
+    """Errors of the model's centres of mass of the links, along each link's own axes.
+
+    They are how far the true centres are from where the model has them.
+    """
 
     x: tuple[float, ...] = entry(_NONE, size=SOME, unit="m", doc="Along x of each link, by joint.")
     y: tuple[float, ...] = entry(_NONE, size=SOME, unit="m", doc="Along y.")
@@ -109,7 +112,7 @@ class CentreErrors:
 
 @dataclass(frozen=True)
 class ModelErrors:
-    """What the arm really carries, and the controller doesn't know."""
+    """Errors of the controller's model: masses that the arm really has and carries."""
 
     mass: tuple[float, ...] = entry(
         _NONE,
@@ -134,7 +137,10 @@ class WrenchErrors:
 
 @dataclass(frozen=True)
 class TripLimits:
-    """Where the arm stops by itself; 0: never. What trips is the true value, once per control period."""
+    """Limits at which the arm stops by itself; 0: never.
+
+    The true value is compared, once per control period.
+    """
 
     joint_velocity: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="rad/s", doc="Of each joint.")
     tip_velocity: float = entry(0.0, lower=0.0, unit="m/s", doc="Linear velocity of the tip.")
@@ -148,7 +154,9 @@ class TripLimits:
 
 @dataclass(frozen=True)
 class HalfWidths:
-    """How far true values may be from those of the file, to either side; the simulated arm doesn't use them.
+    """Largest distance of true values from those of the file, to either side.
+
+    The simulated arm doesn't use them.
 
     0 says that nothing is known. `robot_control identify` writes half of each 99 % interval.
     """
@@ -161,10 +169,10 @@ class HalfWidths:
 
 @dataclass(frozen=True)
 class Imperfections:
-    """What a real arm has and an ideal one lacks; the default is the ideal arm.
+    """Imperfections that a real arm has and an ideal one lacks; the default is the ideal arm.
 
     Attributes:
-        name: of the preset or file, for messages.
+        name: Name of the preset or file, for messages.
     """
 
     name: str = ""
@@ -251,7 +259,7 @@ def load_imperfections(name: str) -> Imperfections:
     """Read imperfections.
 
     Args:
-        name: a preset of the package, or the path of a YAML file.
+        name: Name of a preset of the package, or the path of a YAML file.
 
     Raises:
         ConfigError: unknown name, an unknown or unusable entry; lists the valid ones.

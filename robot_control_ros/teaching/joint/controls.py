@@ -74,7 +74,8 @@ class JointControls:
         law = self._handles["law"].value
         for name in {name for names in USED.values() for name in names}:
             self._handles[name].visible = name in USED.get(law, ())
-        limited = self._handles["limit"].visible = self._handles["limited"].value
+        limited = self._handles["limited"].value
+        self._handles["limit"].visible = limited
         self._handles["anti_windup"].visible &= limited  # without a limit the sum never stops
         self._copy.visible = self._line() is not None
 
@@ -102,7 +103,7 @@ class JointControls:
         self._add("dt", "dropdown", "Time step [ms]", hint, "5", STEPS_MS)
 
     def _add(self, name: str, kind: str, label: str, hint: str, initial: Any, *choices: Any) -> None:
-        """A control of viser, of a kind: its options, or lowest and highest value and step."""
+        """Add a control of viser, of a kind: its options, or lowest and highest value and step."""
         handle = getattr(self._gui, f"add_{kind}")(label, *choices, initial_value=initial, hint=hint)
         self._handles[name] = self._thread.connect(handle, lambda value: self._change())
         self._initial[name] = initial

@@ -28,16 +28,17 @@ ANGLES = 0.65  # of the plots' height
 
 
 class JointPage(WebPage):
-    """The page.
+    """Page of one joint: its step, and the source's curves beside it.
 
     Args:
-        host, port, token: see :class:`WebPage`.
-        callback: a user's law of the joint, ``package.module:function``; see
+        host, port, token: Address to listen on, first port to try, and True to ask for a token; see
+            :class:`WebPage`.
+        callback: Law of the joint by a user, ``package.module:function``; see
             :class:`~robot_control_ros.teaching.joint_step.response.JointInput`.
 
     Attributes:
-        curves: what is shown; None until the first drawing.
-        plots: charts of viser: angle and command.
+        curves: Curves that are shown; None until the first drawing.
+        plots: Charts of viser: angle and command.
 
     Raises:
         ConfigError: the callback can't be loaded.
@@ -78,7 +79,7 @@ class JointPage(WebPage):
             self._problem = str(error)
 
     def _make_file(self, kind: str) -> tuple[str, bytes]:
-        """Name and content; curves that are drawn don't change any more."""
+        """Name and content of a file; curves that are drawn don't change any more."""
         curves = self.curves
         if curves is None:
             raise ConfigError("nothing is drawn yet")
@@ -135,7 +136,9 @@ class JointPage(WebPage):
             title += f", {settings.step.velocity_limit:g} deg/s"
         step = settings.step
         notes.insert(0, f"in force: {title}, T {1e3 * step.dt:g} ms, {step.start:g} to {step.target:g} deg")
-        self.curves = curves = Curves(title, settings.step, respond(callback, settings.step), settings.line)
+        run = respond(callback, settings.step)
+        curves = Curves(title, settings.step, run, settings.line)
+        self.curves = curves
         if curves.drawn < curves.run.time.size:
             notes.append(f"not drawn from {curves.run.time[curves.drawn]:.3f} s on, where it is far away")
         if curves.step.size == 0.0:

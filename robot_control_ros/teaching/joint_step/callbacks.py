@@ -28,7 +28,7 @@ class Pid:
     """The law `joint_pid`, of one joint; the velocity limit is the joint's.
 
     Args:
-        gains: of the law, by name.
+        gains: Gains of the law, by name.
 
     Raises:
         ConfigError: a gain is refused.
@@ -62,8 +62,8 @@ class Braking:
     """P as in the PID, but never faster than what can still be braked: |v| <= sqrt(2 a |e|). It starts with a jump.
 
     Args:
-        p: fraction of the error taken back per step.
-        acceleration: of the braking a [rad/s²].
+        p: Fraction of the error that is taken back per step.
+        acceleration: Acceleration of the braking, a [rad/s²].
     """
 
     def __init__(self, p: float, acceleration: float) -> None:
@@ -82,7 +82,7 @@ class Trapezoidal:
     To stop from (n + r) a T, 0 <= r < 1, takes the way (n (n + 1) / 2 + r (n + 1)) a T²; that is solved for n and r.
 
     Args:
-        acceleration: a [rad/s²].
+        acceleration: Acceleration a [rad/s²].
     """
 
     def __init__(self, acceleration: float) -> None:

@@ -23,22 +23,22 @@ DURATION = 1.0  # s
 
 @dataclass(frozen=True)
 class JointInput:
-    """What a callback gets at a physics step, as a simulator's joint callback does.
+    """Input of a callback at a physics step, as a simulator's joint callback gets it.
 
     Attributes:
-        init: whether this is the first call.
-        revolute: whether the joint turns; this one does.
-        cyclic: whether it turns without end.
-        pass_count: of this physics step within the simulation step, from 1 on.
-        position: now [rad].
-        target: [rad].
-        error: target - position [rad], in a cyclic joint by the short way round.
-        effort: of the servo in the last step [N·m], as a joint with 1 kg·m² takes it.
-        step_size: of the physics [s].
-        lower, upper: ends of the joint [rad]; infinite, this one has none.
-        target_velocity: [rad/s]; 0, the target is at rest.
-        max_effort: of the servo [N·m]; infinite.
-        velocity_limit: of the servo [rad/s]; infinite where there is none.
+        init: True at the first call.
+        revolute: True where the joint turns; this one does.
+        cyclic: True where the joint turns without end.
+        pass_count: Number of this physics step within the simulation step, from 1 on.
+        position: Present position [rad].
+        target: Target position [rad].
+        error: Target - position [rad], in a cyclic joint by the short way round.
+        effort: Torque of the servo in the last step [N·m], as a joint with 1 kg·m² takes it.
+        step_size: Step of the physics [s].
+        lower, upper: Ends of the joint [rad]; infinite, this one has none.
+        target_velocity: Velocity of the target [rad/s]; 0, the target is at rest.
+        max_effort: Largest torque of the servo [N·m]; infinite.
+        velocity_limit: Velocity limit of the servo [rad/s]; infinite where there is none.
     """
 
     init: bool
@@ -65,11 +65,11 @@ class Step:
     """The step of the joint.
 
     Attributes:
-        start, target: [deg].
-        cyclic: whether the joint turns without end, and goes the short way round.
-        velocity_limit: of the servo [deg/s]; infinite: none.
-        duration: [s].
-        dt: physics step [s].
+        start, target: Angles before the step and after it [deg].
+        cyclic: True where the joint turns without end, and goes the short way round.
+        velocity_limit: Velocity limit of the servo [deg/s]; infinite: none.
+        duration: Duration of the simulation [s].
+        dt: Step of the physics [s].
     """
 
     start: float = 0.0
@@ -81,7 +81,7 @@ class Step:
 
     @property
     def size(self) -> float:
-        """How far the joint has to go [deg], with its sign."""
+        """Angle that the joint has to go [deg], with its sign."""
         return _way(self.target - self.start, 360.0, self.cyclic)
 
 
@@ -90,8 +90,8 @@ class StepRun:
     """A joint's way after a step: time (k + 1,) [s], angle from the start (k + 1,) [deg], commands (k,) [deg/s].
 
     Attributes:
-        size: of the step [deg], with its sign.
-        problem: why it ended early.
+        size: Size of the step [deg], with its sign.
+        problem: Reason why the run ended early; empty where it didn't.
     """
 
     time: Array
@@ -113,7 +113,7 @@ class StepRun:
 
     @property
     def overshoot(self) -> float:
-        """In percent of the step."""
+        """Overshoot in percent of the step."""
         return float(max(self._share.max() - 1.0, 0.0) * 100.0)
 
     @property
@@ -187,12 +187,16 @@ def _call(callback: Callback, joint: JointInput) -> tuple[float, str]:
 
 
 def _way(error: float, turn: float, cyclic: bool) -> float:
-    """An angle, in a cyclic joint within half a turn."""
+    """Angle from an error, in a cyclic joint within half a turn."""
     return (error + turn / 2.0) % turn - turn / 2.0 if cyclic else error
 
 
 def fault(error: BaseException) -> str:
-    """Of an exception as it was caught where the user's code is called: the innermost line of the code called first."""
+    """Text about an exception that a user's code has raised.
+
+    It is for one that is caught where that code is called. It names the innermost line of the file
+    that was called first.
+    """
     importing = ("<frozen importlib", importlib.__file__)  # what Python imports modules with
     inner = [each for each in traceback.extract_tb(error.__traceback__)[1:] if not each.filename.startswith(importing)]
     own = [frame for frame in inner if frame.filename == inner[0].filename]
@@ -203,6 +207,6 @@ def fault(error: BaseException) -> str:
 
 
 def _definition(callback: Callable[..., Any]) -> str:
-    """Where a callback is defined."""
+    """Place where a callback is defined."""
     code = getattr(callback, "__code__", None) or getattr(type(callback).__call__, "__code__", None)
     return f"{Path(code.co_filename).name}, line {code.co_firstlineno}" if code else repr(callback)

@@ -19,13 +19,15 @@ class SourceLine:
 
     Attributes:
         pid: P, I, D.
-        limit: of the velocity; None: none.
-        rise: when 10 % and 90 % are reached, 10 % None where the source gives none.
-        t95: when 95 % are reached.
-        overshoot: and when it is largest, None where there is none.
-        settled: to 5 % and 2 %.
-        peak: largest command.
-        samples: angle [deg] by time.
+        limit: Limit of the velocity [deg/s]; None: none.
+        rise: Times when 10 % and 90 % are reached [s]; the first is None where the source gives
+            none.
+        t95: Time when 95 % are reached [s].
+        overshoot: Overshoot [%], and the time when it is largest [s]; that is None where there is
+            none.
+        settled: Times from which the angle stays within 5 % and 2 % [s].
+        peak: Largest command [deg/s].
+        samples: Angles [deg] by time [s].
     """
 
     pid: tuple[float, float, float]

@@ -1,4 +1,4 @@
-"""What the difference equation of a joint under PID says before anything moves: roots, and the largest stable D."""
+"""Stability of a joint under PID by its difference equation: roots, and the largest stable D."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Loop:
 
     @property
     def roots(self) -> Array:
-        """Of the equation, (1,) to (3,), complex, the largest first."""
+        """Roots of the equation, (1,) to (3,), complex, the largest first."""
         p, i, d, _ = self._scaled
         polynomial = np.array([1.0, p + i + d - 2.0, 1.0 - p - 2.0 * d, d])
         if i == 0.0:
@@ -41,7 +41,7 @@ class Loop:
 
     @property
     def growth(self) -> float:
-        """What the error is multiplied by per step, in the long run."""
+        """Factor by which the error is multiplied per step, in the long run."""
         return float(np.abs(self.roots[0]))
 
     @property
@@ -58,11 +58,11 @@ class Loop:
 
     @property
     def stable(self) -> bool:
-        """Whether the error dies away."""
+        """True where the error dies away."""
         return self.growth < 1.0 - 1e-9
 
     def verdict(self) -> str:
-        """How the error goes on."""
+        """Text that says how the error goes on."""
         growth = self.growth
         turn = abs(float(np.angle(self.roots[0])))
         if self.p == self.i == 0.0:

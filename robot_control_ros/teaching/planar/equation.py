@@ -42,7 +42,7 @@ def equation(arm: PlanarArm) -> str:
 
 
 def comparison(arm: PlanarArm) -> str:
-    """How stiff the tip is now, as HTML."""
+    """Least and largest stiffness of the tip now, as HTML."""
     if not arm.driven:
         return note(NONE)
     least, largest = (f"{value:.0f} N/m" if math.isfinite(value) else "no limit" for value in arm.tip_stiffness)

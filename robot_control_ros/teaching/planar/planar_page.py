@@ -21,7 +21,10 @@ from .view import FULL, PlanarView
 
 TITLE = "Planar two-link arm"
 MAX_LAG = 0.2  # s that simulated time may be late; more is skipped
-KINEMATICS, IMPEDANCE, JOINT_PD = MODES = ("Kinematics", "Impedance", "Joint PD")
+KINEMATICS = "Kinematics"
+IMPEDANCE = "Impedance"
+JOINT_PD = "Joint PD"
+MODES = (KINEMATICS, IMPEDANCE, JOINT_PD)
 INERTIAS = {"1/48": 1.0 / 48.0, "1/12": 1.0 / 12.0}
 INTEGRATORS = {"semi-implicit Euler": False, "with a dt²/2": True}
 WHY = "The source's 13/48 is I + 1/4, so I = 1/48 kg·m². A uniform rod has 1/12."
@@ -32,10 +35,11 @@ class PlanarPage(WebPage):
     """The arm in the browser, simulated in real time.
 
     Args:
-        host, port, token: see :class:`WebPage`.
+        host, port, token: Address to listen on, first port to try, and True to ask for a token; see
+            :class:`WebPage`.
 
     Attributes:
-        arm: that is shown; to be used in the page's thread only.
+        arm: Arm that is shown; to be used in the page's thread only.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
@@ -134,9 +138,10 @@ class PlanarPage(WebPage):
         self._mode.options = _radio(mode)
 
     def _type_target(self, point: tuple[float, float]) -> None:
-        """Lead the target there, or as near as it can be; the numbers are those in force."""
+        """Lead the target to a point, or as near as it can be; the numbers are those in force."""
         self.arm.lead_target(point)
-        self._shown_target = self._target.value = self._round_target()
+        self._shown_target = self._round_target()
+        self._target.value = self._shown_target
         if not np.allclose(point, self.arm.target, atol=1e-3):
             self.refuse(f"target {pair(np.array(point))} m is out of reach: the nearest is {pair(self.arm.target)} m")
 
@@ -163,17 +168,19 @@ class PlanarPage(WebPage):
             self._advance()
             self._view.draw()
             self._text.content = _readings(self.arm, self._head(), problem)
-            self._equation.content, self._comparison.content = equation(self.arm), comparison(self.arm)
+            self._equation.content = equation(self.arm)
+            self._comparison.content = comparison(self.arm)
             self._show_used()
             if self._shown_target != self._round_target():
-                self._shown_target = self._target.value = self._round_target()
+                self._shown_target = self._round_target()
+                self._target.value = self._shown_target
 
     def _head(self) -> str:
         head = f"{_mode(self.arm)}: drag the target" if self.arm.driven else "kinematics: drag the joints B and E"
         return f"{head} (paused)" if self._paused.value else head
 
     def _show_used(self) -> None:
-        """Only what is in force can be set."""
+        """Show only the sliders of the law in force; only what is in force can be set."""
         arm = self.arm
         self._tab.show(f"{TITLE}: {_mode(arm)}")
         for joint_pd, sliders in self._gains.items():
@@ -200,7 +207,9 @@ class PlanarPage(WebPage):
 
 
 def _mode(arm: PlanarArm) -> str:
-    return KINEMATICS if not arm.driven else JOINT_PD if arm.settings.joint_pd else IMPEDANCE
+    if not arm.driven:
+        return KINEMATICS
+    return JOINT_PD if arm.settings.joint_pd else IMPEDANCE
 
 
 def _radio(mode: str) -> tuple[str, ...]:

@@ -43,14 +43,15 @@ class PlanarView:
     """Draws the arm, and passes on what is dragged.
 
     Attributes:
-        trail: of the tip.
+        trail: Trail of the tip.
     """
 
     def __init__(self, server: Any, arm: PlanarArm, thread: PageThread) -> None:
         self._arm = arm
         self._thread = thread
         self._draggable: bool | None = None  # the target, not the joints
-        scene = self._scene = server.scene
+        scene = server.scene
+        self._scene = scene
         scene.set_up_direction("+y")
         scene.configure_default_lights(True, cast_shadow=False)
         camera = server.initial_camera
@@ -62,7 +63,8 @@ class PlanarView:
         self._add_lines(arm.reach)
         self._links = [self._add_link(name) for name in ("/AB", "/BE")]
         self._add_joint("A", DARK)
-        self._elbow, self._tip = self._add_joint("B", BLUE), self._add_joint("E", ORANGE)
+        self._elbow = self._add_joint("B", BLUE)
+        self._tip = self._add_joint("E", ORANGE)
         self._target = self._add_target()
         self._wall = scene.add_box(
             "/wall", BROWN, dimensions=(WALL_DEPTH, HEIGHT, THIN), opacity=0.6, visible=False, **FLAT
@@ -111,7 +113,7 @@ class PlanarView:
     # --- what is drawn ---
 
     def _add_paper(self) -> None:
-        """A background that takes drags beside the arm: without it, they would turn the view."""
+        """Add a background that takes drags beside the arm: else they would turn the view."""
         white = np.full((1, 1, 3), 255, np.uint8)
         size = 10.0 * HEIGHT
         paper = self._scene.add_image(
@@ -123,7 +125,7 @@ class PlanarView:
             pass
 
     def _add_lines(self, reach: float) -> None:
-        """Grid, numbers, and the border of the arm's reach."""
+        """Add a grid, numbers, and the border of the arm's reach."""
         scene = self._scene
         scene.add_grid(
             "/grid",
@@ -166,5 +168,5 @@ class PlanarView:
 
 
 def _at(point: Pair, height: float) -> Array:
-    """(3,) above a point of the plane."""
+    """Point (3,) at a height above a point of the plane."""
     return np.array([point[0], point[1], height])

@@ -1,1 +1,0 @@
-"""The ROS side of an identification: who sets the law, sends the motion and records it."""

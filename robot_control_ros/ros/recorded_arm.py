@@ -1,0 +1,177 @@
+"""A running arm over ROS: who leads it by a trajectory, and records what is sent meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ..core.errors import ConfigError
+from ..core.types import Array, CommandMode, RobotState
+from ..robot.configuration import RobotConfig
+from .entities import Entities
+from .messages import numbers, read_message, seconds, to_duration, to_stamp
+from .polled import PolledSubscriptions, TimedSubscription
+from .refusals import Refusals
+from .robot_states import RobotStateReader
+
+# Deep enough for two seconds in which this process is held up.
+RECORD_QOS = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class Sent(NamedTuple):
+    """A message's content, and when it was sent by the system's clock [s]."""
+
+    at: float
+    values: Any
+
+
+class RecordedArm:
+    """Requests to a controller, and the record of its robot's topics. Nothing here waits.
+
+    Args:
+        node: Node in the namespace of the robot; somebody spins it.
+        entities: Entities of the node.
+        controller: Full name of the controller.
+
+    Attributes:
+        states: Joint states (:class:`RobotState`).
+        commands: Commands, (n,) each.
+        wrenches: Wrenches, (6,) each [N, N·m].
+        clocks: Simulated times [s].
+    """
+
+    def __init__(self, node: Node, entities: Entities, controller: str) -> None:
+        self.states: list[Sent] = []
+        self.commands: list[Sent] = []
+        self.wrenches: list[Sent] = []
+        self.clocks: list[Sent] = []
+        self._polled = PolledSubscriptions(node, "recorder")
+        self._refusals = Refusals.of(node)
+        self._recorded: list[tuple[str, type, TimedSubscription, Callable[[float, Any], None]]] = []
+        self._trajectory = entities.publisher(JointTrajectory, f"{controller}/joint_trajectory")
+        self._hold = entities.client(Trigger, f"{controller}/hold")
+        self._get = entities.client(GetParameters, f"{controller}/get_parameters")
+        self._set = entities.client(SetParametersAtomically, f"{controller}/set_parameters_atomically")
+
+    @property
+    def ready(self) -> bool:
+        """Whether the controller is there."""
+        return all(client.service_is_ready() for client in (self._hold, self._get, self._set))
+
+    def get(self, names: Sequence[str]) -> Future:
+        """Request parameters of the controller; :meth:`values` reads the reply."""
+        return self._get.call_async(GetParameters.Request(names=list(names)))
+
+    @staticmethod
+    def values(names: Sequence[str], reply: Future) -> dict[str, Any]:
+        """Parameters by name, of a reply to :meth:`get`."""
+        response: Any = reply.result()
+        return {name: parameter_value_to_python(value) for name, value in zip(names, response.values, strict=False)}
+
+    def set(self, parameters: Mapping[str, Any]) -> Future:
+        """Request a change of parameters, all or none; :meth:`check_set` reads the reply."""
+        messages = [Parameter(name, value=value).to_parameter_msg() for name, value in parameters.items()]
+        return self._set.call_async(SetParametersAtomically.Request(parameters=messages))
+
+    @staticmethod
+    def check_set(reply: Future) -> None:
+        """Refuse, by ConfigError, a reply to :meth:`set` that is a refusal."""
+        response: Any = reply.result()
+        if not response.result.successful:
+            raise ConfigError(f"controller: {response.result.reason}")
+
+    def hold(self) -> Future:
+        """Request that the arm holds where it is."""
+        return self._hold.call_async(Trigger.Request())
+
+    def record(self, robot: RobotConfig, mode: CommandMode, simulated_time: bool) -> None:
+        """Begin to record a robot's topics.
+
+        Args:
+            robot: Configuration of the robot.
+            mode: Mode of the commands that are recorded.
+            simulated_time: Whether the simulated clock is recorded, too.
+        """
+        profile = robot.profile
+        reader = RobotStateReader(robot)
+
+        def keep_state(at: float, message: JointState) -> None:
+            state = reader.read_message(message)
+            if state is not None:
+                self.states.append(Sent(at, state))
+
+        def keep_wrench(at: float, message: WrenchStamped) -> None:
+            force = message.wrench.force
+            torque = message.wrench.torque
+            self.wrenches.append(Sent(at, (force.x, force.y, force.z, torque.x, torque.y, torque.z)))
+
+        def keep_command(at: float, message: Any) -> None:
+            values = getattr(message, mode.value if profile.joint_commands else "data")
+            if len(values) > 0:
+                self.commands.append(Sent(at, tuple(values)))
+
+        def keep_clock(at: float, message: Clock) -> None:
+            self.clocks.append(Sent(at, seconds(message.clock)))
+
+        self._record(JointState, profile.joint_states, keep_state)
+        command_kind = JointState if profile.joint_commands else Float64MultiArray
+        self._record(command_kind, profile.command_topic(mode), keep_command)
+        if profile.wrench_topic:
+            self._record(WrenchStamped, profile.wrench_topic, keep_wrench)
+        if simulated_time:
+            self._record(Clock, "/clock", keep_clock)
+
+    def poll(self) -> None:
+        """Take what has come since the last call."""
+        for topic, kind, subscription, keep in self._recorded:
+            for data, info in subscription.take():
+                with self._refusals.told(topic):
+                    keep(info["source_timestamp"] * 1e-9, read_message(data, kind))
+
+    def forget(self) -> None:
+        """Drop what was recorded so far, but the last of each topic."""
+        for record in (self.states, self.commands, self.wrenches, self.clocks):
+            del record[:-1]
+
+    @property
+    def state(self) -> RobotState:
+        """The last joint state."""
+        last: RobotState = self.states[-1].values
+        return last
+
+    def send(self, joints: Sequence[str], start: float, times: Array, positions: Array, velocities: Array) -> None:
+        """Send a trajectory.
+
+        Args:
+            joints: Names of the n joints.
+            start: Stamp of its start [s].
+            times: (k,) Times of its points after the start [s].
+            positions: (k, n) Joint angles [rad].
+            velocities: (k, n) Joint velocities [rad/s].
+        """
+        message = JointTrajectory(joint_names=list(joints))
+        message.header.stamp = to_stamp(start)
+        for t, q, v in zip(times, positions, velocities, strict=True):
+            point = JointTrajectoryPoint(positions=numbers(q), velocities=numbers(v))
+            point.time_from_start = to_duration(float(t))
+            message.points.append(point)
+        self._trajectory.publish(message)
+
+    def close(self) -> None:
+        """End the record; the requests end with the entities of the node."""
+        self._polled.close()
+
+    def _record(self, kind: type, topic: str, keep: Callable[[float, Any], None]) -> None:
+        self._recorded.append((topic, kind, self._polled.add_timed(kind, topic, RECORD_QOS), keep))

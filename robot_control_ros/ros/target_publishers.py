@@ -1,0 +1,83 @@
+"""Targets of a controller as messages, for all that lead it from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ..core.types import Array
+from .entities import Entities
+from .messages import fill_pose, fill_twist, fill_vector, fill_wrench, numbers, to_duration
+
+
+class TargetPublishers:
+    """Publishers of a controller's targets, and of pushes on its simulated arm.
+
+    Args:
+        entities: Entities that the publishers belong to.
+        controller: Name of the controller's node. A relative one is in the namespace of our node.
+
+    Attributes:
+        poses, joints, paths, twists, wrenches: Publishers of targets.
+        pushes: Publisher of pushes on the simulated arm in the namespace of our node.
+    """
+
+    def __init__(self, entities: Entities, controller: str = "controller") -> None:
+        self.poses = entities.publisher(PoseStamped, f"{controller}/target_pose")
+        self.joints = entities.publisher(JointState, f"{controller}/target_joint")
+        self.paths = entities.publisher(JointTrajectory, f"{controller}/joint_trajectory")
+        self.twists = entities.publisher(TwistStamped, f"{controller}/target_twist")
+        self.wrenches = entities.publisher(WrenchStamped, f"{controller}/target_wrench")
+        self.pushes = entities.publisher(WrenchStamped, "simulator/push")
+
+
+def pose_message(base: str, pose: Array) -> PoseStamped:
+    """Message of a pose (4, 4) of the tip in the base."""
+    message = PoseStamped()
+    message.header.frame_id = base
+    fill_pose(message.pose, pose)
+    return message
+
+
+def joints_message(joints: Sequence[str], q: Array) -> JointState:
+    """Message of joint angles (n,) [rad]."""
+    return JointState(name=list(joints), position=numbers(q))
+
+
+def path_message(joints: Sequence[str], times: Array, positions: Array, velocities: Array | None) -> JointTrajectory:
+    """Message of joint angles (k, n) at times (k,) [s], with velocities (k, n) or without."""
+    message = JointTrajectory(joint_names=list(joints))
+    for index, time in enumerate(times.tolist()):
+        point = JointTrajectoryPoint(positions=numbers(positions[index]))
+        if velocities is not None:
+            point.velocities = numbers(velocities[index])
+        point.time_from_start = to_duration(time)
+        message.points.append(point)
+    return message
+
+
+def twist_message(frame: str, twist: Array) -> TwistStamped:
+    """Message of a twist (6,) of the tip in the axes of a frame [m/s, rad/s]."""
+    message = TwistStamped()
+    message.header.frame_id = frame
+    fill_twist(message.twist, twist)
+    return message
+
+
+def wrench_message(frame: str, wrench: Array) -> WrenchStamped:
+    """Message of a wrench (6,) at the origin of a frame, in its axes [N, N·m]."""
+    message = WrenchStamped()
+    message.header.frame_id = frame
+    fill_wrench(message.wrench, wrench)
+    return message
+
+
+def push_message(link: str, force: Array) -> WrenchStamped:
+    """Message of a force (3,) on a simulated link, at its origin, in its axes [N]."""
+    message = WrenchStamped()
+    message.header.frame_id = link
+    fill_vector(message.wrench.force, force)
+    return message

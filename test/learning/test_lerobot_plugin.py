@@ -1,0 +1,160 @@
+"""The LeRobot plug-in and its datasets, with a stand-in of LeRobot."""
+
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import lerobot_stand_in
+import numpy as np
+import pytest
+
+from robot_control_ros import Robot, load_robot
+
+pytest.importorskip("mujoco")
+NAME = "lerobot_robot_compliant_arm"
+ROOT = Path(__file__).resolve().parents[2]
+recorded = pytest.mark.starts("the thread that writes a record, whose end is waited for")
+
+
+@pytest.fixture
+def plugin(monkeypatch):
+    lerobot_stand_in.install(monkeypatch)
+    return import_module(NAME)
+
+
+@pytest.fixture
+def convert(plugin):
+    pytest.importorskip("mcap")
+    pytest.importorskip("gymnasium")
+    return import_module(f"{NAME}.dataset_from_mcap")
+
+
+def test_it_keeps_the_conventions_by_which_lerobot_finds_it(plugin):
+    config = plugin.CompliantArmConfig
+    assert config.__module__ == f"{NAME}.config_compliant_arm"
+    assert getattr(import_module(config.__module__.rpartition(".")[0]), config.__name__.removesuffix("Config"))
+    assert config.type == plugin.CompliantArm.name
+    assert plugin.CompliantArm.config_class is config
+
+
+@pytest.mark.parametrize("page", ["robot_control_learning/README.md", "docs/learning.md"])
+def test_the_commands_of_the_pages_load_the_plugin(page, monkeypatch):
+    pytest.importorskip("gymnasium")
+    lerobot_stand_in.install(monkeypatch)
+    options = re.findall(r"--robot\.(\w+)=(\S+)", (ROOT / page).read_text(encoding="utf-8"))
+    packages = [value for name, value in options if name == "discover_packages_path"]
+    types = [value for name, value in options if name == "type"]
+    assert packages == [NAME] * len(types) != []
+    lerobot_stand_in.load_plugin(NAME)
+    assert set(types) == {sys.modules[f"{NAME}.config_compliant_arm"].CompliantArmConfig.type}
+
+
+def test_its_features_are_known_before_it_is_connected(plugin):
+    camera = SimpleNamespace(height=48, width=64, is_connected=False)
+    robot = plugin.CompliantArm(plugin.CompliantArmConfig(robot="ur5", stiffness=True, cameras={"hand": camera}))
+    joints = load_robot("ur5").joints
+    seen, done = robot.observation_features, robot.action_features
+    assert list(seen)[:6] == [f"{joint}.pos" for joint in joints]
+    assert len(seen) == 2 * 6 + 9 + 6 + 1
+    assert seen["hand"] == (48, 64, 3)
+    assert len(done) == 15
+    assert set(done.values()) == {float}
+    assert not robot.is_connected
+    assert robot.is_calibrated
+    for call in (robot.get_observation, lambda: robot.send_action({}), robot.disconnect):
+        with pytest.raises(ConnectionError):
+            call()
+
+
+@pytest.mark.sim
+@recorded
+def test_it_leads_a_simulated_arm(plugin):
+    config = plugin.CompliantArmConfig(robot="ur5", simulated=True, law="impedance", stiffness=True)
+    with plugin.CompliantArm(config) as robot:
+        with pytest.raises(ConnectionError):
+            robot.connect()
+        seen = robot.get_observation()
+        assert seen.keys() == robot.observation_features.keys()
+        assert all(isinstance(value, float) for value in seen.values())
+        np.testing.assert_allclose(robot.arm.pose[:3, 3], [seen[f"ee.{axis}"] for axis in "xyz"], atol=1e-3)
+        action = {name: seen[name] for name in robot.action_features if name in seen}
+        action |= {name: 40.0 for name in robot.action_features if "stiffness" in name}
+        action["ee.z"] += 0.01
+        sent = robot.send_action(action)
+        assert sent == pytest.approx(action, abs=1e-9)
+        np.testing.assert_array_equal(robot.arm.gains["stiffness"], np.full(6, 40.0))
+        robot.arm.wait_until(lambda state: abs(state.reference_pose[2, 3] - action["ee.z"]) < 1e-6, timeout=60.0)
+        beyond = robot.send_action({**action, "ee.x": 9.0})
+        assert beyond == pytest.approx({**action, "ee.x": robot.arm.settings["workspace.upper"][0]}, abs=1e-9)
+    assert not robot.is_connected
+
+
+def test_a_pose_becomes_numbers_and_back(plugin, rng):
+    features = import_module(f"{NAME}.features")
+    rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation * np.linalg.det(rotation), rng.normal(size=3)
+    numbers = dict(zip(features.POSE, features.pose_numbers(pose), strict=True))
+    np.testing.assert_allclose(features.pose_of(numbers), pose, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.sim
+@recorded
+def test_episodes_become_a_dataset(convert, tmp_path, capsys, monkeypatch):
+    import gymnasium
+
+    from robot_control_learning import RecordEpisodes
+
+    env = RecordEpisodes(gymnasium.make("robot_control_ros/Reach-v0", max_episode_steps=3), tmp_path)
+    for seed in range(2):
+        seen, _ = env.reset(seed=seed)
+        for _ in range(3):
+            env.step(np.full(3, 0.25, np.float32))
+    env.close()
+    files = [str(path) for path in sorted(tmp_path.glob("*.mcap"))]
+    options = ["--repo-id", "me/reach", "--root", str(tmp_path / "dataset"), "--task", "reach the point"]
+    monkeypatch.setattr("sys.argv", ["lerobot-from-mcap", *files, *options])
+    convert.main()
+    assert capsys.readouterr().out == f"6 frames of 2 episodes: {tmp_path / 'dataset'}\n"
+    (dataset,) = lerobot_stand_in.LeRobotDataset.made
+    assert dataset.finalized
+    assert dataset.about == ("me/reach", str(tmp_path / "dataset"), "ur5e")
+    assert dataset.fps == 25
+    assert [len(episode) for episode in dataset.episodes] == [3, 3]
+    first, *_, last = dataset.episodes[1]
+    np.testing.assert_array_equal(first["observation.state"], np.concatenate([*seen.values()]))
+    np.testing.assert_array_equal(first["action"], np.full(3, 0.25, np.float32))
+    assert (first["next.done"], last["next.done"], last["next.success"]) == (False, True, False)
+    assert len(dataset.features["observation.state"]["names"]) == first["observation.state"].size
+
+
+@pytest.mark.sim
+@recorded
+def test_a_record_of_a_robot_becomes_an_episode_of_poses(convert, tmp_path):
+    with Robot.simulated("ur5") as robot:
+        robot.move_to(robot.pose[:3, 3] + (0.0, 0.0, 0.05), wait=False)
+        with robot.record(tmp_path / "run.mcap"):
+            states = [robot.wait(0.04) for _ in range(5)]
+    episode = convert.read_episode(tmp_path / "run.mcap", fps=25)
+    features = import_module(f"{NAME}.features")
+    assert (episode.fps, episode.robot, len(episode.frames)) == (25, "ur5", 5)
+    assert episode.features["observation.state"]["names"] == list(features.observation_names(robot.config.joints))
+    late = [frame["action"] for frame in episode.frames[1:]]
+    for action, state in zip(late, states, strict=False):  # the first frame is half a period earlier
+        assert np.abs(action[:3] - state.reference_pose[:3, 3]).max() < 0.02
+    exact = convert.read_episode(tmp_path / "run.mcap", fps=50).frames[1::2]
+    for frame, state in zip(exact, states, strict=True):
+        np.testing.assert_allclose(frame["action"], features.pose_numbers(state.reference_pose), rtol=0.0, atol=1e-6)
+        expected = features.observation_numbers(state.q, state.v, state.pose, state.wrench)
+        np.testing.assert_allclose(frame["observation.state"], expected, rtol=1e-6, atol=1e-7)
+
+
+@recorded
+def test_a_file_without_steps_and_states_is_refused(convert, tmp_path):
+    from robot_control_ros.recording.mcap_recording import McapRecording
+
+    McapRecording(tmp_path / "empty.mcap").close()
+    with pytest.raises(ValueError, match="no messages on /step or /state"):
+        convert.read_episode(tmp_path / "empty.mcap")
