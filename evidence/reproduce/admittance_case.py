@@ -105,7 +105,12 @@ def arm(
 
 
 def moved(log: Log, point: Any = (0.0, 0.0, 0.0)) -> Array:
-    """How far (k, 3) a point of the tip has gone from where it was at the beginning [mm]."""
+    """Displacement (k, 3) of a point of the tip from its place at the beginning, in the base [mm].
+
+    Args:
+        log: Log of the run.
+        point: Point (3,) in the frame of the tip [m].
+    """
     position = log.pose[:, :3, 3] + log.pose[:, :3, :3] @ np.asarray(point, dtype=float)
     return np.asarray(1000.0 * (position - position[0]))
 
@@ -237,10 +242,10 @@ def _torque_row() -> Row:
 
 
 def _singular_rows() -> Iterator[Row]:
-    """Pulled on until the elbow is straight, with a spring that would let the tip go four times as far.
+    """The tip is pulled until the elbow is straight. Its spring would let it go four times as far.
 
-    Let go, the tip comes back with B / K = 0.63 s; the body was 5 mm ahead of it. Had the body gone on to where the
-    spring would have let it, half of the way would take twice as long.
+    Let go, the tip comes back with B / K = 0.63 s; the body was 5 mm ahead of it. Had the body gone
+    on to where the spring would have let it, half of the way would take twice as long.
     """
     start = RobotModel.of(load_robot("ur5")).at(np.array(STRETCHED)).pose[:3, 3]
     outward = (start - SHOULDER) / np.linalg.norm(start - SHOULDER)
