@@ -1,4 +1,4 @@
-"""`robot_control init-robot`: a robot's YAML file from its URDF, with gaps marked where a URDF says nothing."""
+"""`robot_control init-robot`: makes a robot's YAML file from its URDF, and marks its gaps."""
 
 from __future__ import annotations
 
@@ -48,13 +48,16 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
     """Write the YAML file of the arm in a URDF, and load it.
 
     Args:
-        urdf: the robot description.
-        output: the file to write, which must not be there.
-        base, tip: links; by default the root, and the last link of the chain with the most moving joints.
+        urdf: File of the robot description.
+        output: YAML file to write, which must not exist.
+        base: Link that is fixed in the world; empty takes the root.
+        tip: Link whose pose is controlled; empty takes the last link of the chain with the most
+            moving joints.
 
     Raises:
-        ConfigError: the output is there.
-        ModelError: no URDF, an unknown link, no moving joint, or a joint without limits of effort and velocity.
+        ConfigError: The output exists.
+        ModelError: The file is no URDF, a link is unknown, no joint moves, or a joint has no limits
+            of effort and velocity.
     """
     if output.exists():
         raise refused("file", str(output), "must not be there yet")
@@ -109,7 +112,11 @@ def _chain(root: Any, base: str, tip: str) -> tuple[str, str, list[str]]:
 
 
 def _axes_and_home(model: RobotModel) -> tuple[Array, Array]:
-    """The axes (6,) that the tip can be moved in, and the posture (n,) that is farthest from a singular one."""
+    """Axes (6,) that the tip can be moved in, 1 or 0 each, and a posture (n,) for home.
+
+    Of postures at random it is the one that is farthest from a singular one. A posture counts less
+    where gravity takes more than half of a joint's effort.
+    """
     limits = model.limits
     rng = np.random.default_rng(0)
     lower = np.maximum(limits.lower, -np.pi / 2)
