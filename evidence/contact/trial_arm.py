@@ -69,7 +69,8 @@ class TrialArm(MujocoPlant):
         self._step = step
         self._rate = robot.profile.rate
         rate = self._rate if given else 1.0 / step
-        super().__init__(robot, rate=rate, scene=_loaded(scene), imperfections=given or physics, physics_step=step)
+        loaded = _loaded(scene)
+        super().__init__(robot, rate=rate, scene=loaded, imperfections=given or physics, physics_step=step)
         self.forces: list[Array] = []
         self._imperfect = None if given is None else ImperfectPlant(self, robot, given)
         if time_constant:
