@@ -101,8 +101,8 @@ def record_of(fault: Fault, path: Array | None = None, load: float = 0.0) -> Tri
     """Run one row, end its programs, and judge all of it.
 
     Args:
-        fault: the row.
-        path: of the tip without it (k, 3) [m]; needed where the arm moves.
+        fault: Fault of the row.
+        path: Positions of the tip without the fault (k, 3) [m]; needed where the arm moves.
         load: Mass on the tip that nobody knows of [kg].
     """
     with Programs() as programs:
