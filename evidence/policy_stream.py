@@ -35,7 +35,7 @@ ROUNDING = 1e-6  # relative
 
 
 class PolicyChunk(NamedTuple):
-    """What a policy sends: it arrives, its times and poses, its stiffness."""
+    """A policy's message: arrival [s], times (k,) [s], poses (k, 4, 4), and stiffness [N/m]."""
 
     arrival: float
     times: Array
@@ -76,7 +76,7 @@ def first_torque(cycle: int = 25) -> ContactRow:
 
 
 class PolicyCycle(NamedTuple):
-    """What is judged of a cycle: reference's acceleration (6,), torque (n,), speeds along the line."""
+    """Figures of a cycle: reference's acceleration (6,), torque (n,), speeds along the line."""
 
     acceleration: Array
     torque: Array

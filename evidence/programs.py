@@ -1,4 +1,4 @@
-"""Nodes as processes in a ROS domain of their own, a node of ours beside them, and what they leave behind."""
+"""Nodes as processes in a ROS domain of their own, with a node of this process beside them."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Programs:
         self._folder.cleanup()
 
     def create_node(self, name: str) -> Any:
-        """A node of ours in the domain."""
+        """A node of this process in the domain."""
         node = rclpy.create_node(name, context=self._context, enable_rosout=False)
         self._executor.add_node(node)
         self._nodes.append(node)

@@ -114,7 +114,10 @@ def blocked(
 
 
 def struck(name: str, speed: float, delay: float) -> tuple[float, float]:
-    """Largest force [N] in the first 0.15 s on a surface of 1e4 N/m across x, and the tip's inertia there [kg]."""
+    """Largest force [N] in the first 0.15 s on a surface of 1e4 N/m across x.
+
+    Beside it, the tip's inertia at the first contact [kg].
+    """
     robot = trial_robot(name)
     robot = replace(robot, tip_speed=(speed, robot.tip_speed[1]), profile=replace(robot.profile, workspace={}))
     start = RobotModel.of(robot).at(np.array(robot.home)).pose

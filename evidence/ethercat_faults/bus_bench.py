@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def poll(find: Callable[[], T]) -> T:
-    """What `find` returns as soon as that is true, or at last after TIMEOUT."""
+    """Call `find` until it returns something true, or until TIMEOUT; returns its last value."""
     until = time.monotonic() + TIMEOUT
     while not (found := find()) and time.monotonic() < until:
         time.sleep(POLL)
@@ -59,7 +59,7 @@ def poll(find: Callable[[], T]) -> T:
 
 
 def retry(request: Callable[[], T]) -> T:
-    """What a request returns once it is accepted.
+    """Make a request until it is accepted; returns its result.
 
     Raises:
         ConfigError: it is still refused after TIMEOUT.
@@ -226,7 +226,7 @@ class BusBench:
 
     @property
     def action(self) -> Action | None:
-        """What the drives are commanded to do now; None before the first cycle."""
+        """Action that the drives are commanded now; None before the first cycle."""
         status = self.client.status()
         return None if status is None else status.action
 

@@ -1,4 +1,4 @@
-"""A simulated arm in lockstep with whoever controls it, behind a line that loses and delays what it says and hears."""
+"""A simulated arm in lockstep with its controller, behind a line that loses and delays messages."""
 
 from __future__ import annotations
 

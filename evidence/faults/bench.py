@@ -226,7 +226,7 @@ class Bench:
         return bool(self.arm.speed < AT_REST)
 
     def logged(self) -> list[Told]:
-        """What the programs have written since the last call."""
+        """Lines that the programs have written since the last call."""
         found = []
         for log in self._logs:
             name, child, read = log

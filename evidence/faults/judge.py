@@ -1,4 +1,4 @@
-"""What a fault did to an arm, by what was commanded and how it moved."""
+"""Judges a fault's effect on an arm, by its commands and its motion."""
 
 from __future__ import annotations
 

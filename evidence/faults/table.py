@@ -90,7 +90,10 @@ def records_of(faults: Sequence[Fault], load: float = 0.0) -> Iterator[TrialReco
 
 
 def path_of(law: str, load: float = 0.0) -> Array:
-    """Positions of the tip (k, 3) on its way under a law and with a load [kg], where nothing fails [m]."""
+    """Positions of the tip (k, 3) on its way where nothing fails [m].
+
+    The arm is under a law, and has a load [kg].
+    """
     with Programs() as programs:
         bench = Bench(programs, law, load=load)
         bench.start()

@@ -77,7 +77,7 @@ class TrialRecord:
         safe_after: Time to the safe output [s]; None where none was due, or none came.
         step: Change of a command that has the largest share of what its rate allows [N·m, rad or
             rad/s].
-        step_share: That share; above 1 the change was too large.
+        step_share: Share of what its rate allows, of that change; above 1 it was too large.
         speed_share: Largest joint speed, as a share of the joint's limit.
         tip_speed: Largest speed of the tip [m/s].
         way: Largest distance of the tip from where it was when the fault came [m].

@@ -85,10 +85,13 @@ def arm(
     ball_to: Array | None = None,
     **settings: Any,
 ) -> Log:
-    """The source's scene and steps of 2 ms; the ball goes to `ball_to` (3,) [m] where that is given.
+    """Simulate the source's scene with steps of 2 ms.
 
-    Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too. Other
-    settings are those of :func:`~robot_control_ros.simulation.in_process.simulate`.
+    Where `ball_to` (3,) [m] is given, the ball is led there.
+
+    Under the stiff PD the rotor inertia is the source's 0.01 kg·m². The physics then takes steps of
+    2 ms, too. Other settings are those of
+    :func:`~robot_control_ros.simulation.in_process.simulate`.
     """
     joint_law = SERVOS[servo]
     robot, step = (light_ur5(), 0.001) if joint_law is None else (light_ur5(0.01), DT)

@@ -1,4 +1,4 @@
-"""What a reproduction is made of: rows of measured beside reference, figures, and series of numbers."""
+"""Parts of a reproduction: rows of measured beside reference, figures, and series of numbers."""
 
 from __future__ import annotations
 

@@ -130,7 +130,10 @@ class ContourErrors:
 
 @dataclass(frozen=True, eq=False)
 class ContourRun(ContourErrors):
-    """What was recorded of the two-link arm: angles and torques (k, 2) [rad, N·m], and how often the master changed."""
+    """Record of the two-link arm: angles and torques (k, 2) [rad, N·m], and changes of the master.
+
+    `switches` is the number of those changes.
+    """
 
     q: Array
     torque: Array

@@ -15,8 +15,10 @@ from robot_control_ros.robot.model import RobotDynamics, RobotModel
 class TaskSpaceMotionModel:
     """d/dt [q; q̇] of an arm under :class:`~robot_control_ros.laws.task_space_pd.TaskSpacePD`.
 
-    The law is the package's own, without delay, limits or sampling; the arm is M q̈ + C q̇ + g = tau, with the rotor
-    inertia of the model and without joint friction. It is stiff: take an implicit integrator.
+    The law is the package's own, without delay, limits or sampling. The arm is
+    M q̈ + C q̇ + g = tau. It has the rotor inertia of the model, and no joint friction. The
+    equation
+    is stiff: take an implicit integrator.
 
     Args:
         model: Model of the arm; poses are those of its tip in its base.

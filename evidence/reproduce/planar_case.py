@@ -68,7 +68,10 @@ DRAWN = ("Kp 50, Kd 5", "from (90, 60) deg", "Kp 200, Kd 20", "Kp 300, Kd 5")
 
 @dataclass(frozen=True, eq=False)
 class PlanarRun:
-    """What an arm did: time (k,), angles q (k, 2), the tip (k, 2), torques (k, 2), and its target (2,)."""
+    """Record of an arm: time (k,) [s], angles q (k, 2) [rad], tip (k, 2) [m], torques (k, 2) [N·m].
+
+    Beside them it has the target (2,) [m].
+    """
 
     time: Array
     q: Array
@@ -105,8 +108,9 @@ def drive(
 ) -> PlanarRun:
     """The arm under the law, both stepped by `dt` [s] for a `duration` [s], from rest; without limits.
 
-    Stiffness and damping are Kp [N/m] and Kd [N·s/m]; the tip goes to a `target` (2,) [m] from joint angles `start`
-    (2,) [rad] under a constant force `push` (2,) [N]. For `taylor` see :meth:`TwoLink.advance`.
+    Stiffness and damping are Kp [N/m] and Kd [N·s/m]. The tip goes to a `target` (2,) [m] from
+    joint angles `start` (2,) [rad]. A constant force `push` (2,) [N] acts on it. For `taylor` see
+    :meth:`TwoLink.advance`.
     """
     model = arm.model()
     law = Impedance()

@@ -1,4 +1,4 @@
-"""What is measured of a robot at a rate and a delay, and the formulae beside it."""
+"""Figures of a robot at a rate and a delay: measured, and by formulae beside them."""
 
 from __future__ import annotations
 

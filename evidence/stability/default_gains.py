@@ -41,7 +41,9 @@ FINE_STEP = 2.5e-4  # s, of the physics at a wall: with 0.5 ms elastic joints sh
 
 @dataclass(frozen=True)
 class Tried:
-    """A law with its default gains on an arm, ideal where `arm` is empty, at the rate [Hz] of the real one.
+    """A law with its default gains on an arm, at the rate [Hz] of the real one.
+
+    The arm is ideal where `arm` is empty.
 
     Attributes:
         rest: Motion of the tip, from peak to peak, before the push [m].

@@ -1,4 +1,4 @@
-"""What each law's gains may be on a robot, at home: computed, not simulated."""
+"""Bounds of each law's gains on a robot, at home: computed, not simulated."""
 
 from __future__ import annotations
 

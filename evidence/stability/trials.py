@@ -33,9 +33,10 @@ def impedance_is_stable(
 ) -> bool:
     """True where the impedance law comes to rest at q (n,) after a push with PUSH.
 
-    The law has its defaults but for the stiffness, `translation` [N/m] and `rotation` [N·m/rad]. Stable: no effort
-    limit is met, and at the end each of position error, rotation error, the tip's two speeds and the largest joint
-    speed stays below a tenth of its largest value.
+    The law has its defaults but for the stiffness, `translation` [N/m] and `rotation` [N·m/rad].
+    Stable means that no effort limit is met, and that five quantities come to rest. They are
+    position error, rotation error, the tip's two speeds, and the largest joint speed. At the end
+    each stays below a tenth of its largest value.
     """
     robot = robot.at_rate(rate)
     arm = _TouchedArm(robot, q, push=np.outer(PUSH, DIRECTION).ravel(), start=HELD[0], wall=0.0)
