@@ -15,8 +15,8 @@ MOVED = 0.1  # rad, of any joint, after which the bounds are computed anew
 class GainMonitor:
     """Keeps the bounds of the running law's gains up to date.
 
-    They are computed again after each change of a gain, of the payload or of the body stiffness of
-    contacts, and where a joint has moved by more than 0.1 rad. Eigenvalues are computed without
+    They are computed again after a change of a gain, the payload or the body stiffness of contacts.
+    A joint that has moved by more than 0.1 rad is a reason, too. Eigenvalues are computed without
     Python's lock, so that control cycles go on meanwhile.
 
     Args:

@@ -18,8 +18,8 @@ from ...ros.polled import PolledSubscriptions
 class OtherCommands:
     """Listens on the topics of the forward controllers; messages are read when somebody asks.
 
-    There is nothing to listen to where all commands go to one topic, or where the process that runs
-    the loop sends its commands itself. Nobody else commands such a robot.
+    It doesn't listen where all commands go to one topic, or where the process that runs the loop
+    sends its commands itself. Nobody else commands such a robot.
 
     Args:
         entities: Entities of the node that listens.
