@@ -35,7 +35,7 @@ ROUNDING = 1e-6  # relative
 
 
 class PolicyChunk(NamedTuple):
-    """What a policy sends: it arrives, its times and poses, its stiffness."""
+    """A policy's message: arrival [s], times (k,) [s], poses (k, 4, 4), and stiffness [N/m]."""
 
     arrival: float
     times: Array
@@ -44,7 +44,10 @@ class PolicyChunk(NamedTuple):
 
 
 def rows(poses: int, delay: float, lasting: float = LASTING) -> list[ContactRow]:
-    """Measured figures beside their bounds, for chunks of so many poses followed with a delay [s]."""
+    """Measured figures beside their bounds.
+
+    Chunks of `poses` poses are followed with a delay [s], for a duration `lasting` [s].
+    """
     robot = load_robot("ur5").at_rate(RATE)
     cycles = list(_follow(robot, poses, delay, lasting))
     head = f"{poses} poses a chunk: "
@@ -66,14 +69,14 @@ def rows(poses: int, delay: float, lasting: float = LASTING) -> list[ContactRow]
 
 
 def first_torque(cycle: int = 25) -> ContactRow:
-    """How many periods after a target the torques differ from those of an arm that got none."""
+    """Row of the periods from a target to the first torque that an arm without one doesn't have."""
     with_target, without = (_torques(cycle, given) for given in (True, False))
     differs = np.flatnonzero((with_target != without).any(axis=1))
     return at_most("a target to its first torque, periods", float(differs[0] - cycle), 2.0)
 
 
 class PolicyCycle(NamedTuple):
-    """What is judged of a cycle: reference's acceleration (6,), torque (n,), speeds along the line."""
+    """Figures of a cycle: reference's acceleration (6,), torque (n,), speeds along the line."""
 
     acceleration: Array
     torque: Array
@@ -98,13 +101,13 @@ def _torques(cycle: int, given: bool) -> Array:
 
 
 def _along(t: float) -> float:
-    """Of the line, there and back, from its middle [m]."""
+    """Place on the line at a time [s], there and back, from its middle [m]."""
     phase = (t * SPEED / LENGTH + 0.5) % 2.0
     return LENGTH * (min(phase, 2.0 - phase) - 0.5)
 
 
 def _chunks(start: Array, poses: int, lasting: float) -> list[PolicyChunk]:
-    """All that arrive, in the order of arrival."""
+    """All chunks that arrive, in the order of arrival."""
     rng = np.random.default_rng(22)
     found = []
     for begin in np.arange(0.0, lasting, 1.0 / POLICY):
@@ -152,7 +155,7 @@ def _norms(values: Array) -> Array:
 
 
 def _judged(count: int, delay: float) -> Array:
-    """Which cycles are away from the turns of the line."""
+    """Mask (count,) of the cycles that are away from the turns of the line."""
     t = np.arange(count) / RATE - delay
     turn = LENGTH / SPEED
     return np.asarray((t > AWAY) & (np.abs(t % turn - turn / 2.0) > AWAY))

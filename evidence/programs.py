@@ -1,4 +1,4 @@
-"""Nodes as processes in a ROS domain of their own, a node of ours beside them, and what they leave behind."""
+"""Nodes as processes in a ROS domain of their own, with a node of this process beside them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Domain:
         raise HardwareFault("none of 100 ROS domains is free", name="domain", bound=100)
 
     def release(self) -> None:
-        """Let others have it."""
+        """Let others have the domain."""
         self._lock.close()
 
 
@@ -57,8 +57,8 @@ class Program:
     """A process whose output is kept.
 
     Attributes:
-        name: of the node.
-        process: the process.
+        name: Name of the program; that of its node, where it is a node.
+        process: Process that runs it.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Program:
 
     @property
     def err(self) -> str:
-        """What it has written to stderr."""
+        """Text that the process has written to stderr."""
         return (self._path / "err").read_text(errors="replace")
 
     @property
     def out(self) -> str:
-        """What it has written to stdout."""
+        """Text that the process has written to stdout."""
         return (self._path / "out").read_text(errors="replace")
 
     def end(self, *signals: int) -> int:
@@ -98,9 +98,9 @@ class Programs:
     """A domain on this machine alone, a node in it, and the processes that are started there.
 
     Attributes:
-        node: ours.
-        programs: all that were started.
-        files: folder in which the programs run, and have their temporary files.
+        node: Node of this process in the domain.
+        programs: All programs that were started, in the order of their start.
+        files: Folder in which the programs run, and have their temporary files.
     """
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ class Programs:
         self._folder.cleanup()
 
     def create_node(self, name: str) -> Any:
-        """A node of ours in the domain."""
+        """A node of this process in the domain."""
         node = rclpy.create_node(name, context=self._context, enable_rosout=False)
         self._executor.add_node(node)
         self._nodes.append(node)
@@ -172,7 +172,10 @@ class Programs:
         self._executor.spin_once(timeout_sec=seconds)
 
     def end(self) -> dict[str, int]:
-        """Tell all to end, as Ctrl-C does; returns the exit statuses by name, of each start by its own."""
+        """Tell all programs to end, as Ctrl-C does; returns their exit statuses by name.
+
+        A program that was started again has a name for each start; see AGAIN.
+        """
         for program in reversed(self.programs):
             if program.process.poll() is None:
                 program.process.send_signal(signal.SIGINT)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("robot_control_ros", "evidence")
+PACKAGES = ("robot_control_ros", "robot_control_learning", "evidence")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # A summary that begins with one of these says what something is only to a reader of the lines around it.
 LEANING = "Of That Whether How It Its He She They Their This These Those Which Who Whose Where The_same".split()

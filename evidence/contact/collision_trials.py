@@ -1,4 +1,4 @@
-"""Collisions: how soon they are found, how hard they are with each reaction, and that motion alone is none.
+"""Collisions: how soon they are found, how hard they are with each reaction. Motion alone is none.
 
 The arm has friction, a tenth of it unknown to the model, and an unknown load on its flange. A stiff joint impedance
 moves it: a servo that pushes on where it is blocked.
@@ -60,13 +60,14 @@ MOTION_DELAY = 0.002  # s
 
 @dataclass(frozen=True)
 class Collision:
-    """What happened.
+    """Figures of one collision.
 
     Attributes:
-        found: after the first force [s]; infinite for never.
-        peak: largest force [N].
-        left: largest force at the end of half a second after the first [N].
-        contact: what was found.
+        found: Time from the first force to the detection [s]; infinite where it wasn't detected, or
+            before the force.
+        peak: Largest force in the half second after the first force [N].
+        left: Largest force at the end of that half second [N].
+        contact: Contact that was detected; None for none.
     """
 
     found: float
@@ -76,12 +77,12 @@ class Collision:
 
 
 class HitArm(TrialArm):
-    """An arm with friction and an unknown load; its tip meets a surface across a direction, if there is one.
+    """An arm with friction and an unknown load; its tip meets a level surface, if there is one.
 
     Args:
-        robot: its configuration.
-        stiffness: of the surface [N/m]; 0 for none.
-        scene: with a post.
+        robot: Configuration of the robot.
+        stiffness: Stiffness of the surface [N/m]; 0 for no surface.
+        scene: Scene with a post, or a scene's name; empty for none.
     """
 
     def __init__(self, robot: RobotConfig, stiffness: float = 0.0, scene: Scene | str = "") -> None:
@@ -186,7 +187,10 @@ def _collision(arm: HitArm, loop: ControlLoop, delay: float, begin: Callable[[],
 
 
 def moved(name: str, seconds: float, seed: int = 21) -> tuple[Array, DetectedContact | None]:
-    """Random moves that nothing touches: the largest load of each joint's threshold (n,), and what was found."""
+    """Largest residual of each joint over its threshold (n,) in random moves that nothing touches.
+
+    Beside it, the contact that was detected; None for none.
+    """
     robot = hit_robot(name)
     rng = np.random.default_rng(seed)
     arm = HitArm(robot)

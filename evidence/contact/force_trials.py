@@ -56,13 +56,13 @@ class ForceTrial:
     """A robot that presses on a surface.
 
     Attributes:
-        stiffness, damping: of the surface [N/m, N·s/m].
-        delay: [s].
-        gains: over GAINS.
-        rate: [Hz].
-        wave: half the height of the waves [m].
-        approach: [m/s].
-        arm: name of its imperfections; empty for none.
+        stiffness, damping: Stiffness and damping of the surface [N/m, N·s/m].
+        delay: Delay from a command to its effect [s].
+        gains: Gains that take precedence over GAINS.
+        rate: Control rate [Hz].
+        wave: Half the height of the waves [m].
+        approach: Speed of the approach [m/s].
+        arm: Name of the arm's imperfections; empty for none.
     """
 
     stiffness: float
@@ -76,7 +76,7 @@ class ForceTrial:
 
     @property
     def touch(self) -> float:
-        """When it has come to rest on the surface [s]."""
+        """Time at which the tip has come to rest on the surface [s]."""
         return GAP / self.approach + SETTLE
 
     def __str__(self) -> str:
@@ -84,12 +84,15 @@ class ForceTrial:
 
 
 def torques(stiffness: float, delay: float, approach: float = APPROACH, arm: str = IDEAL) -> ForceTrial:
-    """Under torques, at 500 Hz; surfaces of an imperfect arm have a damper."""
+    """A trial under torques, at 500 Hz; surfaces of an imperfect arm have a damper."""
     return ForceTrial(stiffness, delay, {}, damping=100.0 if arm else 0.0, approach=approach, arm=arm)
 
 
 def positions(stiffness: float, delay: float, wave: float = WAVE) -> ForceTrial:
-    """Position-controlled joints at 125 Hz; a stiffer surface needs more damping, and a slower approach."""
+    """A trial of position-controlled joints at 125 Hz.
+
+    A stiffer surface needs more damping, and a slower approach.
+    """
     soft = stiffness < 5e4
     damping, mass = (200.0, 2.0) if soft else (2000.0, 20.0)
     gains = {"output": "position", "force_damping": damping, "mass": [mass] * 3 + [0.1] * 3, "force_i": 2.0}
@@ -100,10 +103,11 @@ class PressedSurface:
     """A surface of given stiffness under the tip, normal to z, with waves along y.
 
     Args:
-        stiffness: [N/m].
-        damping: [N·s/m].
-        wave: half the height of the waves [m].
-        rise: how much higher it is at a time [s] than at the start [m], and how fast it rises then [m/s].
+        stiffness: Stiffness of the surface [N/m].
+        damping: Damping of the surface [N·s/m].
+        wave: Half the height of the waves [m].
+        rise: Function of a time [s]. It returns the surface's height over that at the start [m],
+            and its speed upwards [m/s].
     """
 
     def __init__(
@@ -116,7 +120,10 @@ class PressedSurface:
         self._origin: Array | None = None
 
     def force(self, time: float, position: Array, velocity: Array) -> Array:
-        """On a tip at a position (3,) [m] with a velocity (3,) [m/s]; the first one is GAP above it."""
+        """Force (3,) [N] on a tip at a position (3,) [m] with a velocity (3,) [m/s].
+
+        The position of the first call is GAP above the surface.
+        """
         if self._origin is None:
             self._origin = position - (0.0, 0.0, GAP)
         phase = 2.0 * np.pi * (position[1] - self._origin[1]) / LENGTH
@@ -151,14 +158,15 @@ class SurfaceArm(TrialArm):
 
 @dataclass(frozen=True)
 class Wiped:
-    """What happened.
+    """Forces of the surface while the tip touches down, rests and wipes.
 
     Attributes:
-        peak: largest force before the tip rests [N].
-        rest: mean force at rest [N].
-        rms, least, most: of the force along the way: deviation from 10 N, smallest and largest [N].
-        losses: how often it left the surface along the way.
-        touches: whether it was on the surface at the end.
+        peak: Largest force before the tip begins to wipe [N].
+        rest: Mean force at rest [N].
+        rms, least, most: Root mean square deviation from 10 N, smallest and largest force along the
+            way [N].
+        losses: Number of times that the tip left the surface along the way.
+        touches: True where the tip was on the surface at the end.
     """
 
     peak: float
@@ -195,12 +203,14 @@ def wiped(name: str, how: ForceTrial) -> Wiped:
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """What happened when the surface went away, and came back lower.
+    """Figures of a surface that goes away, and comes back lower.
 
     Attributes:
-        speed, later: largest speed of the tip, from the start and from RELEASE on [m/s].
-        release: that of servos, which were a spring under the force, F / (e Λ w) [m/s].
-        peak: of the force afterwards [N].
+        speed, later: Largest speed of the tip, from the withdrawal on, and from RELEASE after it on
+            [m/s].
+        release: Speed at which the servos release the tip, F / (e Λ w) [m/s]: they were a spring
+            under the force.
+        peak: Largest force after the withdrawal [N].
     """
 
     speed: float
@@ -228,7 +238,10 @@ def withdrawn(name: str, how: ForceTrial) -> Withdrawn:
 
 
 def shaken(name: str, how: ForceTrial) -> tuple[float, float]:
-    """A surface that moves by 5 mm at 2 Hz: what the arm gave to it [J], and what the damper took out [J]."""
+    """Energy [J] that the arm gives to a surface that moves by 5 mm at 2 Hz.
+
+    Beside it, the energy [J] that the law's damper takes out.
+    """
     rate = 2.0 * np.pi * SHAKEN
     touch = how.touch
 
@@ -274,7 +287,7 @@ def rows_of(robot: str, how: ForceTrial) -> Iterator[Row]:
 
 
 def rows_of_losses(robot: str, how: ForceTrial) -> Iterator[Row]:
-    """Of waves that are too steep for the delay: contact comes back."""
+    """Rows of waves that are too steep for the delay: contact comes back."""
     got = wiped(robot, how)
     head = f"positions, {1e3 * how.wave:g} mm waves on {how}"
     yield at_most(head + "largest force while wiping, N", got.most, 35.0)
@@ -282,7 +295,7 @@ def rows_of_losses(robot: str, how: ForceTrial) -> Iterator[Row]:
 
 
 def rows_of_moving_surface(robot: str, how: ForceTrial) -> Iterator[Row]:
-    """Of a surface that is taken away and put back, and of one that shakes."""
+    """Rows of a surface that is taken away and put back, and of one that shakes."""
     under_torques = "output" not in how.gains
     head = f"{'torques' if under_torques else 'positions'}, surface of {how}"
     gone = withdrawn(robot, how)

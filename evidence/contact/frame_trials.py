@@ -1,4 +1,4 @@
-"""An arm that is soft along the axes of its tool: what a push moves, whether the spring makes energy, and changes."""
+"""An arm that is soft along the axes of its tool: pushes, changes, and the energy of its spring."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def postures(robot: RobotConfig) -> list[Array]:
 
 
 def displaced(robot: RobotConfig, q: Array, axis: int, delay: float, imperfections: str = IDEAL) -> float:
-    """How far the displacement by a push along a tool axis is off its force over the stiffness, relative."""
+    """Error of the displacement by a push along a tool axis, relative to force over stiffness."""
     arm = TrialArm(robot, arm=imperfections)
     arm.place(q)
     loop = ControlLoop(robot, "impedance", {"stiffness": STIFFNESS, "frame": TIP})
@@ -150,14 +150,17 @@ def random_spring(model: RobotModel, name: str, rng: np.random.Generator) -> tup
 
 
 def torque_of(spring: TipSpring, pose: Array, kin: RobotDynamics) -> Array:
-    """Its torques (n,) on the joints."""
+    """Torques (n,) of a spring on the joints [N·m]."""
     wrench, beside = spring.pull(pose, kin)
     torque = kin.jacobian.T.dot(wrench)
     return np.asarray(torque if beside is None else torque + beside)
 
 
 def gradient_error(model: RobotModel, name: str, rng: np.random.Generator, step: float = 1e-5) -> float:
-    """Along a random motion of the joints, power of the spring plus what its energy gains; over its largest torque."""
+    """Power of the spring plus the rate of its energy, along a random motion of the joints.
+
+    The sum is relative to the norm of the torques times that of the joint velocities.
+    """
     spring, q, pose = random_spring(model, name, rng)
     v = rng.normal(size=model.n)
     torque = torque_of(spring, pose, model.at(q))

@@ -58,20 +58,20 @@ def rise(values: Array) -> float:
 
 
 def losses(contact: Array) -> int:
-    """How often contact forces (k,) end."""
+    """Number of times that contact forces (k,) end."""
     return int(np.count_nonzero((contact[:-1] > 0.0) & (contact[1:] == 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class LedMotion:
-    """What was measured at each cycle, (k,) each.
+    """Figures of each cycle, (k,) each.
 
     Attributes:
-        time: [s].
+        time: Time since the start [s].
         energy: T_l / c + T_f + |x_l - x_f|² K / 2, see ArmCoupling [J].
-        made: the same less what the hand gave [J].
-        contact: force of the wall [N].
-        hand: force of the hand [N].
+        made: Energy less the work of the hand, which is divided by c, too [J].
+        contact: Force of the wall [N].
+        hand: Force of the hand [N].
     """
 
     time: Array
@@ -88,11 +88,11 @@ class LedArm(NamedTuple):
     loop: ControlLoop
 
     def tick(self) -> None:
-        """One cycle."""
+        """Run one cycle of the loop."""
         self.plant.write(self.loop.tick(self.plant.read()))
 
     def kinetic(self) -> float:
-        """Its energy [J]."""
+        """Kinetic energy of the arm [J]."""
         assert self.loop.state is not None
         assert self.loop.kin is not None
         v = self.loop.state.v
@@ -103,9 +103,9 @@ class LeadingTrial:
     """Two arms of one robot, the follower 0.1 m before a wall, through a line that is late each way.
 
     Args:
-        robot: of both.
-        delay: of the line, each way [s].
-        damping: of the leader's law over what ArmCoupling asks for.
+        robot: Configuration of both arms.
+        delay: Delay of the line, each way [s].
+        damping: Damping of the leader's law, over the damping that ArmCoupling asks for.
     """
 
     def __init__(self, robot: RobotConfig, delay: float = DELAY, damping: float = 1.0) -> None:
@@ -145,7 +145,7 @@ class LeadingTrial:
         return LedMotion(*np.array(samples).T)
 
     def _goals(self, seconds: float) -> Iterator[Array]:
-        """Where the hand wants the leader (3,) from its start, at each cycle."""
+        """Displacements (3,) [m] of the leader from its start that the hand aims at, by cycle."""
         for cycle in range(round(seconds * RATE)):
             yield np.array((min(max(SPEED * (cycle / RATE - BEGIN), 0.0), WAY), 0.0, 0.0))
 
@@ -157,7 +157,7 @@ class LeadingTrial:
         return np.asarray(force)
 
     def _exchange(self, cycle: int) -> None:
-        """Telemetry of both into the line, and what comes out of it."""
+        """Put telemetry of both arms into the line, and hand on what comes out of it."""
         leader = self._leader.loop
         follower = self._follower.loop
         while self._to_follower and self._to_follower[0][0] <= cycle:

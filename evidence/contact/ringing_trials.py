@@ -60,12 +60,13 @@ EVERY = 1.0
 
 @dataclass(frozen=True)
 class Rung:
-    """What happened.
+    """Figures of one trial.
 
     Attributes:
-        alarm: of the detector, after the disturbance [s]; infinite where there was none.
-        peak, last: weighted speed of the joints, the largest and the last one [√J].
-        fault: why the safe output was sent; empty where it wasn't.
+        alarm: Time from the disturbance to the detector's first alarm [s]; infinite where there was
+            none.
+        peak, last: Weighted speed of the joints, the largest and the last one [√J].
+        fault: Reason why the safe output was sent; empty where it wasn't.
     """
 
     alarm: float
@@ -136,7 +137,10 @@ def wall_limit(robot: RobotConfig, start: RobotDynamics, delay: float) -> float:
 
 
 def rung(trial: RingingTrial, disturbed: float, seconds: float, goal: float = 0.0) -> Rung:
-    """Run a trial: alarms from a time on count [s]; the reference first moves by `goal` [m] along the tip's z axis."""
+    """Run a trial whose disturbance begins at a time [s].
+
+    The reference first moves by `goal` [m] along the tip's z axis.
+    """
     arm, loop, delay = trial
     weights = np.sqrt(loop.model.mass(np.array(loop.robot.home)).diagonal())
     alarm = math.inf
@@ -173,7 +177,11 @@ def shaken(time: float, kin: RobotDynamics) -> Array:
 
 
 def false_alarms(name: str, kind: str, delay: float, seconds: float = CALM) -> tuple[int, int, int]:
-    """Alarms at half the largest stable stiffness, pushed and moving, and of a soft arm that a hand shakes."""
+    """Numbers of alarms in trials that must not alarm.
+
+    Two are at half the largest stable stiffness: pushed, and moving. In the third a hand shakes a
+    soft arm.
+    """
     pushes = alarms(held(name, kind, delay, WITHIN, push_at(START, EVERY), reaction="warn"), seconds)
     moves = alarms(held(name, kind, delay, WITHIN, lambda time, kin: np.zeros(6), reaction="warn"), seconds, moves=True)
     robot = trial_robot(name)
@@ -182,7 +190,7 @@ def false_alarms(name: str, kind: str, delay: float, seconds: float = CALM) -> t
 
 
 def alarms(trial: RingingTrial, seconds: float, moves: bool = False) -> int:
-    """How often the detector alarms; the reference moves to and fro where it `moves`."""
+    """Number of the detector's alarms; where `moves` is True, the reference moves to and fro."""
     arm, loop, delay = trial
     count = 0
     before = 1.0

@@ -9,10 +9,10 @@ class ContactRow(NamedTuple):
     """One measured value beside its bound.
 
     Attributes:
-        name: what was measured, with its unit.
-        value: the figure.
-        bound: what it must be, in words.
-        holds: whether it is.
+        name: Text that says what was measured, with its unit.
+        value: Measured value, in that unit.
+        bound: Bound of the value as text.
+        holds: True where the value keeps its bound.
     """
 
     name: str

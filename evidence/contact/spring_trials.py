@@ -1,4 +1,4 @@
-"""A bounded spring at a wall: what it presses with, first, later and at rest, how fast a release is; its potential."""
+"""A bounded spring at a wall: its force first, later and at rest; its release; its potential."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ STEP = 1e-6
 
 @dataclass(frozen=True)
 class Blocked:
-    """What happened.
+    """Figures of one trial at the wall.
 
     Attributes:
-        steady: force in the last half second at the wall [N].
-        ripple: largest difference from it there [N].
-        first, later: largest force before and after 0.15 s from the first contact on [N].
-        release: largest speed of the tip after the wall has gone [m/s].
-        overshoot: how far the tip went beyond the target then [m].
-        damping: D along the wall's normal [N·s/m].
-        inertia: of the tip along it, at the first contact [kg].
+        steady: Median force in the last half second at the wall [N].
+        ripple: Largest difference from `steady` in that half second [N].
+        first, later: Largest force before and after 0.15 s from the first contact on [N].
+        release: Largest speed of the tip after the wall has gone [m/s].
+        overshoot: Distance by which the tip went beyond the target then [m].
+        damping: Damping D of the law along the wall's normal [N·s/m].
+        inertia: Inertia of the tip along that normal, at the first contact [kg].
     """
 
     steady: float
@@ -114,7 +114,10 @@ def blocked(
 
 
 def struck(name: str, speed: float, delay: float) -> tuple[float, float]:
-    """Largest force [N] in the first 0.15 s on a surface of 1e4 N/m across x, and the tip's inertia there [kg]."""
+    """Largest force [N] in the first 0.15 s on a surface of 1e4 N/m across x.
+
+    Beside it, the tip's inertia at the first contact [kg].
+    """
     robot = trial_robot(name)
     robot = replace(robot, tip_speed=(speed, robot.tip_speed[1]), profile=replace(robot.profile, workspace={}))
     start = RobotModel.of(robot).at(np.array(robot.home)).pose
@@ -179,7 +182,7 @@ def _soft_rows(robot: str) -> Iterator[Row]:
 
 
 def potential_rows() -> Iterator[Row]:
-    """Of random springs with random bounds."""
+    """Rows of random springs with random bounds."""
     rng = np.random.default_rng(21)
     worst = np.max([_gradient_errors(rng) for _ in range(STATES)], axis=0)
     yield at_most("bounded spring: force less the energy's gradient, relative", worst[0], 1e-6)
@@ -191,7 +194,8 @@ def _random_spring(rng: np.random.Generator) -> tuple[BoundedSpring, float, floa
     root = np.repeat((30.0, 6.0), 3)[:, None] * rng.normal(size=(6, 6))
     stiffness = root.dot(root.T)
     if rng.random() < 0.5:
-        stiffness[:3, 3:] = stiffness[3:, :3] = 0.0
+        stiffness[:3, 3:] = 0.0
+        stiffness[3:, :3] = 0.0
     force = rng.uniform(5.0, 50.0)
     torque = rng.uniform(0.5, 5.0)
     return BoundedSpring(stiffness, force, torque), force, torque

@@ -33,12 +33,12 @@ def trial_robot(name: str, rate: float = RATE, arm: str = IDEAL) -> RobotConfig:
 
 
 def delays(arm: str = IDEAL) -> tuple[float, ...]:
-    """From a command to its effect [s], one for each trial; an imperfect arm has only its own."""
+    """Delays from a command to its effect [s], one a trial; an imperfect arm has only its own."""
     return (0.0,) if arm else DELAYS
 
 
 def line(arm: str, delay: float) -> str:
-    """A trial's line, in words."""
+    """Text for a trial's line: the imperfections, or else the delay [s]."""
     return arm or f"{1e3 * delay:g} ms"
 
 
@@ -46,12 +46,13 @@ class TrialArm(MujocoPlant):
     """A simulated arm that remembers the contact force (3,) [N] of each physics step.
 
     Args:
-        robot: its configuration.
-        scene: name, empty for none; or the scene itself.
-        time_constant: of the scene's surfaces [s]; 0 keeps theirs.
-        arm: name of imperfections; empty for none. Its own protective stops are off: they would end most trials.
-        physics: imperfections of the arm's physics alone, where `arm` is empty.
-        step: of the physics [s].
+        robot: Configuration of the robot.
+        scene: Scene, or its name; empty for none.
+        time_constant: Time constant of the scene's surfaces [s]; 0 keeps their own.
+        arm: Name of imperfections; empty for none. The arm's own protective stops are off: they
+            would end most trials.
+        physics: Imperfections of the arm's physics alone, where `arm` is empty.
+        step: Time step of the physics [s].
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class TrialArm(MujocoPlant):
         self._step = step
         self._rate = robot.profile.rate
         rate = self._rate if given else 1.0 / step
-        loaded = (load_scene(scene) if scene else None) if isinstance(scene, str) else scene
+        loaded = _loaded(scene)
         super().__init__(robot, rate=rate, scene=loaded, imperfections=given or physics, physics_step=step)
         self.forces: list[Array] = []
         self._imperfect = None if given is None else ImperfectPlant(self, robot, given)
@@ -81,7 +82,7 @@ class TrialArm(MujocoPlant):
         return state
 
     def remove_objects(self) -> None:
-        """From the next physics step on nothing of the scene can be touched."""
+        """Let nothing of the scene be touched from the next physics step on."""
         self.model.geom_conaffinity[:] = 0
 
     def place(self, q: Array) -> None:
@@ -95,12 +96,19 @@ class TrialArm(MujocoPlant):
         return DelayedPlant(self, 1.0 / self._step, rate=self._rate, delay=delay)
 
 
+def _loaded(scene: str | Scene) -> Scene | None:
+    """The scene of a name, or the given scene; None for an empty name."""
+    if isinstance(scene, str):
+        return load_scene(scene) if scene else None
+    return scene
+
+
 class LoadedArm(TrialArm):
     """A simulated arm with a wrench on its tip that is renewed at each physics step.
 
     Args:
-        robot: its configuration.
-        load: of a time [s] and the dynamics: the wrench (6,) in base axes.
+        robot: Configuration of the robot.
+        load: Function of a time [s] and the dynamics that returns the wrench (6,) in base axes.
     """
 
     def __init__(self, robot: RobotConfig, load: Load) -> None:
@@ -128,12 +136,12 @@ def cycles(
 
 
 def tip_mobility(kin: RobotDynamics, axis: int) -> float:
-    """1/Λ of the tip along an axis of the base [1/kg]."""
+    """Mobility 1/Λ of the tip along an axis of the base [1/kg]."""
     return float(kin.jacobian[axis].dot(np.linalg.solve(kin.mass, kin.jacobian[axis])))
 
 
 def tip_damping(loop: ControlLoop, axis: int) -> float:
-    """D of the impedance along an axis of the tip [N·s/m], at the loop's last state."""
+    """Damping D of the impedance along an axis of the base [N·s/m], at the loop's last state."""
     assert loop.kin is not None
     law = loop.running.law
     kin = loop.kin

@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def poll(find: Callable[[], T]) -> T:
-    """What `find` returns as soon as that is true, or at last after TIMEOUT."""
+    """Call `find` until it returns something true, or until TIMEOUT; returns its last value."""
     until = time.monotonic() + TIMEOUT
     while not (found := find()) and time.monotonic() < until:
         time.sleep(POLL)
@@ -59,7 +59,7 @@ def poll(find: Callable[[], T]) -> T:
 
 
 def retry(request: Callable[[], T]) -> T:
-    """What a request returns once it is accepted.
+    """Make a request until it is accepted; returns its result.
 
     Raises:
         ConfigError: it is still refused after TIMEOUT.
@@ -75,7 +75,7 @@ def retry(request: Callable[[], T]) -> T:
 
 
 class _CommandStream(threading.Thread):
-    """Commands of a `mode` with each cycle, to the client of the bus process."""
+    """Sends commands of a `mode` with each cycle, to the client of the bus process."""
 
     def __init__(self, client: BusClient, robot: RobotConfig) -> None:
         super().__init__(name="commands", daemon=True)
@@ -95,7 +95,7 @@ class _CommandStream(threading.Thread):
         self._center = None
 
     def move(self) -> None:
-        """Command them to swing about these positions."""
+        """Command the joints to swing from these positions."""
         self._moving = True
 
     def end(self) -> None:
@@ -116,7 +116,8 @@ class _CommandStream(threading.Thread):
         center = self._center
         now = time.monotonic()
         if center is None:
-            self._center = center = state.q.copy()
+            center = state.q.copy()
+            self._center = center
         if self._moving:
             self._phase += min(now - self._commanded, MAX_STEP)
         self._commanded = now
@@ -132,9 +133,9 @@ class BusBench:
     """An emulated arm, and the bus process that drives it.
 
     Args:
-        folder: for the socket, the topology and the shared memory.
-        emulate: start the emulator; else another bench has started it.
-        command_timeout: age of a command at which the drives are stopped [s].
+        folder: Folder for the socket, the topology and the shared memory.
+        emulate: True starts the emulator; with False another bench has started it.
+        command_timeout: Age of a command at which the drives are stopped [s].
     """
 
     def __init__(self, folder: Path, *, emulate: bool = True, command_timeout: float = COMMAND_TIMEOUT) -> None:
@@ -180,7 +181,8 @@ class BusBench:
             self._stream.end()
         if self._client is not None:
             self._client.close()
-        self._client = self._stream = None
+        self._client = None
+        self._stream = None
 
     def close(self) -> None:
         """End the bus process and the emulator."""
@@ -224,7 +226,7 @@ class BusBench:
 
     @property
     def action(self) -> Action | None:
-        """What the drives are commanded to do now; None before the first cycle."""
+        """Action that the drives are commanded now; None before the first cycle."""
         status = self.client.status()
         return None if status is None else status.action
 
@@ -239,7 +241,10 @@ class BusBench:
         return turns[max(before - 1, 0) :]
 
     def turn_to(self, actions: Sequence[Action], since: float) -> float | None:
-        """When one of these actions was first commanded [s, by time.monotonic()]; None where it wasn't in time."""
+        """Time when one of these actions was first commanded [s, by time.monotonic()].
+
+        None where none of them was within TIMEOUT.
+        """
         wanted = {action.value for action in actions}
         return poll(lambda: next((at for at, action, _ in self.turns(since) if at >= since and action in wanted), None))
 
@@ -254,11 +259,14 @@ class BusBench:
             raise HardwareFault(message, name=what, bound=TIMEOUT)
 
     def disabled(self) -> bool:
-        """Whether no drive is enabled, by the emulator."""
+        """True where no drive is enabled, as the emulator reports."""
         return all(drive["powers"][-1] != ENABLED for drive in self.query("drives"))
 
     def disabled_at(self) -> float | None:
-        """When the last drive left operation enabled [s, by time.monotonic()]; None where one is in it."""
+        """Time when the last drive left operation enabled [s, by time.monotonic()].
+
+        None where a drive is in it, or none has left it.
+        """
         times = [drive["left"] for drive in self.query("drives") if drive["left"] is not None]
         return max(times) if times and self.disabled() else None
 
@@ -275,14 +283,14 @@ class BusBench:
         return " -> ".join(action for action, _ in groupby(actions))
 
     def shown(self, since: float) -> str:
-        """What the master saw in the cycles from a time on."""
+        """Text of what the master saw: working counters from a time on, and states of slaves."""
         wrong = sorted({counter for at, _, counter in self.turns(since) if at >= since} - {self._expected})
         counters = f"working counter {', '.join(map(str, wrong or [self._expected]))}"
         states = [f"{name} {state}" for name, state in self.client.report().get("slaves", {}).items()]
         return f"{counters}; {', '.join(states)}" if states else counters
 
     def _start(self) -> BusClient:
-        """The bus process, with the bus in OP; the last one may still be ending."""
+        """Start the bus process, and wait for the bus in OP; the last one may still be ending."""
         settings = BusSettings(
             interface=MASTER,
             topology=self.topology,

@@ -159,7 +159,7 @@ def table(records: Sequence[BusTrialRecord]) -> str:
 
 
 def row(record: BusTrialRecord) -> str:
-    """One of its rows."""
+    """A record as a row of that table."""
     messages = "; ".join(record.messages)
     return _line(
         (

@@ -1,4 +1,4 @@
-"""How a fault is injected while the joints move slowly, what is watched then, and how the arm comes back."""
+"""A fault's trial: it is injected while the joints move slowly, watched, and recovered from."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ class BusFault:
     """One row of the table.
 
     Attributes:
-        name: of the row.
-        inject, mend: lines for the fault channel; after the second one recovery must succeed.
-        message: regular expression that one of the driver's causes, events or errors must match.
-        action: that must follow; the arm goes on where it isn't quick stop.
-        modes: of the commands.
-        trial: how it is injected and watched; by default while the arm runs.
+        name: Name of the row.
+        inject, mend: Lines for the fault channel; after the second one recovery must succeed. Some
+            trials inject by themselves: then `inject` is the name of a signal, or a text for
+            readers.
+        message: Regular expression that the causes, events or error of the driver must match.
+        action: Action that must follow; the arm goes on where it isn't quick stop.
+        modes: Modes of the commands with which it is tried.
+        trial: Method that injects and watches it; by default :meth:`BusTrial.while_running`.
     """
 
     name: str
@@ -49,25 +51,28 @@ class BusFault:
 
     @property
     def stops(self) -> bool:
-        """Whether the drives must stop."""
+        """True where the drives must stop."""
         return self.action is Action.QUICK_STOP
 
 
 @dataclass(frozen=True)
 class BusTrialRecord:
-    """What was seen of one fault; times in s, from its injection.
+    """Observations of one fault; times in s, from its injection.
 
     Attributes:
-        fault, mode: which; the commands' mode.
-        shown: what the master saw: working counters other than the right one, and AL states other than OP.
-        action: the actions that were commanded.
-        messages: causes, events or the error of the driver.
-        reaction: until the first cycle that acted on it; None where nothing had to be.
-        disabled: until the last drive had left operation enabled; None where none did.
-        step, moved: the largest motion of a joint in one cycle, and its largest distance, until recovery [rad].
-        self_enabled: how often a drive was enabled before that was requested.
-        recovery: what brought it back.
-        recovered: whether the arm runs and holds then.
+        fault, mode: Name of the fault, and mode of the commands.
+        shown: Text of what the master saw: working counters other than the right one, and AL states
+            other than OP.
+        action: Actions that were commanded. Where the master or its owner is gone, states of the
+            first drive.
+        messages: Causes, events or the error of the driver.
+        reaction: Time until the first cycle that acted on it; None where nothing had to be done.
+        disabled: Time until the last drive had left operation enabled; None where none did.
+        step, moved: Largest motion of a joint in one cycle, and its largest distance, until
+            recovery [rad].
+        self_enabled: Number of times that a drive was enabled before that was requested.
+        recovery: Text that says what brought the arm back.
+        recovered: True where the arm runs and holds after recovery.
     """
 
     fault: str
@@ -99,7 +104,7 @@ class BusTrial:
         self._requested = 0  # drives that were enabled on request after the beginning
 
     def record(self) -> BusTrialRecord:
-        """Run it, bring the arm back, and record what was seen."""
+        """Run the trial, bring the arm back, and record what was seen."""
         (self._fault.trial or BusTrial.while_running)(self)
         bench = self._bench
         begin = self._begin
@@ -164,7 +169,8 @@ class BusTrial:
         bench = self._bench
         target = {"position": 3, "index": 0x6502, "sub_index": 0}
         self._messages = [_reply(lambda: bench.client.request("read_sdo", **target))]
-        self._reacted, self._shown = time.monotonic(), bench.shown(self._begin)
+        self._reacted = time.monotonic()
+        self._shown = bench.shown(self._begin)
         self._mend()
         self._action = bench.actions(self._begin)
 
@@ -278,7 +284,7 @@ class BusTrial:
         self._bench.wait_for(self._bench.disabled, "disabled drives")
 
     def _leave(self) -> None:
-        """What the drives did whose master, or its owner, is gone; then both begin anew."""
+        """Note what the drives did whose master, or its owner, is gone; then both begin anew."""
         bench = self._bench
         time.sleep(WATCH)
         self._reacted = bench.disabled_at()
@@ -288,7 +294,7 @@ class BusTrial:
 
 
 def _holds(bench: BusBench) -> bool:
-    """Whether the arm runs, and stays where it is."""
+    """True where the arm runs, and stays where it is."""
     bench.stream.hold()
     bench.inject("begin")
     time.sleep(AT_REST)

@@ -1,4 +1,4 @@
-"""A simulated arm in lockstep with whoever controls it, behind a line that loses and delays what it says and hears."""
+"""A simulated arm in lockstep with its controller, behind a line that loses and delays messages."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class SimulatedArm:
     drop commands of another size and such that aren't finite.
 
     Args:
-        node: whose topics are used.
-        robot: its configuration.
-        spin: lets things happen for a time [s], or until something did.
+        node: Node whose topics are used.
+        robot: Configuration of the robot.
+        spin: Function that lets things happen for a time [s], or until something did.
         load: Mass on the tip that nobody knows of [kg].
 
     Attributes:
-        plant: the physics.
-        model: of the robot.
-        states, wrenches, commands: the lines of these messages.
-        clock_speed: how fast the published clock goes, beside that of the arm; 0 stands still.
-        clock_offset: of the published clock and of all stamps [s].
-        heard: all commands that came to the arm's end of the line, oldest first.
-        moments: how the arm moved.
-        unanswered: samples that nobody answered in time.
+        plant: Physics of the arm.
+        model: Model of the robot.
+        states, wrenches, commands: Lines that carry joint states, wrenches and commands.
+        clock_speed: Speed of the published clock over that of the arm's; at 0 it stands still.
+        clock_offset: Offset of the published clock and of all stamps from the arm's time [s].
+        heard: All commands on the arm's topics, before the line loses or delays them, oldest first.
+        moments: Motion of the arm: one moment for each sample.
+        unanswered: Number of samples that nobody answered in time.
     """
 
     def __init__(self, node: Any, robot: RobotConfig, spin: Callable[[float], None], load: float = 0.0) -> None:
@@ -74,12 +74,12 @@ class SimulatedArm:
 
     @property
     def time(self) -> float:
-        """Of the arm [s]."""
+        """Time of the arm [s]."""
         return self.plant.time
 
     @property
     def speed(self) -> float:
-        """Of the fastest joint [rad/s]."""
+        """Speed of the fastest joint [rad/s]."""
         return float(np.abs(self.moments[-1].v).max()) if self.moments else 0.0
 
     def step(self) -> None:

@@ -35,7 +35,10 @@ LOG_LINE = re.compile(r"^\[(DEBUG|INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[([^\]]+)
 
 
 class Nodes(Protocol):
-    """Where nodes run: as processes, see :class:`..programs.Programs`, or in this process on a stepped clock."""
+    """Runs nodes: as processes, see :class:`..programs.Programs`, or in this process.
+
+    In this process they have a stepped clock.
+    """
 
     node: Any
 
@@ -54,10 +57,10 @@ class Told:
     """What a user was told.
 
     Attributes:
-        time: of the arm [s].
-        source: who said it, and where.
-        text: what was said.
-        alarms: whether it says that something is wrong.
+        time: Time of the arm [s].
+        source: Topic, or log or terminal of a program, that said it.
+        text: Words that were said.
+        alarms: True where they say that something is wrong.
     """
 
     time: float
@@ -70,18 +73,20 @@ class Bench:
     """Starts arm, controller and watchdog, and steps them.
 
     Args:
-        nodes: where the nodes run.
-        law: of the controller.
-        simulator: whether a simulator in a process of its own has the arm.
+        nodes: Object that runs the nodes.
+        law: Law of the controller.
+        simulator: True where a simulator in a process of its own has the arm.
         load: Mass on the tip of the arm that nobody knows of [kg]; none with a simulator.
-        parameters: more of the controller's.
+        parameters: Further parameters of the controller; the watchdog has its `realtime_priority`,
+            too.
 
     Attributes:
-        arm: the simulated arm, or what is heard of it.
-        load: As given.
-        children: what was started, by name.
-        fault: what the controller says on ``~/fault``: why the arm doesn't follow; empty where it does.
-        told: what was said on topics, oldest first; lines of the log come by :meth:`logged`.
+        arm: Simulated arm, or what is heard of the simulator's.
+        load: Mass on the tip of the arm that nobody knows of [kg].
+        children: Programs that were started, by name.
+        fault: Text of the controller on ``~/fault``: why the arm doesn't follow; empty where it
+            does.
+        told: Messages on topics, oldest first; lines of the log come by :meth:`logged`.
     """
 
     def __init__(
@@ -142,11 +147,11 @@ class Bench:
         self.watch_log("simulator", self.nodes.start("simulator", {"pacing": "lockstep"}))
 
     def watches(self) -> bool:
-        """Whether the watchdog says that it watches."""
+        """True where the watchdog says that it watches."""
         return self._diagnosed.get("watchdog: commands") == "watching"
 
     def ready(self, name: str) -> bool:
-        """Whether a program that was started does its work."""
+        """True where a program that was started does its work."""
         if name == "watchdog":
             return self.watches()
         if name == "page":
@@ -171,7 +176,7 @@ class Bench:
             self.arm.step()
 
     def waits(self, condition: Callable[[], Any], seconds: float) -> bool:
-        """Whether the condition comes to hold within some of the arm's time [s]."""
+        """Step until the condition holds; True where it does within some of the arm's time [s]."""
         end = self.arm.time + seconds
         while not condition():
             if self.arm.time >= end:
@@ -211,17 +216,17 @@ class Bench:
         self._targets.publish(message)
 
     def leads(self) -> bool:
-        """Whether the controller leads the arm, without a fault, and nobody else does."""
+        """True where the controller leads the arm, without a fault, and nobody else does."""
         latest = self.arm.heard[self._commands_before :][-LED:]
         by_controller = [not each.by_watchdog and not each.by_stranger for each in latest]
         return len(latest) == LED and all(by_controller) and not self.fault
 
     def rests(self) -> bool:
-        """Whether the arm stands still now."""
+        """True where the arm stands still now."""
         return bool(self.arm.speed < AT_REST)
 
     def logged(self) -> list[Told]:
-        """What the programs have written since the last call."""
+        """Lines that the programs have written since the last call."""
         found = []
         for log in self._logs:
             name, child, read = log

@@ -86,7 +86,7 @@ def second_controller(trial: Trial) -> None:
 
 
 def _both_lead(*logs: str) -> str:
-    """That two controllers command an arm, by the logs of both; empty where one does at most."""
+    """Text for two controllers that command an arm, by the logs of both; else empty."""
     leading = [log.count(" Hz nominal") > log.count("this controller yields") for log in logs]
     return "the second controller leads the arm, too" if all(leading) else ""
 
@@ -100,7 +100,7 @@ def second_watchdog(trial: Trial) -> None:
 
 
 def stranger(topic: str, kind: type, make: Callable[[Trial, int], Any]) -> Callable[[Trial], None]:
-    """Another node publishes on a topic, once a period."""
+    """Let another node publish on a topic, once a period."""
 
     def inject(trial: Trial) -> None:
         for k in range(round(STRANGE / trial.bench.robot.period)):
@@ -114,7 +114,8 @@ def stranger(topic: str, kind: type, make: Callable[[Trial, int], Any]) -> Calla
 
 def _other_arm(trial: Trial, k: int) -> JointState:
     message = JointState(name=[f"other_{name}" for name in trial.bench.robot.joints])
-    message.position = message.velocity = [0.0] * 6
+    message.position = [0.0] * 6
+    message.velocity = [0.0] * 6
     message.header.stamp = to_stamp(trial.arm.time)
     return message
 
@@ -126,7 +127,7 @@ def _positions_only(trial: Trial, k: int) -> JointState:
 
 
 def _late_copy(trial: Trial, k: int) -> JointState:
-    """What the arm was 30 ms ago, in another order."""
+    """Joint states with a stamp of 30 ms ago, in another order."""
     sample = trial.arm.plant.sample()
     message = JointState(name=list(reversed(trial.bench.robot.joints)))
     message.position = sample.q[::-1].tolist()
@@ -203,7 +204,10 @@ def full_disk(ending: str) -> Callable[[Trial], None]:
 
 
 def _why_unreadable(path: Path) -> str:
-    """Why a record that was cut off can't be read to its end; empty where it can. It is removed."""
+    """Reason why a record that was cut off can't be read to its end; empty where it can.
+
+    A record that can be read is removed.
+    """
     try:
         if path.suffix == ".mcap":
             count = len(read_record(path, [STATE_TOPIC]).messages[STATE_TOPIC])

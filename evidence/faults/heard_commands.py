@@ -1,4 +1,4 @@
-"""What the arm of the fault table is commanded, each command with the time at which it was sent."""
+"""Commands to the arm of the fault table, each with the time at which it was sent."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LOOK = 0.001  # s between two looks at what has come
 class HeardCommands:
     """The commands of the forward controllers' topics.
 
-    They are taken by a hidden node, for rclpy tells times to no callback here. A subscription of the node itself shows
-    a controller that somebody takes its commands, and wakes who waits. The hidden one may get a command a little later:
-    look each :data:`LOOK`.
+    They are taken by a hidden node, for rclpy tells times to no callback here. A subscription of
+    `node` shows a controller that somebody takes its commands, and wakes who waits. The hidden node
+    may get a command a little later: look each :data:`LOOK`.
 
     Args:
-        node: whose topics are used.
-        size: number of joints.
+        node: Node whose topics are used.
+        size: Number of joints.
     """
 
     def __init__(self, node: Any, size: int) -> None:
@@ -45,7 +45,10 @@ class HeardCommands:
             self._subscriptions.append((mode, polled.add_timed(Float64MultiArray, topic, quality)))
 
     def take(self, now: float) -> list[Heard]:
-        """What has come since the last look, in the order in which it was sent; `now` is the arm's time [s]."""
+        """Commands since the last look, in the order in which they were sent.
+
+        `now` is the arm's time [s].
+        """
         found = []
         for mode, subscription in self._subscriptions:
             for data, info in subscription.take():

@@ -1,4 +1,4 @@
-"""What a fault did to an arm, by what was commanded and how it moved."""
+"""Judges a fault's effect on an arm, by its commands and its motion."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ AT_REST = 0.02  # rad/s (m/s) of the fastest joint
 
 @dataclass(frozen=True)
 class Heard:
-    """A command that reached the arm.
+    """A command on the arm's topics; the line of a simulated arm may still lose or delay it.
 
     Attributes:
-        time: of the arm, when it came [s].
-        clock: system's time, when it was sent [s].
-        mode: of the command.
-        values: (n,).
-        by_watchdog: whether the watchdog sent it.
-        by_stranger: whether a row of the table did; not measured.
+        time: Time of the arm when it came [s].
+        clock: System's time when it was sent [s].
+        mode: Mode of the command.
+        values: Values (n,) of the command, in the unit of its mode.
+        by_watchdog: True where the watchdog sent it.
+        by_stranger: True where a row of the table sent it; such a command is not measured.
     """
 
     time: float
@@ -43,10 +43,10 @@ class Moment:
     """The arm at one sample.
 
     Attributes:
-        time: of the arm [s].
-        v: joint velocities (n,) [rad/s].
-        tip: position of the tip in the base (3,) [m].
-        tip_speed: speed of the tip [m/s].
+        time: Time of the arm [s].
+        v: Joint velocities (n,) [rad/s].
+        tip: Position of the tip in the base (3,) [m].
+        tip_speed: Speed of the tip [m/s].
     """
 
     time: float
@@ -60,8 +60,8 @@ class Step:
     """The largest change from one command to the next.
 
     Attributes:
-        change: of the joint that changed most, by its share [N·m, rad or rad/s].
-        share: of what the rate allows; above 1 it was too large.
+        change: Change of the joint that has the largest share [N·m, rad or rad/s].
+        share: Share of what the rate allows; above 1 the change was too large.
     """
 
     change: float
@@ -77,11 +77,12 @@ def moment_of(model: RobotModel, time: float, state: RobotState) -> Moment:
 def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLimits) -> Step:
     """The largest step among commands, oldest first, as a share of what may be.
 
-    A command may change by its rate times the time since the one before. It may not change by more than in twice the
-    interval before, as :class:`Safety` has it: after a silence a command makes no larger step than usual. Here both
-    are two periods at least, as a sample may be missing, and a command may arrive a little later than another. The
-    watchdog counts by a clock that goes on where the arm waits for an answer. A command of another mode
-    than the one before is measured against nothing.
+    A command may change by its rate times the time since the one before. It may not change by more
+    than in twice the interval before, as :class:`Safety` has it: after a silence a command makes no
+    larger step than usual. Here both times are at least two periods, for a sample may be missing.
+    They are longer by JITTER, for a command may arrive a little later than another. The watchdog
+    counts by a clock that goes on where the arm waits for an answer. A command of another mode than
+    the one before is measured against nothing.
     """
     rates = {
         CommandMode.EFFORT: np.array(robot.effort_rate),

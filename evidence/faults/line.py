@@ -13,12 +13,14 @@ class Line:
     """Carries messages: all of them, at once and in order, until one of its attributes says otherwise.
 
     Attributes:
-        loss: share of the messages that get lost, from 0 to 1.
-        delay: time that each message takes [s].
-        jitter: most that comes to the delay, by chance [s]; so messages overtake each other.
-        copies: how often each message comes again.
-        change: makes another message of each one, or None where nothing arrives.
-        lost: how many messages were lost.
+        loss: Share of the messages that get lost, from 0 to 1.
+        delay: Time that each message takes [s].
+        jitter: Largest time that is added to the delay by chance [s]; so messages overtake each
+            other.
+        copies: Number of times that each message comes again.
+        change: Function that makes another message of each one, or None where nothing shall arrive.
+            Without it messages stay as they are.
+        lost: Number of messages that were lost.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -38,7 +40,7 @@ class Line:
 
     @property
     def perfect(self) -> bool:
-        """Whether it carries all messages, at once, in order and once each."""
+        """True where the line carries all messages, at once, in order and once each."""
         return self.change is None and not any((self.loss, self.delay, self.jitter, self.copies, self._on_the_way))
 
     def send(self, time: float, message: Any) -> None:

@@ -26,7 +26,7 @@ Change = Callable[[Any], Any]
 
 
 def with_number(field: str, index: int, value: float) -> Change:
-    """Another number at a place of one of a joint state's lists."""
+    """A change that puts another number at a place of one of a joint state's lists."""
 
     def change(message: JointState) -> JointState:
         numbers = list(getattr(message, field))
@@ -37,7 +37,7 @@ def with_number(field: str, index: int, value: float) -> Change:
 
 
 def with_wrench(part: str, axis: str, value: float) -> Change:
-    """Another number in a wrench."""
+    """A change that puts another number into a wrench."""
 
     def change(message: WrenchStamped) -> WrenchStamped:
         copy = WrenchStamped(header=message.header)
@@ -51,7 +51,7 @@ def with_wrench(part: str, axis: str, value: float) -> Change:
 
 
 def with_frame(frame: str) -> Change:
-    """Another frame of a wrench."""
+    """A change that gives a wrench another frame."""
 
     def change(message: WrenchStamped) -> WrenchStamped:
         copy = WrenchStamped(wrench=message.wrench)
@@ -158,7 +158,7 @@ def _wrench_changes(value: float) -> list[Change]:
 
 
 def _targets(value: float) -> Iterator[tuple[str, type, Any]]:
-    """Topic, type and message of targets with one such number, in turns at each place."""
+    """Topic, type and message of targets that have the value at one place, each place in turn."""
     for part, axes in (("position", "xyz"), ("orientation", "xyzw")):
         for axis in axes:
             pose = PoseStamped()
@@ -215,7 +215,10 @@ def unknown_frames(trial: Trial) -> None:
 
 
 def stranger_commands(value: float) -> Callable[[Trial], None]:
-    """Another commands the joints with a number that can't be, at each place, beside the controller."""
+    """Let a stranger command the joints beside the controller.
+
+    At each place in turn it has a number that can't be.
+    """
 
     def inject(trial: Trial) -> None:
         for k in range(6):

@@ -24,14 +24,14 @@ class ObservedArm:
     """Hears what a simulator and its controllers say. Its time is the steady clock: a simulator that ends has none.
 
     Args:
-        node: whose topics are used.
-        robot: its configuration.
-        spin: lets things happen for a time [s], or until something did.
+        node: Node whose topics are used.
+        robot: Configuration of the robot.
+        spin: Function that lets things happen for a time [s], or until something did.
 
     Attributes:
-        model: of the robot.
-        heard: all commands, oldest first.
-        moments: how the arm moved.
+        model: Model of the robot.
+        heard: All commands, oldest first.
+        moments: Motion of the arm: one moment for each sample.
     """
 
     def __init__(self, node: Any, robot: RobotConfig, spin: Callable[[float], None]) -> None:
@@ -47,12 +47,12 @@ class ObservedArm:
 
     @property
     def time(self) -> float:
-        """Since the construction [s]."""
+        """Time since the construction [s]."""
         return time.monotonic() - self._began
 
     @property
     def speed(self) -> float:
-        """Of the fastest joint [rad/s]."""
+        """Speed of the fastest joint [rad/s]."""
         return float(np.abs(self.moments[-1].v).max()) if self.moments else 0.0
 
     def step(self) -> None:

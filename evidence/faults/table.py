@@ -90,7 +90,10 @@ def records_of(faults: Sequence[Fault], load: float = 0.0) -> Iterator[TrialReco
 
 
 def path_of(law: str, load: float = 0.0) -> Array:
-    """Positions of the tip (k, 3) on its way under a law and with a load [kg], where nothing fails [m]."""
+    """Positions of the tip (k, 3) on its way where nothing fails [m].
+
+    The arm is under a law, and has a load [kg].
+    """
     with Programs() as programs:
         bench = Bench(programs, law, load=load)
         bench.start()
@@ -101,8 +104,8 @@ def record_of(fault: Fault, path: Array | None = None, load: float = 0.0) -> Tri
     """Run one row, end its programs, and judge all of it.
 
     Args:
-        fault: the row.
-        path: of the tip without it (k, 3) [m]; needed where the arm moves.
+        fault: Fault of the row.
+        path: Positions of the tip without the fault (k, 3) [m]; needed where the arm moves.
         load: Mass on the tip that nobody knows of [kg].
     """
     with Programs() as programs:

@@ -1,4 +1,4 @@
-"""How a fault is injected into a running arm, what is watched then, and whether it comes back."""
+"""Trial of a fault: it is injected into a running arm, watched, and the arm's return is judged."""
 
 from __future__ import annotations
 
@@ -37,17 +37,22 @@ class Fault:
     """One row of the table.
 
     Attributes:
-        name: of the row.
-        inject: does it, in the arm's time, and takes it away again.
-        told: regular expression that must match what a user is told; empty where nobody needs to be told.
-        safe: who must send the safe output: `watchdog`, `controller`, or empty where none is due.
-        within: longest time to it [s], from the last command of a controller or from the injection.
-        moving: whether the arm moves when the fault comes.
-        near: whether the arm must stay within :data:`NEAR` of where it would be without the fault.
-        back: `itself`, `started again` where the fault has ended a program, or empty where it must not come back.
-        law: of the controller.
-        simulator: whether the arm is that of a simulator in a process of its own.
-        ends: exit statuses of programs that end otherwise than with 0, by name.
+        name: Name of the row.
+        inject: Function that injects the fault, in the arm's time, and takes it away again.
+        told: Regular expression that must match what a user is told; empty where nobody needs to be
+            told.
+        safe: Node that must send the safe output: `watchdog`, `controller`, or empty where none is
+            due.
+        within: Longest time to the safe output [s], from the last command of a controller or from
+            the injection.
+        moving: True where the arm moves when the fault comes.
+        near: True where the arm must stay within :data:`NEAR` of where it would be without the
+            fault; with a load within :data:`NEAR_WITH_LOAD`.
+        back: `itself`, `started again` where the fault has ended a program, or empty where it must
+            not come back.
+        law: Law of the controller.
+        simulator: True where the arm is that of a simulator in a process of its own.
+        ends: Exit statuses of programs that end otherwise than with 0, by name.
     """
 
     name: str
@@ -65,25 +70,26 @@ class Fault:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """What was seen of one fault.
+    """Observations of one fault.
 
     Attributes:
-        fault: its name.
-        safe_after: time to the safe output [s]; None where there was none.
-        step: largest change of a command [N·m, rad or rad/s].
-        step_share: the same as a share of what the rate allows.
-        speed_share: largest joint speed, as a share of the joint's limit.
-        tip_speed: largest speed of the tip [m/s].
-        way: largest distance of the tip from where it was when the fault came [m].
-        off_path: largest distance of the tip from where it would have been without the fault [m].
+        fault: Name of the fault.
+        safe_after: Time to the safe output [s]; None where none was due, or none came.
+        step: Change of a command that has the largest share of what its rate allows [N·m, rad or
+            rad/s].
+        step_share: Share of what its rate allows, of that change; above 1 it was too large.
+        speed_share: Largest joint speed, as a share of the joint's limit.
+        tip_speed: Largest speed of the tip [m/s].
+        way: Largest distance of the tip from where it was when the fault came [m].
+        off_path: Largest distance of the tip from where it would have been without the fault [m].
         way_of_brake: Distance of the tip from where it was when the fault came, 1 s later [m].
         load: Mass on the tip that nobody knew of [kg].
-        rest_after: time until the arm rested [s]; None where it never did.
-        told: who told the user what, once each.
-        back: how it came back, or that it didn't.
-        statuses: exit statuses of the programs, by name.
-        left: what was left behind.
-        failures: what of this must not be, in words; empty where the row passes.
+        rest_after: Time until the arm rested [s]; None where it never did.
+        told: Texts that the user was told, each with its source, once each.
+        back: `itself` or `started again`; empty where the arm didn't come back.
+        statuses: Exit statuses of the programs, by name.
+        left: Processes, files and shared memory that were left behind.
+        failures: Sentences that say what was wrong; empty where the row passes.
     """
 
     fault: str
@@ -108,14 +114,15 @@ class Trial:
     """One fault, from a led arm to its recovery. Rows inject by its methods.
 
     Args:
-        bench: that has been started.
-        fault: the row.
-        path: positions of the tip (k, 3) on the way without a fault [m]; for an arm at rest its place.
+        bench: Bench that has been started.
+        fault: Fault of the row.
+        path: Positions of the tip (k, 3) on the way without a fault [m]; None takes the place of an
+            arm at rest.
 
     Attributes:
-        bench: as given.
-        arm: of the bench.
-        began: when the fault came, by the arm's clock [s].
+        bench: Bench that runs arm and programs.
+        arm: Arm of the bench.
+        began: Time when the fault came, by the arm's clock [s].
     """
 
     def __init__(self, bench: Bench, fault: Fault, path: Array | None = None) -> None:
@@ -124,7 +131,8 @@ class Trial:
         self.began = 0.0
         self._fault = fault
         self._path = path
-        self._first_command = self._first_moment = 0
+        self._first_command = 0
+        self._first_moment = 0
         self._restarted: list[str] = []
         self._wrong: list[str] = []
         self._stranger: Any = None
@@ -145,7 +153,8 @@ class Trial:
             self._path = self.arm.moments[-1].tip[None]
         bench.logged()
         bench.told.clear()
-        self._first_command, self._first_moment = len(self.arm.heard) - 1, len(self.arm.moments) - 1
+        self._first_command = len(self.arm.heard) - 1
+        self._first_moment = len(self.arm.moments) - 1
         fault.inject(self)
         back = self._watch_return()
         told = self._watch_words()
@@ -154,7 +163,7 @@ class Trial:
     # --- what rows do ---
 
     def mark(self) -> None:
-        """The fault comes now."""
+        """Note that the fault comes now."""
         self.began = self.arm.time
 
     def step(self, seconds: float) -> None:
@@ -258,7 +267,7 @@ class Trial:
     # --- what is seen ---
 
     def _watch_return(self) -> str:
-        """How the arm came back; empty where it didn't."""
+        """Wait for the arm's return: `itself` or `started again`; empty where it stays away."""
         bench = self.bench
 
         def led() -> bool:
@@ -335,7 +344,7 @@ def not_run(fault: Fault, why: str) -> TrialRecord:
 
 
 def failures(fault: Fault, record: TrialRecord) -> list[str]:
-    """What of a record must not be, in words."""
+    """Sentences that say what of a record must not be; empty where the row passes."""
     found = list(record.failures)
     if fault.safe:
         if record.safe_after is None:

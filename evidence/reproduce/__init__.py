@@ -28,8 +28,8 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
     """Run the experiments, print the tables and write CSV files, and figures where matplotlib is installed.
 
     Args:
-        names: of CASES.
-        output: folder for the files.
+        names: Names of sources, of CASES.
+        output: Folder for the files.
         page: Markdown page to write as well, with its pictures in the folder FIGURES beside it.
 
     Returns:

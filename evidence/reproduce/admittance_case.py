@@ -85,10 +85,13 @@ def arm(
     ball_to: Array | None = None,
     **settings: Any,
 ) -> Log:
-    """The source's scene and steps of 2 ms; the ball goes to `ball_to` (3,) [m] where that is given.
+    """Simulate the source's scene with steps of 2 ms.
 
-    Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too. Other
-    settings are those of :func:`~robot_control_ros.simulation.in_process.simulate`.
+    Where `ball_to` (3,) [m] is given, the ball is led there.
+
+    Under the stiff PD the rotor inertia is the source's 0.01 kg·m². The physics then takes steps of
+    2 ms, too. Other settings are those of
+    :func:`~robot_control_ros.simulation.in_process.simulate`.
     """
     joint_law = SERVOS[servo]
     robot, step = (light_ur5(), 0.001) if joint_law is None else (light_ur5(0.01), DT)
@@ -105,7 +108,12 @@ def arm(
 
 
 def moved(log: Log, point: Any = (0.0, 0.0, 0.0)) -> Array:
-    """How far (k, 3) a point of the tip has gone from where it was at the beginning [mm]."""
+    """Displacement (k, 3) of a point of the tip from its place at the beginning, in the base [mm].
+
+    Args:
+        log: Log of the run.
+        point: Point (3,) in the frame of the tip [m].
+    """
     position = log.pose[:, :3, 3] + log.pose[:, :3, :3] @ np.asarray(point, dtype=float)
     return np.asarray(1000.0 * (position - position[0]))
 
@@ -237,10 +245,10 @@ def _torque_row() -> Row:
 
 
 def _singular_rows() -> Iterator[Row]:
-    """Pulled on until the elbow is straight, with a spring that would let the tip go four times as far.
+    """The tip is pulled until the elbow is straight. Its spring would let it go four times as far.
 
-    Let go, the tip comes back with B / K = 0.63 s; the body was 5 mm ahead of it. Had the body gone on to where the
-    spring would have let it, half of the way would take twice as long.
+    Let go, the tip comes back with B / K = 0.63 s; the body was 5 mm ahead of it. Had the body gone
+    on to where the spring would have let it, half of the way would take twice as long.
     """
     start = RobotModel.of(load_robot("ur5")).at(np.array(STRETCHED)).pose[:3, 3]
     outward = (start - SHOULDER) / np.linalg.norm(start - SHOULDER)

@@ -1,4 +1,4 @@
-"""What a reproduction is made of: rows of measured beside reference, figures, and series of numbers."""
+"""Parts of a reproduction: rows of measured beside reference, figures, and series of numbers."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Row:
     """One figure of a source, measured anew. It passes where ``low <= measured <= high``; NaN never does.
 
     Attributes:
-        name: what was measured.
-        measured: here.
-        reference: the source's figure, NaN where the source gives a bound only.
-        low, high: bounds, inclusive.
-        unit: of all four.
+        name: Text that says what was measured.
+        measured: Figure that was measured here.
+        reference: Figure to compare with; NaN where there is only a bound, or nothing.
+        low, high: Bounds, inclusive.
+        unit: Unit of the figures and the bounds.
     """
 
     name: str
@@ -48,24 +48,24 @@ class Row:
 
     @classmethod
     def near(cls, name: str, measured: SupportsFloat, reference: float, tolerance: float, unit: str = "") -> Row:
-        """Within `tolerance` (in `unit`) of the reference."""
+        """A row that passes within `tolerance` (in `unit`) of the reference."""
         return cls(name, float(measured), reference, reference - tolerance, reference + tolerance, unit)
 
     @classmethod
     def at_most(
         cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan
     ) -> Row:
-        """No more than a bound."""
+        """A row that passes where it is no more than a bound."""
         return cls(name, float(measured), reference, -np.inf, bound, unit)
 
     @classmethod
     def at_least(cls, name: str, measured: SupportsFloat, bound: float, unit: str = "") -> Row:
-        """No less than a bound."""
+        """A row that passes where it is no less than a bound."""
         return cls(name, float(measured), np.nan, bound, np.inf, unit)
 
     @classmethod
     def report(cls, name: str, measured: SupportsFloat, unit: str = "") -> Row:
-        """Without a threshold: it passes where it is a finite number."""
+        """A row without a threshold: it passes where it is a finite number."""
         return cls(name, float(measured), np.nan, -REPORTED, REPORTED, unit)
 
     @property
@@ -123,12 +123,12 @@ class Result:
     """One source's experiments.
 
     Attributes:
-        title: heading.
-        source: what is reproduced, in a sentence.
-        rows: see :class:`Row`.
-        notes: findings, each a paragraph.
+        title: Heading of the source's section.
+        source: Sentences that say what is reproduced.
+        rows: Measured figures beside their bounds, see :class:`Row`.
+        notes: Findings, each a paragraph.
         drawings: Functions that make a matplotlib figure, by name (the file's stem).
-        series: by name (the file's stem), columns of equal length by name.
+        series: Tables by name (the file's stem), each with columns of equal length by name.
     """
 
     title: str

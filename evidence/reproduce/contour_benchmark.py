@@ -86,13 +86,14 @@ class Case:
     """One line of the benchmark.
 
     Attributes:
-        name: as in the table.
-        move: of the tip.
-        reference: max and rms in the time domain, max and rms in the position domain [mm]; empty where there is none.
-        gains: of the law, over those of the benchmark.
-        coulomb: friction of the joints [N·m].
-        pulse: torque on the master, see PULSE.
-        held: time from which the master is held fast [s].
+        name: Name of the line, as in the table.
+        move: Contour of the tip, with its timing.
+        reference: Contour errors of the source: max and rms in the time domain, max and rms in the
+            position domain [mm]. Empty where the source has none.
+        gains: Gains of the law that take precedence over those of the benchmark.
+        coulomb: Dry friction of the two joints [N·m].
+        pulse: Torque pulse on the master: its start, length and torque, see PULSE.
+        held: Time from which the master is held fast [s].
     """
 
     name: str
@@ -123,13 +124,16 @@ class ContourErrors:
 
     @property
     def sizes(self) -> dict[str, float]:
-        """Both by name [mm]."""
+        """Largest contour error and its root mean square, by name [mm]."""
         return {"max": self.max, "rms": self.rms}
 
 
 @dataclass(frozen=True, eq=False)
 class ContourRun(ContourErrors):
-    """What was recorded of the two-link arm: angles and torques (k, 2) [rad, N·m], and how often the master changed."""
+    """Record of the two-link arm: angles and torques (k, 2) [rad, N·m], and changes of the master.
+
+    `switches` is the number of those changes.
+    """
 
     q: Array
     torque: Array
@@ -203,7 +207,7 @@ def drive(case: Case, domain: str) -> ContourRun:
 
 
 def _pulse(case: Case, time: float) -> Array:
-    """Torques (2,) on the joints [N·m]."""
+    """Torques (2,) of the case's pulse on the joints at a time [s] [N·m]."""
     fraction, length, torque = case.pulse
     start = fraction * case.move.duration
     return torque * np.eye(2)[MASTER] if start <= time < start + length else np.zeros(2)
@@ -230,8 +234,8 @@ def drive_ur5(domain: str, feed: float, feedforward: float) -> ContourErrors:
     """A UR5 in MuJoCo goes along the rectangle, at rest in its corners.
 
     Args:
-        domain, feedforward: of the law.
-        feed: speed of the tip [m/s].
+        domain, feedforward: Gains of the law.
+        feed: Speed of the tip [m/s].
     """
 
     def timing(contour: Polyline) -> Chain:

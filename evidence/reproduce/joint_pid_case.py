@@ -31,9 +31,9 @@ class Held:
     """A law on the first joint of an arm whose joints all do the same.
 
     Args:
-        law: a new one.
-        gains: of the law, by name.
-        model: of the arm; a weightless one without limits by default.
+        law: New instance of the law.
+        gains: Gains of the law, by name.
+        model: Model of the arm; by default that of a weightless arm without limits.
     """
 
     def __init__(self, law: Law, gains: Mapping[str, Any], model: RobotModel | None = None) -> None:
@@ -43,7 +43,7 @@ class Held:
         self.reset()
 
     def set(self, gains: Mapping[str, Any]) -> None:
-        """Other gains from the next call on."""
+        """Use other gains from the next call on."""
         self._gains = make_gains(self._law.Gains, gains, self._model.n)
 
     def reset(self) -> None:
@@ -79,7 +79,11 @@ class WatchedPid(JointPid):
 
 
 def simulated(line: SourceLine) -> tuple[StepRun, list[int]]:
-    """The same step of one joint, the law within the MuJoCo plant; and how often it was called per simulation step."""
+    """A step of one joint by the gains of a line, with the law within the MuJoCo plant.
+
+    Returns:
+        The run, and the number of the law's calls in each simulation step.
+    """
     urdf = WEIGHTLESS.urdf()
     robot = WEIGHTLESS.config(home=(0.0, 0.0))
     law = f"{WatchedPid.__module__}:{WatchedPid.__name__}"
@@ -131,8 +135,13 @@ def run() -> Result:
 
 
 def _line_rows(line: SourceLine, run: StepRun) -> Iterator[Row]:
-    """Times within one sample, the overshoot within 0.05 percentage points, samples within 1e-4 deg."""
-    (rise_begin, rise_end), (overshoot, top) = line.rise, line.overshoot
+    """Rows of one line of the source's table.
+
+    Times pass within one sample, the overshoot within 0.05 percentage points, samples within
+    1e-4 deg.
+    """
+    rise_begin, rise_end = line.rise
+    overshoot, top = line.overshoot
     times = (
         ("10 %", run.reached(10.0), rise_begin),
         ("90 %", run.reached(90.0), rise_end),
@@ -236,7 +245,10 @@ def _formula_rows() -> Iterator[Row]:
 
 def _effort_rows() -> Iterator[Row]:
     rng = np.random.default_rng(1)
-    count, (p, i, d) = 1000, (120.0, 30.0, 4.0)
+    count = 1000
+    p = 120.0
+    i = 30.0
+    d = 4.0
     targets, q, v = rng.uniform(-1.0, 1.0, (3, count))
     e = targets - q
     textbook = p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T

@@ -38,10 +38,11 @@ class LiteralAdmittance:
         self.terms: dict[str, Array] = {}
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """The reference is where the robot is."""
+        """Take the robot's present joints and tool point as the reference."""
         self._q_ref = state.q.copy()
         self._x_ref = _tool(kin)[0]
-        self._moved = self._rate = np.zeros(state.q.size)
+        self._moved = np.zeros(state.q.size)
+        self._rate = np.zeros(state.q.size)
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         assert state.wrench_on_tip is not None
@@ -76,7 +77,7 @@ class StiffJoints:
         self.terms: dict[str, Array] = {}
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """It keeps no state."""
+        """Do nothing: the law keeps no state."""
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         assert reference.q is not None

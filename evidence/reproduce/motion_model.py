@@ -15,13 +15,16 @@ from robot_control_ros.robot.model import RobotDynamics, RobotModel
 class TaskSpaceMotionModel:
     """d/dt [q; q̇] of an arm under :class:`~robot_control_ros.laws.task_space_pd.TaskSpacePD`.
 
-    The law is the package's own, without delay, limits or sampling; the arm is M q̈ + C q̇ + g = tau, with the rotor
-    inertia of the model and without joint friction. It is stiff: take an implicit integrator.
+    The law is the package's own, without delay, limits or sampling. The arm is
+    M q̈ + C q̇ + g = tau. It has the rotor inertia of the model, and no joint friction. The
+    equation
+    is stiff: take an implicit integrator.
 
     Args:
-        model: of the arm; poses are its tip in its base.
-        stiffness, damping: Kp, Kd: one number, the six of a diagonal, or (6, 6); linear then angular.
-        gains: the law's others, by name.
+        model: Model of the arm; poses are those of its tip in its base.
+        stiffness, damping: Kp, Kd: one number, the six of a diagonal, or (6, 6); linear then
+            angular.
+        gains: Other gains of the law, by name.
 
     Raises:
         ConfigError: a gain of the wrong shape, not finite or out of bounds.
@@ -34,7 +37,10 @@ class TaskSpaceMotionModel:
         self._law = TaskSpacePD()
 
     def derivative(self, state: Array, pose_ref: Array, twist_ref: Array) -> Array:
-        """d/dt [q; q̇], (2n,) [rad/s, rad/s²], for a pose (4, 4) and a twist (6,) of the tip that are to be followed."""
+        """Derivative d/dt [q; q̇], (2n,) [rad/s, rad/s²], of a state [q; q̇], (2n,) [rad, rad/s].
+
+        The tip is to follow a pose (4, 4) and a twist (6,).
+        """
         kin = self.model.at(*np.split(state, 2))
         torque = self.torque(kin, pose_ref, twist_ref)
         return np.concatenate((kin.v, self.model.forward_dynamics(kin.q, kin.v, torque)))

@@ -42,10 +42,11 @@ class Variant:
     """One line of the page's table.
 
     Attributes:
-        name: as in the table.
-        settled: to 5 % and 2 % of the initial distance and to 1 mm [s].
-        final: joint angles at the end [rad].
-        changes: what differs in :func:`drive`.
+        name: Name of the line, as in the table.
+        settled: Times after which it has settled to 5 % and 2 % of the initial distance, and to 1
+            mm [s].
+        final: Joint angles at the end [rad].
+        changes: Arguments of :func:`drive` that differ from their defaults.
     """
 
     name: str
@@ -67,7 +68,10 @@ DRAWN = ("Kp 50, Kd 5", "from (90, 60) deg", "Kp 200, Kd 20", "Kp 300, Kd 5")
 
 @dataclass(frozen=True, eq=False)
 class PlanarRun:
-    """What an arm did: time (k,), angles q (k, 2), the tip (k, 2), torques (k, 2), and its target (2,)."""
+    """Record of an arm: time (k,) [s], angles q (k, 2) [rad], tip (k, 2) [m], torques (k, 2) [N·m].
+
+    Beside them it has the target (2,) [m].
+    """
 
     time: Array
     q: Array
@@ -85,7 +89,7 @@ class PlanarRun:
         return settled_at(self.time, self.error, bound)
 
     def settling_times(self) -> dict[str, float]:
-        """To 5 % and 2 % of the initial distance, and to 1 mm [s]."""
+        """Settling times to 5 % and 2 % of the initial distance, and to 1 mm [s], by name."""
         bounds = {"5 %": 0.05 * self.error[0], "2 %": 0.02 * self.error[0], "1 mm": 0.001}
         return {name: self.settled(bound) for name, bound in bounds.items()}
 
@@ -104,8 +108,9 @@ def drive(
 ) -> PlanarRun:
     """The arm under the law, both stepped by `dt` [s] for a `duration` [s], from rest; without limits.
 
-    Stiffness and damping are Kp [N/m] and Kd [N·s/m]; the tip goes to a `target` (2,) [m] from joint angles `start`
-    (2,) [rad] under a constant force `push` (2,) [N]. For `taylor` see :meth:`TwoLink.advance`.
+    Stiffness and damping are Kp [N/m] and Kd [N·s/m]. The tip goes to a `target` (2,) [m] from
+    joint angles `start` (2,) [rad]. A constant force `push` (2,) [N] acts on it. For `taylor` see
+    :meth:`TwoLink.advance`.
     """
     model = arm.model()
     law = Impedance()
@@ -222,9 +227,10 @@ def _identity_rows() -> Iterator[Row]:
 
 
 def _law_difference(model: RobotModel, q: Array, v: Array, wanted: Array, inertia: float) -> float:
-    """Of the law's torque from Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G, the larger of two [N·m].
+    """Difference between the law's torque and Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G.
 
-    Here a is the acceleration under that torque, `wanted` (3, 2) has x_d, v_d and a_d, and `inertia` is M [kg].
+    It is that of the joint where it is larger [N·m]. Here a is the acceleration under the law's
+    torque, `wanted` (3, 2) has x_d, v_d and a_d, and `inertia` is M [kg].
     """
     pose = make_pose(np.array([*wanted[0], 0.0]))
     zero = np.zeros(4)

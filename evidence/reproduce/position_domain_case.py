@@ -102,7 +102,10 @@ def _benchmark_rows(listed: Mapping[str, Case], runs: Runs) -> Iterator[Row]:
 
 
 def _random_ratios(listed: Mapping[str, Case]) -> dict[str, Array]:
-    """Ratios (k, 2), max and rms, by domain, of the shapes with gains, feed-forward and friction drawn at random."""
+    """Ratios (k, 2), max and rms, of the error in the time domain to that in another, by domain.
+
+    Gains, feed-forward and friction of the shapes are drawn at random.
+    """
     rng = np.random.default_rng(0)
     ratios: dict[str, list[list[float]]] = {"position": [], "matched": []}
     for name in SHAPES:
@@ -150,7 +153,10 @@ def _matched_rows(compared: Runs) -> Iterator[Row]:
 
 
 def _disturbed_rows(runs: Runs, end: float) -> Iterator[Row]:
-    """With the torque limited, and with the master held; `end` is where the slave's reference ends [rad]."""
+    """Rows of the runs with the torque limited, and with the master held fast.
+
+    The slave's reference ends at the joint angle `end` [rad].
+    """
     for domain in DOMAINS:
         name = f"{LIMITED}: {domain} domain, largest torque"
         peak = np.abs(runs[LIMITED][domain].torque).max(axis=0)
@@ -165,7 +171,10 @@ def _disturbed_rows(runs: Runs, end: float) -> Iterator[Row]:
 
 
 def _switch_rows() -> Iterator[Row]:
-    """How often the master changes while the second joint, with ripple, becomes the faster one; and back."""
+    """Number of changes of the master while the second joint becomes the faster one, and back.
+
+    The speed of the second joint has a ripple.
+    """
     fraction = np.linspace(0.0, 1.0, 2000)
     for name, course in (("rises", fraction), ("falls", 1.0 - fraction)):
         second = 0.3 + 0.9 * course + 0.03 * np.sin(200.0 * fraction)

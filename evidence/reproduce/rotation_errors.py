@@ -41,7 +41,10 @@ ROTATIONS = 20_000  # random ones, uniform in SO(3)
 
 
 def tip_errors(model: RobotModel, states: Array, references: Iterable[Array]) -> dict[str, Array]:
-    """Distance "position" [mm] and "angle" [deg] from references (4, 4) each, at states (2n, k)."""
+    """Distance "position" [mm] and "angle" [deg] of the tip from k references (4, 4).
+
+    The states (2n, k) are those of the arm.
+    """
     pairs = zip(references, states.T, strict=True)
     errors = np.array([pose_error(reference, model.at(state[:7]).pose) for reference, state in pairs])
     return {
@@ -122,10 +125,10 @@ def _misalignment_rows(angles: Array, misalignment: Array) -> Iterator[Row]:
 
 
 def _regulate(model: RobotModel, axis: Array, error: str) -> Run:
-    """One turn about an axis of the base.
+    """One turn about an axis of the base, by the linearly implicit Euler method.
 
-    By the linearly implicit Euler method, implicit in the dampers: about y, euler_xyz starts on a jump of its own,
-    which attracts from both sides, and an integrator with error control never gets off it.
+    The method is implicit in the dampers. About y, euler_xyz starts on a jump of its own, which
+    attracts from both sides. An integrator with error control never gets off that jump.
     """
     arm = TaskSpaceMotionModel(model, SOFT_STIFFNESS, SOFT_DAMPING, rotation_error=error)
     start = model.at(POSTURE).pose

@@ -75,7 +75,10 @@ def _zero_posture_rows(model: RobotModel) -> Iterator[Row]:
 
 
 def _largest_torque_difference(model: RobotModel, states: int = 100) -> float:
-    """Of the law from the formula in the source's order, over random states and full gain matrices [N·m]."""
+    """Largest difference of the law's torque from the formula in the source's order [N·m].
+
+    States are random, gain matrices are random and full.
+    """
     rng = np.random.default_rng(1)
     largest = 0.0
     for _ in range(states):
@@ -97,7 +100,7 @@ def _largest_torque_difference(model: RobotModel, states: int = 100) -> float:
 
 
 def _full_matrix(rng: np.random.Generator, size: float) -> Array:
-    """Symmetric and positive, (6, 6), with `size` as its largest eigenvalue."""
+    """A random matrix (6, 6), symmetric and positive, with `size` as its largest eigenvalue."""
     root = rng.normal(size=(6, 6))
     return np.asarray(size * root.dot(root.T) / np.linalg.norm(root, 2) ** 2)
 
@@ -159,7 +162,7 @@ def _following_rows(model: RobotModel, following: dict[str, Run]) -> Iterator[Ro
 
 
 def _approach_rows(model: RobotModel) -> Iterator[Row]:
-    """Example 2."""
+    """Rows of example 2: a resting reference."""
     target = make_pose(APPROACH)
     arm = TaskSpaceMotionModel(model, STIFFNESS, DAMPING)
     states = _solve(arm, lambda t: target, np.zeros(6), np.array([0.0, 1.0, 10.0]))

@@ -1,4 +1,4 @@
-"""How stiff a robot may be held, and how stiff a wall it may touch, at a rate and a delay: measured in simulation."""
+"""Largest stable stiffness of a robot and of a wall that it touches, by rate and delay."""
 
 from __future__ import annotations
 

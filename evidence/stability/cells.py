@@ -1,4 +1,4 @@
-"""What is measured of a robot at a rate and a delay, and the formulae beside it."""
+"""Figures of a robot at a rate and a delay: measured, and by formulae beside them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ DELAYS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016)  # s
 OFFSET = 0.4  # rad from home, of every joint, in the postures other than home
 SOFT = (500.0, 20.0)  # N/m, N·m/rad: of the part that isn't measured
 
-# Of ẍ + 2 ω ẋ + ω² x = 0 whose spring and damper act τ late: |2 ω s + ω²| = |s²| at s = i u ω, u² = 2 + √5, where the
-# phase atan(2 u) is used up if ω τ = atan(2 u) / u. So K = ω² Λ = CRITICAL Λ / τ².
+# In ẍ + 2 ω ẋ + ω² x = 0 spring and damper act τ late. |2 ω s + ω²| = |s²| holds at s = i u ω with
+# u² = 2 + √5. There the phase atan(2 u) is used up if ω τ = atan(2 u) / u. So
+# K = ω² Λ = CRITICAL Λ / τ².
 _U = math.sqrt(2.0 + math.sqrt(5.0))
 CRITICAL = (math.atan(2.0 * _U) / _U) ** 2
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is searched for: a field of :class:`Cell`, its title, and the range [unit] of the search."""
+    """A quantity that is searched for: field of :class:`Cell`, title, and searched range [unit]."""
 
     name: str
     law: str
@@ -44,7 +45,7 @@ class Quantity:
         return float(getattr(cell, self.name))
 
     def text(self, cell: Cell) -> str:
-        """The same as text: two digits, rounded down; beyond the range its end."""
+        """Value in a cell as text: two digits, rounded down; beyond the range its end."""
         value = self.of(cell)
         if value == 0.0:
             return f"< {self.lowest:g}"
@@ -64,10 +65,12 @@ QUANTITIES = (TRANSLATION, ROTATION, WALL)
 class Cell:
     """The largest stable values of one robot at one rate [Hz] and delay [s]; see :class:`Quantity`.
 
-    0 where the least of the range isn't stable, the range's end where everything is.
+    A value is 0 where the least of the range isn't stable. It is the range's end where everything
+    is stable.
 
     Attributes:
-        half_of_both: whether half the translational and half the rotational stiffness are stable together.
+        half_of_both: True where half the translational and half the rotational stiffness are stable
+            together.
     """
 
     robot: str
@@ -80,7 +83,7 @@ class Cell:
 
     @property
     def lag(self) -> float:
-        """Delay and half a period [s]: what a held command is late on average."""
+        """Delay plus half a period [s]: a held command is so late on average."""
         return self.delay + 0.5 / self.rate
 
 
@@ -119,7 +122,7 @@ def lightest(robot: RobotConfig) -> tuple[float, float]:
 
 
 def virtual_damping() -> float:
-    """Of the measured contact, along the tip's axes [N·s/m]."""
+    """Damping of the measured contact along the tip's axes [N·s/m]."""
     return float(ParameterSet(Admittance.Gains, 0, CONTACT).current.virtual_damping[0, 0])
 
 
@@ -130,5 +133,8 @@ def default_body(name: str) -> tuple[float, float]:
 
 
 def least_contact_damping(cell: Cell) -> float:
-    """What that mass needs at least against a wall of 10⁴ N/m [N·s/m]; see stability/wall_contact.py."""
+    """Least damping that the robot's default mass needs against a wall of 10⁴ N/m [N·s/m].
+
+    See stability/wall_contact.py.
+    """
     return float(least_damping(default_body(cell.robot)[0], cell.lag))

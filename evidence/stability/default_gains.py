@@ -41,16 +41,20 @@ FINE_STEP = 2.5e-4  # s, of the physics at a wall: with 0.5 ms elastic joints sh
 
 @dataclass(frozen=True)
 class Tried:
-    """A law with its default gains on an arm, ideal where `arm` is empty, at the rate [Hz] of the real one.
+    """A law with its default gains on an arm, at the rate [Hz] of the real one.
+
+    The arm is ideal where `arm` is empty.
 
     Attributes:
-        rest: way of the tip, from peak to peak, before the push [m].
-        move: farthest way of the tip under the push [m].
-        left: distance of the tip from where it began, at the end [m].
-        shake: way of the tip, from peak to peak, at the end [m].
-        force, change: median force of a wall of WALL at the end, and its change from peak to peak [N].
-        rigid_force, rigid_change: the same of a rigid wall [N].
-        told: why a run ended or what it said; empty for nothing.
+        rest: Motion of the tip, from peak to peak, before the push [m].
+        move: Largest distance of the tip from its start under the push [m].
+        left: Distance of the tip from its start at the end [m].
+        shake: Motion of the tip, from peak to peak, at the end [m].
+        force, change: Median force of a wall of stiffness WALL at the end, and its change from peak
+            to peak [N].
+        rigid_force, rigid_change: Median force of a rigid wall at the end, and its change from peak
+            to peak [N].
+        told: Reasons why runs ended, and their first faults; empty for none.
     """
 
     robot: str
@@ -69,12 +73,12 @@ class Tried:
 
     @property
     def stable(self) -> bool:
-        """Whether the tip comes to rest, and the force of the wall of WALL does."""
+        """True where the tip comes to rest, and so does the force of the wall of stiffness WALL."""
         return self.rest <= QUIET and self.shake <= QUIET and _is_steady(self.force, self.change)
 
     @property
     def words(self) -> str:
-        """What was told, or else what isn't at rest; empty where all is."""
+        """Reasons and faults of the runs, or else what isn't at rest; empty where all is."""
         rigid = "" if _is_steady(self.rigid_force, self.rigid_change) else "not at rest at the rigid wall"
         return self.told or (rigid if self.stable else "not at rest")
 
@@ -84,7 +88,7 @@ def _is_steady(force: float, change: float) -> bool:
 
 
 class _Approach:
-    """Along x at SPEED for a way [m], and from there at SLOW for the way TOUCHING [m]."""
+    """A target along x: at SPEED for a way [m], and from there at SLOW for TOUCHING[1] [m]."""
 
     def __init__(self, start: Array, fast: float) -> None:
         self._start = start
@@ -96,7 +100,10 @@ class _Approach:
         beyond = t - self._fast / SPEED
         slow = min(max(beyond, 0.0) * SLOW, TOUCHING[1])
         pose[0, 3] += min(t * SPEED, self._fast) + slow
-        twist[0] = SPEED if beyond < 0.0 else SLOW if slow < TOUCHING[1] else 0.0
+        if beyond < 0.0:
+            twist[0] = SPEED
+        elif slow < TOUCHING[1]:
+            twist[0] = SLOW
         return Reference(pose, twist, np.zeros(6))
 
 
@@ -157,7 +164,7 @@ def _wall_figures(log: Log) -> tuple[float, float]:
 
 
 def _faults(log: Log) -> list[str]:
-    """What was seen in the first, where there is one."""
+    """The first fault of a run without its rule, as a list; an empty list where there is none."""
     return [fault.split(": must")[0] for fault in log.fault if fault][:1]
 
 

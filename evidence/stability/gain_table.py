@@ -1,4 +1,4 @@
-"""What each law's gains may be on a robot, at home: computed, not simulated."""
+"""Bounds of each law's gains on a robot, at home: computed, not simulated."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from robot_control_ros.simulation.imperfect.imperfections import Imperfections, 
 
 
 def gain_table(names: Sequence[str], profile: str, measured: str = "") -> int:
-    """Print the bounds of each law's gains, with the robot's own gains; laws that the profile refuses are left out.
+    """Print the bounds of each law's gains, with the robot's own gains.
+
+    Laws that the profile refuses are left out.
 
     Args:
-        names: of robots; all where empty.
-        profile: gives the rate and, without `measured`, the delay.
-        measured: name or path of imperfections: delay, viscous friction and rotor inertia are theirs.
+        names: Names of robots; all where empty.
+        profile: Hardware profile that gives the rate and, without `measured`, the delay.
+        measured: Name or path of imperfections; delay, viscous friction and rotor inertia are
+            theirs.
 
-    Returns the exit status: 1 if gains are beyond their bounds.
+    Returns:
+        The exit status: 1 if gains are beyond their bounds.
 
     Raises:
         ConfigError: unknown robot, profile or imperfections; imperfections of an arm with another number of joints.
@@ -66,7 +70,7 @@ def _bounds(robot: RobotConfig, law: str, arm: Imperfections | None) -> tuple[li
 
 
 def _delay(arm: Imperfections, mode: CommandMode) -> float:
-    """The longest from a sample to the effect of its command [s]."""
+    """The longest time from a sample to the effect of its command [s]."""
     late = arm.commands.delay
     if mode is not CommandMode.EFFORT and arm.commands.position_delay > 0.0:
         late = arm.commands.position_delay

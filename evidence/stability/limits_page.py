@@ -1,4 +1,4 @@
-"""What is written of the cells: the page of the documentation, and its picture."""
+"""Documentation of the cells: the page and its picture."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _panel(axes: Any, cells: Sequence[Cell], quantity: Quantity) -> None:
 
 
 def _rule(name: str, quantity: Quantity, late: Array) -> tuple[Array, str]:
-    """What the formula gives [unit] for commands that are so late [s], and the formula."""
+    """Values of the formula [unit] for commands that are so late [s], and the formula as text."""
     if quantity is WALL:
         return virtual_damping() / late, "B / delay"
     inertia = lightest(load_robot(name))[quantity is ROTATION]

@@ -1,4 +1,4 @@
-"""20 mm into a wall, at 0.1 m/s: how often the contact is lost, and whether the force comes to rest."""
+"""Arms that press 20 mm into a wall, at 0.1 m/s: losses of contact, and the force at rest."""
 
 from __future__ import annotations
 
@@ -51,11 +51,13 @@ class Pressed:
     """One law of one robot at a rate [Hz] and a delay [s], pressed into a wall.
 
     Attributes:
-        losses: how often the arm left the wall.
-        rest: median of the force in the last half second [N]; 0 where the arm doesn't stay at the wall.
-        deviation: largest difference from it, from two seconds after the reference stopped, as a fraction of it.
-        warning: what the law said of its gains before.
-        fault: why safety stopped the arm, or that it wasn't at the wall; else empty.
+        losses: Number of times that the arm left the wall.
+        rest: Median of the force in the last half second [N]; 0 where the arm doesn't stay at the
+            wall.
+        deviation: Largest difference from `rest`, as a fraction of it, from two seconds after the
+            stop of the reference on.
+        warning: Warning of the law about its gains; empty for none.
+        fault: Reason why safety stopped the arm, or that it wasn't at the wall; else empty.
     """
 
     robot: str
@@ -70,7 +72,7 @@ class Pressed:
 
     @property
     def holds(self) -> bool:
-        """Whether the arm stayed at the wall, and the force came to rest."""
+        """True where the arm stayed at the wall, and the force came to rest."""
         return self.losses <= LOSSES and self.rest > 0.0 and self.deviation <= REMAINDER
 
 
@@ -114,12 +116,13 @@ def press(
 
 
 class _ArmAtWall(MujocoPlant):
-    """A simulated arm before a wall: the scene's, or a spring [N/m] that touches the tip; forces at each physics step.
+    """A simulated arm before a wall: that of the scene, or a spring [N/m] that touches the tip.
 
     Attributes:
-        forces: of the wall on the whole arm [N].
-        touched: whether it has been at the wall.
-        stops: when the reference, on its way since 0, is PRESS beyond where the tip touched the wall [s].
+        forces: Force of the wall on the arm at each physics step [N].
+        touched: True once the arm has been at the wall.
+        stops: Time at which the reference, which begins at 0 s, is PRESS beyond the place where the
+            tip touched the wall [s]. Before that touch it is FARTHEST / SPEED.
     """
 
     def __init__(self, robot: RobotConfig, wall: float) -> None:
@@ -154,7 +157,7 @@ class _ArmAtWall(MujocoPlant):
 
 
 class _Approach:
-    """Towards the wall, along x, and into it."""
+    """A target that moves along x, towards the wall and into it."""
 
     def __init__(self, start: Array, arm: _ArmAtWall) -> None:
         self._start = start

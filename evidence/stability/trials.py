@@ -31,11 +31,12 @@ REMAINDER = 0.1  # of the largest motion, or of the mean contact force, that cou
 def impedance_is_stable(
     robot: RobotConfig, q: Array, rate: float, delay: float, translation: float, rotation: float
 ) -> bool:
-    """Whether the impedance law comes to rest at q (n,) after a push with PUSH.
+    """True where the impedance law comes to rest at q (n,) after a push with PUSH.
 
-    The law has its defaults but for the stiffness, `translation` [N/m] and `rotation` [N·m/rad]. Stable: no effort
-    limit is met, and at the end each of position error, rotation error, the tip's two speeds and the largest joint
-    speed stays below a tenth of its largest value.
+    The law has its defaults but for the stiffness, `translation` [N/m] and `rotation` [N·m/rad].
+    Stable means that no effort limit is met, and that five quantities come to rest. They are
+    position error, rotation error, the tip's two speeds, and the largest joint speed. At the end
+    each stays below a tenth of its largest value.
     """
     robot = robot.at_rate(rate)
     arm = _TouchedArm(robot, q, push=np.outer(PUSH, DIRECTION).ravel(), start=HELD[0], wall=0.0)
@@ -55,7 +56,9 @@ def impedance_is_stable(
 
 
 def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, wall: float) -> bool:
-    """Whether the admittance law, with the gains CONTACT, comes to rest against a wall of a stiffness [N/m].
+    """True where the admittance law comes to rest against a wall of a stiffness [N/m].
+
+    The law has the gains CONTACT.
 
     The wall, a spring without damping that can't pull, touches the tip at q (n,), across its z axis. The reference
     moves into it by PRESS, and later a force pulls the tip off. Stable: at the end the contact force varies by less

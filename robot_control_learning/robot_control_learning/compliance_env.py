@@ -177,7 +177,10 @@ class ComplianceEnv(gymnasium.Env[dict[str, Any], Any]):
         return self.robot.fault
 
     def _all_axes(self, stiffness: Array | None) -> Array | None:
-        """The gain (6,): the action's stiffness along its axes, the first one along the others."""
+        """Stiffness (6,) for the law: the action's along its axes, the first one along the others.
+
+        It is None where actions have no stiffness.
+        """
         if stiffness is None or self._first_stiffness is None:
             return None
         gain = self._first_stiffness.copy()

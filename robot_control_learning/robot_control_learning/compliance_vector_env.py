@@ -259,8 +259,9 @@ def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | No
 
 
 def _joined(infos: Sequence[dict[str, Any]], counts: Sequence[int]) -> dict[str, Any]:
-    """Join the infos of all processes as Gymnasium does: each key has an array, and `_key` says
-    which rows have it.
+    """Join the infos of all processes as Gymnasium does.
+
+    Each key has an array with a row for each arm, and `_key` says which rows have a value.
 
     Args:
         infos: Info of each process.

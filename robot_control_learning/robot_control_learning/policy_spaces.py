@@ -52,7 +52,7 @@ class PolicyObservation:
         self.space: Dict = Dict({**boxes})
         self._low = np.concatenate([box.low for box in boxes.values()])
         self._high = np.concatenate([box.high for box in boxes.values()])
-        self._places: dict[str, slice] = {}  # where the numbers of each name are among all
+        self._places: dict[str, slice] = {}  # place of each name's numbers among all numbers
         end = 0
         for name, box in boxes.items():
             begin = end
@@ -110,7 +110,10 @@ class PolicyAction:
         return result
 
     def _gain(self, row: Array) -> Array | None:
-        """The stiffness, (3,) or (6,) or None, for the last numbers of a row, in equal ratios."""
+        """The stiffness for the last numbers of a row, in equal ratios.
+
+        It is (3,) [N/m], or (6,) with the rotations [N·m/rad]; None where actions have none.
+        """
         if not self._stiffness:
             return None
         softest = SOFTEST[: self._axes]

@@ -96,7 +96,7 @@ class Reach:
 
 @dataclass
 class Follow:
-    """Stay within 10 mm of a point on a circle, of 30 to 80 mm radius and 4 to 8 s a turn.
+    """Stay within 10 mm of a point that moves on a circle of 30 to 80 mm radius, 4 to 8 s a turn.
 
     The goal is the vector from the tip to the point, and the point's velocity (6,) [m, m/s]. The
     reward is minus the distance over 0.05 m.
@@ -131,8 +131,9 @@ class Follow:
 
 @dataclass
 class Press:
-    """Press on a surface 20 mm below the tool with 5 to 20 N. An error below a tenth of this force
-    is success.
+    """Press on a surface 20 mm below the tool with 5 to 20 N.
+
+    An error below a tenth of this force is success.
 
     The goal is the wanted force and the lacking force (2,) [N]. The reward is minus the error over
     the wanted force.
@@ -158,11 +159,11 @@ class Press:
 
 @dataclass
 class PegInHole:
-    """Bring a peg 25 mm deep into a hole that is 0.5 mm wider, and whose place is known to 1.5 mm
-    along x and y.
+    """Bring a peg 25 mm deep into a hole that is 0.5 mm wider.
 
-    The tip begins above the assumed place of the hole. The goal is the vector (3,) from the tip to
-    the assumed end of the peg's path [m]. The reward is minus the depth that is left over 40 mm.
+    The place of the hole is known to 1.5 mm along x and y. The tip begins above the assumed place.
+    The goal is the vector (3,) from the tip to the assumed end of the peg's path [m]. The reward is
+    minus the depth that is left over 40 mm.
     """
 
     id: ClassVar[str] = "PegInHole"

@@ -22,7 +22,7 @@ MOCK_HARDWARE = Argument("use_mock_hardware", "false", "Let the driver run on ro
 
 
 def ur(given: Given) -> System:
-    """ur_robot_driver, our controller in front of it.
+    """System of ur_robot_driver with our controller in front of it.
 
     The driver loads its forward controllers inactive. Ours waits for the one that the law needs, and then has it
     activated. Where ours ends, driver and watchdog go on.
@@ -42,11 +42,11 @@ def ur(given: Given) -> System:
 
 
 def gen3(given: Given) -> System:
-    """ros2_kortex with a forward_position_controller, our controller in front of it.
+    """System of ros2_kortex and its forward_position_controller with our controller in front of it.
 
     Raises:
-        ConfigError: unknown law or file, a law that doesn't command positions, or one that needs the wrench that
-            mock hardware doesn't have.
+        ConfigError: unknown law or file; a law that doesn't command positions; on mock hardware, a
+            law that needs a wrench.
     """
     file = with_prefix(share_directory() / "config/ros2_control/gen3_forward_position.yaml", given["prefix"])
     config, given = _on_driver(given, "gen3")

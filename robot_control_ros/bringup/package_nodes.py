@@ -69,8 +69,8 @@ def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = T
         parameters: More parameters of the controller.
 
     Raises:
-        ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take, or whose
-            wrench it doesn't have.
+        ConfigError: unknown robot, profile, law or file; a law whose commands the profile doesn't
+            take; a law whose wrench it doesn't have.
     """
     prefix = given.get("prefix", "")
     namespace = given.get("namespace", "")

@@ -67,12 +67,13 @@ def mock(given: Given) -> System:
 def icube(given: Given) -> System:
     """Drives on ICube's ethercat_driver, our controller in front of it; all joints take what the law commands.
 
-    The driver enables its drives by itself, before anybody commands (EcCiA402Drive), and without a command a drive in
-    torque mode gives no torque: an arm that nothing supports falls. So laws that command effort ask for `supported`.
+    The driver enables its drives by itself, before anybody commands (EcCiA402Drive). Without a
+    command a drive in torque mode gives no torque: an arm that nothing supports falls. So laws that
+    command effort ask for `supported`.
 
     Raises:
-        ConfigError: see :func:`mock`; no such file, a robot without the profile, effort without support, or a
-            controller manager at another rate than the profile's, which is the drives'.
+        ConfigError: see :func:`mock`; no such file; a robot without the profile; effort without
+            support; a controller manager at another rate than the profile's, which is the drives'.
     """
     config = load_robot(given["robot"], "icube", given["prefix"])
     front = in_front(given, config, vital=False)
@@ -140,7 +141,7 @@ def spawner(
 ) -> NodeSpec:
     """Node that loads, configures and, unless `inactive`, activates controllers.
 
-    Of a controller that is loaded it does the rest.
+    Where a controller is loaded already, it does the rest.
     """
     arguments = [*names, "--controller-manager-timeout", MANAGER_LIMIT]
     if file is not None:

@@ -1,4 +1,4 @@
-"""How a command line runs a command: what is printed for an error, and the exit status."""
+"""Runs the command of a command line; an error becomes one printed line and an exit status."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ def run_command(parser: CommandParser, name: str, arguments: Sequence[str] | Non
     """Run the command that arguments name.
 
     Args:
-        parser: Parser whose subcommands set `run`, a function of the parsed options that returns the exit status.
+        parser: Parser whose subcommands set `run`: a function of the parsed options that returns
+            the exit status.
         name: Name of the program, which stands before the line of an error.
         arguments: Words of the command line; None for those of this process.
 
     Returns:
-        The exit status: 2 for what is refused, 1 for another error, 130 after Ctrl-C. An error is one line.
+        The exit status: 2 for a refused value, 1 for another error, 130 after Ctrl-C.
     """
     options = parser.parse_args(arguments)
     try:
@@ -37,7 +38,10 @@ def run_command(parser: CommandParser, name: str, arguments: Sequence[str] | Non
 
 
 def _reader_has_gone() -> bool:
-    """Whether nobody reads what is printed, as where `head` has read enough; the rest of it is thrown away then."""
+    """Return True where nobody reads the output any more, as after `head` has read enough.
+
+    Further output is thrown away then.
+    """
     output = sys.stdout.fileno()
     state = select.poll()
     state.register(output, 0)

@@ -11,7 +11,10 @@ from ..core.errors import RobotControlError
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell, and end, where it is the shell that asks; the README says how to switch it on."""
+    """Answer a shell that asks for completion, and end; else do nothing.
+
+    The README says how to switch completion on.
+    """
     if "_ARGCOMPLETE" not in os.environ:
         return
     import argcomplete
@@ -21,7 +24,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def _values(*, prefix: str, action: argparse.Action, parsed_args: argparse.Namespace, **_: Any) -> Iterable[str]:
-    """What an argument takes: names of the package, else files."""
+    """Values that complete an argument: names that the package knows, else files."""
     from argcomplete.completers import FilesCompleter
 
     try:
@@ -32,7 +35,7 @@ def _values(*, prefix: str, action: argparse.Action, parsed_args: argparse.Names
 
 
 def _names(option: str, robot: str) -> Iterable[str] | None:
-    """The values of an option; None where it takes others."""
+    """Names that an option takes; None where it takes something else."""
     if option == "law":
         from ..laws import law_names
 

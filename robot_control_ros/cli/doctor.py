@@ -1,4 +1,4 @@
-"""`robot_control doctor`: what is there for a robot, what is missing or wrong, and what to type next."""
+"""`robot_control doctor`: says what works or is wrong in a robot's system, and what to do next."""
 
 from __future__ import annotations
 
@@ -23,20 +23,24 @@ MARKS = {Level.OK: "  ok  ", Level.WARNING: " warn ", Level.ERROR: " FAIL "}
 
 
 def doctor(robot: str, profile: str, law: str, seconds: float, namespace: str = "", prefix: str = "") -> int:
-    """Look, and print.
+    """Examine a running system, and print the findings.
 
     Args:
-        robot, profile: whose system is looked at.
-        law: that is to run; empty for the first that the profile takes.
-        seconds: of listening.
-        namespace: of the robot's nodes; that of an arm of a work cell is the arm's name where it is empty.
-        prefix: of joints and frames; empty takes the robot's.
+        robot: Robot whose system is examined: a name, or the path of a YAML file.
+        profile: Hardware profile of the robot.
+        law: Law that is to run. Empty takes `impedance`, or `admittance` where the profile takes no
+            efforts.
+        seconds: Time of listening [s].
+        namespace: Namespace of the robot's nodes; empty takes the arm's name for an arm of a work
+            cell.
+        prefix: Prefix of joints and frames; empty takes the robot's.
 
     Returns:
         The exit status: 1 where the robot can't be controlled like this.
 
     Raises:
-        ConfigError: unknown robot, profile or law, or a pairing that is refused.
+        ConfigError: The robot, the profile or the law is unknown, they don't fit together, or
+            `seconds` is too short.
     """
     if not DISCOVERY <= seconds < float("inf"):
         message = f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen"
@@ -76,13 +80,13 @@ def _print_profile(profile: HardwareProfile, namespace: str) -> None:
 
 
 def _print_wrapped(mark: str, text: str) -> None:
-    """A text beside a mark, in lines that fit."""
+    """Print a text after a mark, in lines that fit."""
     lines = textwrap.wrap(text, WIDTH - len(mark) - 1, break_long_words=False, break_on_hyphens=False)
     print(f"\n{' ' * len(mark)} ".join([f"{mark} {lines[0]}", *lines[1:]]))
 
 
 def _runnable(command: str) -> str:
-    """A command as it runs here: wheels of ROS bring no `ros2`."""
+    """Command in a form that runs on this machine, as wheels of ROS bring no `ros2`."""
     node = command.removeprefix("ros2 run robot_control_ros ")
     if not command.startswith("ros2 ") or shutil.which("ros2"):
         return command
@@ -92,7 +96,7 @@ def _runnable(command: str) -> str:
 
 
 def _print_next(findings: list[Finding]) -> None:
-    """The one thing to do first: what is wrong comes before what could be better."""
+    """Print the one thing to do first: the remedy of an error comes before that of a warning."""
     pending = [finding for level in (Level.ERROR, Level.WARNING) for finding in findings if finding.level is level]
     advice = [_runnable(finding.command) or finding.remedy for finding in pending if finding.advice]
     if advice:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_ethercat(commands: Any) -> None:
-    """Add it to the subcommands of a parser."""
+    """Add the command `ethercat` to the subcommands of a parser."""
     parser = commands.add_parser("ethercat", help="drives on EtherCAT: what is on a bus, an emulated one, its timing")
     ethercat = parser.add_subparsers(required=True, metavar="command")
     add_slave_commands(ethercat)
@@ -30,7 +30,7 @@ def add_ethercat(commands: Any) -> None:
 
 
 def _add_emulate(commands: Any) -> None:
-    """Add the command whose options need the emulator, which is imported when they are asked for."""
+    """Add the command `emulate`; the emulator is imported when its options are asked for."""
 
     def program() -> Any:
         return import_module("..fieldbus.emulation.program", __package__)
@@ -124,7 +124,7 @@ def _jitter(options: argparse.Namespace) -> int:
 
 
 def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
-    """Print the figures; the exit status says whether the bus ran to the end."""
+    """Print the figures; returns the exit status, 1 where the bus has not run to the end."""
     from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
     from ..fieldbus.tools.jitter import PERCENTILES
 

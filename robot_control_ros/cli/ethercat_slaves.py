@@ -23,7 +23,7 @@ _ABSENT = (0x06020000, 0x06090011)  # SDO abort codes of ETG.1000.6: no such obj
 
 
 def add_slave_commands(commands: Any) -> None:
-    """Add them to the subcommands of ``robot_control ethercat``."""
+    """Add `scan`, `info`, `read` and `write` to the subcommands of ``robot_control ethercat``."""
 
     def add(name: str, text: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         description = f"{text[0].upper()}{text[1:]}. {_TO_INIT} It refuses a bus that another master has."
@@ -53,7 +53,7 @@ def _number(text: str) -> int:
 
 @contextmanager
 def _bus(interface: str) -> Iterator[tuple[Master, list[FoundSlave]]]:
-    """A bus of one's own: its slaves are in PRE-OP, and in INIT afterwards."""
+    """Master of a bus and its slaves, which are in PRE-OP meanwhile and in INIT afterwards."""
     from ..fieldbus.ethercat.bus import Master
 
     master = Master(interface)
@@ -123,7 +123,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _template(interface: str, found: Sequence[FoundSlave], readers: Sequence[Read]) -> str:
-    """A topology as YAML. The user completes it with what no drive reports; until then it is refused."""
+    """Topology of the slaves as YAML; it is refused until the user has filled its gaps."""
     lines = [
         f"# Made by `robot_control ethercat scan --interface {interface} --template`.",
         "# Give each drive its joint, and what stands after `null`; see config/ethercat/ur5.yaml.",
@@ -186,7 +186,7 @@ def _position(position: int, found: Sequence[FoundSlave]) -> int:
 
 
 def _object(text: str) -> tuple[int, int]:
-    """Index and sub-index of INDEX[:SUB]."""
+    """Index and sub-index of an object that is written as INDEX[:SUB]."""
     first, colon, second = text.partition(":")
     try:
         index = int(first, 16)
@@ -213,7 +213,10 @@ def _read(options: argparse.Namespace) -> int:
 
 
 def _describe_value(data: bytes, kind: str) -> str:
-    """A value in decimal and hexadecimal; of an unknown type, both readings where they differ."""
+    """Text of a value in decimal and hexadecimal.
+
+    Where the type isn't known, it has the unsigned and the signed value if they differ.
+    """
     from ..fieldbus.ethercat.pdo import TYPES
     from ..fieldbus.tools.inspection import text
 

@@ -165,15 +165,16 @@ def write_law(name: str, folder: Path, compiled: bool = False) -> str:
     """Write a law, a spring at the tip, and its test: `<name>.py` and `test_<name>.py`.
 
     Args:
-        name: of the module.
-        folder: for the files.
-        compiled: whether the law computes over records in a compiled function; else in plain Python.
+        name: Name of the law's module.
+        folder: Folder for the files.
+        compiled: True for a law that computes over records in a compiled function; else it is plain
+            Python.
 
     Returns:
-        What `--law` takes: `<name>:<Class>`.
+        The value for `--law`: `<name>:<Class>`.
 
     Raises:
-        ConfigError: the name is no new name for a Python module, or one of the files is there.
+        ConfigError: The name is no new name for a Python module, or one of the files exists.
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or name.startswith("_"):
         raise refused("NAME", name, "must be a Python name in lower case, such as my_spring")

@@ -1,4 +1,4 @@
-"""`robot_control init-robot`: a robot's YAML file from its URDF, with gaps marked where a URDF says nothing."""
+"""`robot_control init-robot`: makes a robot's YAML file from its URDF, and marks its gaps."""
 
 from __future__ import annotations
 
@@ -203,7 +203,11 @@ def _usable_limits(model: RobotModel) -> tuple[dict[str, list[float]], str]:
 
 
 def _axes_and_home(model: RobotModel) -> tuple[Array, Array]:
-    """The axes (6,) that the tip can be moved in, and the posture (n,) that is farthest from a singular one."""
+    """Axes (6,) that the tip can be moved in, 1 or 0 each, and a posture (n,) for home.
+
+    Of postures at random it is the one that is farthest from a singular one. A posture counts less
+    where gravity takes more than half of a joint's effort.
+    """
     limits = model.limits
     rng = np.random.default_rng(0)
     lower = np.maximum(limits.lower, -np.pi / 2)

@@ -1,4 +1,4 @@
-"""The commands that lead a running robot: the methods of :class:`~..client.robot.Robot`, by the same names."""
+"""The commands that lead a running robot, with methods of :class:`~..client.robot.Robot`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .options import FINITE, NOT_NEGATIVE, POSITIVE, VALUES, add_command, gain_v
 
 CLOSED_WITHIN = 2.0  # s; all is done by then, so a middleware that hangs at its end is no failure of the command
 
-Action = Callable[[Any, argparse.Namespace], str]  # what is done with a Robot; returns what is printed
+Action = Callable[[Any, argparse.Namespace], str]  # leads a Robot; returns the text to print
 
 
 def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[..., Any]]:
-    """Adds a command that connects, does the action, and prints."""
+    """Return a function that adds a command: it connects, runs the action, and prints its text."""
 
     def run(options: argparse.Namespace) -> int:
         from ..client.robot import Robot
@@ -173,7 +173,7 @@ def _record(robot: Any, options: argparse.Namespace) -> str:
 
 
 def _text(value: Any) -> str:
-    """Numbers with four digits and spaces; everything else as it is."""
+    """Text of a value: numbers with four digits, joined by commas; words as they are."""
     if isinstance(value, (bool, str)):
         return str(value).lower() if isinstance(value, bool) else value
     return f"{value:.4g}" if isinstance(value, float) else ",".join(f"{each:.4g}" for each in value)

@@ -1,4 +1,4 @@
-"""`robot_control list`: robots, laws, scenes and so on, a line each, with what goes together."""
+"""`robot_control list`: robots, laws, scenes and so on, a line each, with those that fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands have in common: their parser, the options that several have, and the types of options."""
+"""Common parts of the commands: their parser, options that several have, and types of options."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line, and which gets its arguments when they are needed.
 
     Args:
-        fill: adds the arguments; for modules that take long to import.
-        settings: of argparse.
+        fill: Function that adds the arguments; for modules that take long to import.
+        settings: Settings of argparse.ArgumentParser.
     """
 
     def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None] | None = None, **settings: Any) -> None:
@@ -44,7 +44,7 @@ class CommandParser(argparse.ArgumentParser):
         self._fill = fill
 
     def filled(self) -> CommandParser:
-        """The parser itself, with its arguments."""
+        """Return the parser itself, after its arguments were added."""
         fill = self._fill
         self._fill = None
         if fill is not None:
@@ -52,11 +52,11 @@ class CommandParser(argparse.ArgumentParser):
         return self
 
     def actions(self) -> list[argparse.Action]:
-        """Its arguments, in their order."""
+        """Arguments of the parser, in their order."""
         return self.filled()._actions
 
     def subcommands(self) -> dict[str, CommandParser]:
-        """The parsers of its subcommands by name; empty where there are none."""
+        """Parsers of the subcommands by name; empty where there are none."""
         found = [action.choices for action in self.actions() if isinstance(action, argparse._SubParsersAction)]
         return dict(found[0]) if found else {}
 
@@ -65,7 +65,7 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """End with exit status 2."""
+        """Print the message, and end the process with exit status 2."""
         self.exit(2, f"{self.prog}: {message}; --help lists the options\n")
 
 
@@ -79,12 +79,12 @@ def add_command(
 
 
 def run_of(module: str) -> Callable[[argparse.Namespace], int]:
-    """What executes a command: `run` of a module of this folder, which is imported then."""
+    """Function that calls `run` of a module of this folder; the module is imported only then."""
     return lambda options: int(import_module(module, __package__).run(options))
 
 
 def option_type(check: Callable[[str], _T]) -> Callable[[str], _T]:
-    """A type for argparse: what `check` makes of a text, and its ConfigError as argparse's own."""
+    """Type for argparse that converts a text with `check`; ConfigError becomes argparse's error."""
 
     def convert(text: str) -> _T:
         try:
@@ -97,12 +97,16 @@ def option_type(check: Callable[[str], _T]) -> Callable[[str], _T]:
 
 
 def number(lower: float = -math.inf, *, above: float = -math.inf) -> Callable[[str], float]:
-    """The type of finite numbers from `lower` on, or `above` a bound."""
+    """Type of finite numbers that are `lower` or more, and greater than `above`."""
 
     def number(text: str) -> float:
         value = float(text)
         if not (math.isfinite(value) and value >= lower and value > above):
-            bound = f" above {above:g}" if above > -math.inf else f", {lower:g} or more" if lower > -math.inf else ""
+            bound = ""
+            if above > -math.inf:
+                bound = f" above {above:g}"
+            elif lower > -math.inf:
+                bound = f", {lower:g} or more"
             raise refused("number", value, f"must be finite{bound}", max(lower, above))
         return value
 
@@ -110,7 +114,7 @@ def number(lower: float = -math.inf, *, above: float = -math.inf) -> Callable[[s
 
 
 def whole(lower: int, upper: int) -> Callable[[str], int]:
-    """The type of whole numbers within bounds."""
+    """Type of whole numbers from `lower` to `upper`, both included."""
 
     def whole_number(text: str) -> int:
         value = int(text, 0)
@@ -122,7 +126,7 @@ def whole(lower: int, upper: int) -> Callable[[str], int]:
 
 
 def gain_value(text: str) -> tuple[str, Any]:
-    """Name and value of GAIN=VALUE."""
+    """Name and value of a text GAIN=VALUE; the value is a number, numbers, a bool or a word."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(f"{text}: must be GAIN=VALUE", name=text, value=text)
@@ -136,7 +140,7 @@ def gain_value(text: str) -> tuple[str, Any]:
 
 
 def output_file(*endings: str) -> Callable[[str], Path]:
-    """The type of a file that is to be written, with the endings of its kind."""
+    """Type of a file that is to be written; its name must have one of the endings."""
 
     def output_file(text: str) -> Path:
         return writable_file(text, *endings)
@@ -146,7 +150,7 @@ def output_file(*endings: str) -> Callable[[str], Path]:
 
 @option_type
 def picture(text: str) -> Path:
-    """The type of a picture that is to be written."""
+    """Type of a picture that is to be written."""
     from ..simulation.log import picture_path
 
     return picture_path(text)

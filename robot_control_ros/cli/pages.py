@@ -10,7 +10,7 @@ from .options import PORT, add_command
 
 
 def add_pages(commands: Any) -> None:
-    """Add them to the subcommands of a parser."""
+    """Add the commands `joint` and `planar` to the subcommands of a parser."""
     joint = add_command(commands, "joint", "a page: one joint's PID response as its gains move; without ROS", _joint)
     planar = add_command(commands, "planar", "a page: a planar arm to drag, its law, a wall; without ROS", _planar)
     for add in (joint, planar):
@@ -21,7 +21,7 @@ def add_pages(commands: Any) -> None:
 
 
 def add_page_options(add: Callable[..., Any]) -> None:
-    """Add what all commands with a page have."""
+    """Add the options that all commands with a page have."""
     add("--port", type=PORT, default=8080, help="of the page, or the next free one (default: 8080)")
     add("--host", default="127.0.0.1", help="to listen on; 0.0.0.0: on every network (default: 127.0.0.1)")
     add("--open", action="store_true", help="open the page in the browser of this machine")

@@ -1,4 +1,4 @@
-"""What is made from declarations: docs/laws.md, tables of the entries of files, JSON Schema of files."""
+"""Docs that are made from declarations: docs/laws.md, tables of files' entries, JSON Schemas."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def write_schemas(folder: Path) -> None:
 
 
 def entries_table(kind: str) -> str:
-    """The table of the entries of one of TABLES."""
+    """Markdown table of the entries of one kind of TABLES."""
     rows = _entry_rows(TABLES[kind])
     return "\n".join(["| entry | default | unit | range | |", "|---|---|---|---|---|", *rows, ""])
 
 
 def cycle_table() -> str:
-    """The table of what is recorded of a control cycle."""
+    """Markdown table of the fields that are recorded of a control cycle."""
     rows = [_cycle_row(field) for field in CYCLE.kept]
     return "\n".join(["| field | size | unit | |", "|---|---|---|---|", *rows, ""])
 
@@ -107,7 +107,7 @@ def _entry_default(spec: EntrySpec) -> str:
 
 
 def laws_page() -> str:
-    """docs/laws.md: the docstring of each law, and of the wrench's pipeline, with the table of its gains."""
+    """Text of docs/laws.md: docstring and gains of each law, and of the wrench's pipeline."""
     wrench = "What happens to the wrench before a law sees it. A setting is the ROS parameter `wrench.<setting>`."
     lines = [
         "# Laws",
@@ -123,10 +123,10 @@ def laws_page() -> str:
 
 
 def law_section(name: str) -> str:
-    """The same of one law, which may be a user's own.
+    """Section of one law in the form of docs/laws.md; it may be a user's own law.
 
     Raises:
-        ConfigError: see :func:`robot_control_ros.laws.law_class`.
+        ConfigError: The law can't be found, see :func:`robot_control_ros.laws.law_class`.
     """
     return "\n".join([*_law(name), ""]).lstrip()
 

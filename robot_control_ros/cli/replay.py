@@ -1,4 +1,4 @@
-"""``robot_control replay``: the recorded law again, with its gains or with others."""
+"""``robot_control replay``: computes recorded laws again, with their gains or with others."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from ..robot.model import RobotModel
 
 @dataclass
 class Summary:
-    """What has been replayed.
+    """Summary of a replayed record.
 
     Attributes:
-        cycles, replayed: how many cycles the record has, and how many could be computed again.
-        begin, end: stamps of its first and its last cycle [s].
-        laws: their names, in the order of time.
-        faults: why the safe output was sent, in the order of time.
-        largest: (n,) by how much the commands differ, at most.
-        reasons: why cycles could not be computed again.
+        cycles: Number of cycles in the record.
+        replayed: Number of cycles that could be computed again.
+        begin, end: Stamps of the first and the last cycle [s].
+        laws: Names of the laws that ran, in the order of time.
+        faults: Reasons why the safe output was sent, in the order of time.
+        largest: (n,) largest difference of the commands of each joint; None before the first cycle.
+        reasons: Reasons why cycles could not be computed again.
     """
 
     cycles: int = 0
@@ -39,7 +40,7 @@ class Summary:
     reasons: list[str] = field(default_factory=list)
 
     def add(self, part: Replayed) -> None:
-        """The next cycles."""
+        """Add the next cycles to the summary."""
         record = part.record
         times = record["time"]
         if self.cycles == 0:
@@ -54,7 +55,7 @@ class Summary:
         _add_new(self.reasons, [part.reason] if part.reason else [])
 
     def lines(self, joints: list[str], others: dict[str, Any]) -> Iterator[str]:
-        """What is printed."""
+        """Lines that are printed; `others` are the gains in place of the recorded ones."""
         yield f"{self.cycles} cycles in {self.end - self.begin:.3f} s, laws: {', '.join(self.laws)}"
         for fault in self.faults:
             yield f"fault: {fault}"
@@ -79,7 +80,10 @@ def _add_new(texts: list[str], more: list[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """See the command's help; the status is 1 where the same gains give other commands."""
+    """Replay a record, print the summary, and write a table where asked for.
+
+    Returns the exit status: 1 where the recorded gains give other commands.
+    """
     file = CycleFile(options.file)
     model = file.model()
     others = dict(options.set)
@@ -109,12 +113,12 @@ def _replayed(file: CycleFile, model: RobotModel, others: dict[str, Any]) -> Ite
 
 
 def _columns(model: RobotModel) -> list[str]:
-    """The names of the columns of the table."""
+    """Names of the columns of the table."""
     kinds = ("recorded", "replayed", "sent")
     return ["time", *(f"{kind}.{joint}" for kind in kinds for joint in model.joints)]
 
 
 def _rows(part: Replayed) -> Array:
-    """Time, recorded and replayed command of the law, and what was sent."""
+    """Rows of the table: time, recorded and replayed command of the law, and the command sent."""
     record = part.record
     return np.column_stack((record["time"], record["asked"], part.asked, record["sent"]))

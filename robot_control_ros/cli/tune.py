@@ -1,4 +1,4 @@
-"""The command that searches for the gains of a law, and tells what it has found."""
+"""``robot_control tune``: searches for the gains of a law, and shows or exports the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from typing import Any
 from ..core.errors import missing_extra
 from .options import LAW, OUTPUT_FOLDER, SCHEDULER, WORKERS, add_command, whole
 
-RUN, STATUS, BEST, EXPORT = ACTIONS = ("run", "status", "best", "export")
+RUN = "run"
+STATUS = "status"
+BEST = "best"
+EXPORT = "export"
+ACTIONS = (RUN, STATUS, BEST, EXPORT)
 STUDY = "tuning"
 ARMS = 4
 TRIALS = 200
@@ -22,7 +26,7 @@ MOST = 10**6
 
 
 def add_tune(commands: Any) -> None:
-    """Add it to the subcommands of a parser."""
+    """Add the command `tune` to the subcommands of a parser."""
     text = "search for gains, on one core or on many machines; the same line again goes on"
     add = add_command(commands, "tune", text, _tune)
     add("robot", metavar="ROBOT", help="name, or path of a YAML file")
@@ -72,7 +76,7 @@ def _list_objectives() -> int:
 
 
 def _storage(options: argparse.Namespace) -> str:
-    """The address of the storage; by default a file of the current folder, named after robot and law."""
+    """Address of the storage; by default a journal in this folder, named by robot and law."""
     return options.storage or f"journal://{Path.cwd()}/{_name(options)}.journal"
 
 
@@ -111,7 +115,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _same_study(options: argparse.Namespace) -> str:
-    """The options that name the same study, as far as they aren't the usual ones."""
+    """Options that name the same study in a command line; those with their default are left out."""
     given = (
         ("--law", options.law, LAW["default"]),
         ("--storage", options.storage, ""),
@@ -134,10 +138,10 @@ def _print_costs(rows: Any, seconds: float, options: argparse.Namespace) -> None
 
 
 class _Bar:
-    """Progress on the terminal: a bar where one is, else a line each LINE_EVERY.
+    """Progress of a study: a bar on a terminal, else a line every 10 s.
 
     Attributes:
-        ended_before: trials that had ended before this run.
+        ended_before: Number of trials that had ended before this run.
     """
 
     def __init__(self) -> None:
@@ -155,7 +159,7 @@ class _Bar:
             self._bar.close()
 
     def tell(self, words: str) -> None:
-        """Print words beside the bar."""
+        """Print words on a line of their own, below the bar where there is one."""
         print(f"\n{words}" if self._bar is not None else words, file=sys.stderr, flush=True)
 
     def show(self, progress: Any) -> None:
@@ -200,7 +204,7 @@ def _best_text(tuned: Any) -> str:
 
 
 def _stored(options: argparse.Namespace) -> tuple[Any, Any, Any]:
-    """The study, its ledger, and its trials."""
+    """The stored study (GainStudy), its ledger, and its trials with their values."""
     from ..tuning.gain_study import GainStudy
     from ..tuning.shared_study import stored_ledger
 

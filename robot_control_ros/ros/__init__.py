@@ -1,1 +1,1 @@
-"""Common to several nodes: how they run, messages, parameters, checks of the system."""
+"""Common parts of the nodes: their run and end, messages, parameters, checks of the system."""

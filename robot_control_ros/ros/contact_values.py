@@ -10,7 +10,7 @@ KINDS = ("collision", "clamping")
 
 
 def fill_contact(status: DiagnosticStatus, contact: DetectedContact, reaction: str) -> None:
-    """Set the values of a status; sizes have their unit in the key."""
+    """Write a contact and the reaction to it into a status; keys of sizes have the unit."""
     values = {
         "link": contact.link,
         "joint": contact.joint,
@@ -26,7 +26,7 @@ def fill_contact(status: DiagnosticStatus, contact: DetectedContact, reaction: s
 
 
 def read_contact(status: DiagnosticStatus) -> DetectedContact | None:
-    """The contact of a status; None where it has none."""
+    """The contact in a status; None where it has none."""
     values = {item.key: item.value for item in status.values}
     if "detector" not in values:
         return None

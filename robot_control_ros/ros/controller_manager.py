@@ -1,4 +1,4 @@
-"""Questions to ros2_control's controller manager, where its messages are installed."""
+"""Requests to ros2_control's controller manager, where its messages are installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANSWER_LIMIT = 2.0  # s
 
 
 def manager_services() -> Any:
-    """The controller manager's services, controller_manager_msgs.srv; None where that isn't installed."""
+    """The module controller_manager_msgs.srv; None where it isn't installed."""
     try:
         return importlib.import_module("controller_manager_msgs.srv")
     except ImportError:
@@ -22,9 +22,10 @@ def manager_services() -> Any:
 
 
 def list_controllers(node: Node, manager: str) -> Sequence[Any] | None:
-    """All controllers that a manager has loaded, as controller_manager_msgs/ControllerState; None without an answer.
+    """All controllers that a manager has loaded (controller_manager_msgs/ControllerState).
 
-    It may be called within a callback: a node and an executor of its own wait for the answer.
+    None without an answer within some seconds. It may be called within a callback: a node and an
+    executor of its own wait for the answer.
     """
     kind = manager_services().ListControllers
     context = node.context

@@ -1,7 +1,8 @@
-"""Cycles of the recorder as values of rcl_interfaces, which carry arrays of numbers by name; both ways.
+"""Conversion of recorded cycles to values of rcl_interfaces, and back.
 
-A request names the first cycle, and then fields of the cycle's record. The values are the numbers of the first cycle
-and of the next one to come, and then one array for each field, cycle after cycle. A refusal is one text.
+A request has the number of the first cycle, and then names of fields of the cycle's record. The
+first value of the answer has two numbers: that of the first cycle in it, and that of the next cycle
+to come. Then each field has an array, cycle after cycle. A refusal is one text.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ FIELDS = {field.name: field for field in CYCLE.kept}
 
 
 def answer_request(recorder: CycleRecorder, names: Sequence[str]) -> list[ParameterValue]:
-    """The values for a request: as many cycles as have 2000 numbers, or one.
+    """The values for a request: as many cycles as have 2000 numbers together, at least one.
 
     Args:
-        recorder: that has the cycles.
-        names: number of the first cycle, as text, and names of fields. A negative number counts from the newest back.
+        recorder: Recorder that has the cycles.
+        names: Number of the first cycle, as text, and names of fields. A negative number counts
+            from the newest back.
 
     Raises:
-        ConfigError: the first name is no number, or a field isn't known or stands twice.
+        ConfigError: The first name is no number, or a field isn't known or stands twice.
     """
     if not names or not _is_integer(names[0]):
         raise refused("names", list(names), "must begin with the number of a cycle", where="get_cycles: ")
@@ -58,14 +60,14 @@ def answer_request(recorder: CycleRecorder, names: Sequence[str]) -> list[Parame
 
 
 def refusal(text: str) -> list[ParameterValue]:
-    """The values that tell why there are no cycles."""
+    """The values of an answer without cycles; `text` says why there are none."""
     return [ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=text)]
 
 
 def read_answer(values: Sequence[ParameterValue], fields: Sequence[str], n: int) -> CycleAnswer:
     """The cycles in an answer to a request of fields of a robot with n joints.
 
-    An answer that has other fields than these is told as a refusal: a controller of another robot or version gave it.
+    An answer with other fields becomes a refusal: the controller has another robot or version.
     """
     kinds = [each.type for each in values]
     if kinds == [ParameterType.PARAMETER_STRING]:
@@ -83,10 +85,10 @@ def read_answer(values: Sequence[ParameterValue], fields: Sequence[str], n: int)
 
 
 def _width(name: str, n: int) -> int:
-    """How many numbers a field has."""
+    """Number of values that a field has in one cycle, for n joints."""
     return int(np.prod(FIELDS[name].sizes(n)))
 
 
 def _is_integer(text: str) -> bool:
-    """Whether a text is a whole number of usual length."""
+    """Return True where a text is a whole number of at most 18 characters."""
     return text.removeprefix("-").isdecimal() and len(text) <= 18

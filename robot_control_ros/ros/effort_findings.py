@@ -1,4 +1,4 @@
-"""What the efforts of joint states are, against the profile: the controller and the doctor ask the same function."""
+"""Compares the efforts of joint states with the profile, for the controller and the doctor."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ MOVED = 1e-3  # rad from the last posture at rest
 
 
 def resting(states: Sequence[RobotState]) -> list[RobotState]:
-    """The states at which the arm rests, at the posture at which it rested last."""
+    """The states in which the arm is at rest at the posture of its last rest."""
     still = [state for state in states if np.abs(state.v).max() <= AT_REST]
     return [state for state in still if np.abs(state.q - still[-1].q).max() <= MOVED]
 
 
 def check_efforts(robot: RobotConfig, model: RobotModel, states: Sequence[RobotState]) -> list[Finding]:
-    """Compare efforts with what the profile says, by the torques that hold the arm's weight.
+    """Compare measured efforts with the profile, by the torques that hold the arm's weight.
 
-    Nothing is found where the arm rests at fewer than half of the states, or where there is little gravity.
+    There are no findings where the arm rests in fewer than half of the states, or where gravity
+    acts little.
 
     Args:
         robot: Configuration under the profile that is checked.

@@ -1,8 +1,9 @@
-"""How a process ends, whatever its middleware does.
+"""Ends a process, even where its middleware has failed.
 
-rclpy holds the interpreter's lock while it makes and destroys publishers, subscriptions and services. Where Fast DDS
-has failed these calls wait for ever, and no Python runs any more: no thread, and no handler of a signal. So what ends
-the process then is the C library: a timer that exits, and a read of signals' numbers that starts an alarm.
+rclpy holds the interpreter's lock while it makes and destroys publishers, subscriptions and
+services. Where Fast DDS has failed, these calls wait for ever. Then no Python runs any more: no
+thread, and no handler of a signal. So the C library ends the process: with a timer that exits, and
+with a read of signals' numbers that starts an alarm.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import cache
 from typing import Any
 
 DEAF = 3  # exit status of a process whose middleware has failed
-FAULT = 4  # of one in which an error left a callback, or in which a thread died or hangs
+FAULT = 4  # exit status where an error left a callback, or a thread died or hangs
 LATEST = 2  # s from a signal to the end of a process in which no Python runs
 
 # of <time.h>; SIGEV_THREAD of <signal.h>
@@ -65,7 +66,7 @@ class _Read(ctypes.Structure):
 
 
 def _function(name: str) -> Any:
-    """A function of the C library; older ones have some of them in a library beside it. None where there is none."""
+    """A function of the C library, or of librt in older versions; None where there is none."""
     for library in (None, "librt.so.1"):
         with suppress(OSError, AttributeError):
             return getattr(ctypes.CDLL(library), name)
@@ -73,15 +74,15 @@ def _function(name: str) -> Any:
 
 
 def _calls(name: str, argument: int) -> _Event:
-    """The event that calls a function of the C library with a number, in a thread without Python."""
+    """Event that calls a function of the C library with a number, in a thread without Python."""
     function = ctypes.cast(_function(name), ctypes.c_void_p).value
     return _Event(value=argument, notify=_CALL_IN_THREAD, function=function)
 
 
 def exit_after(seconds: float, status: int) -> Callable[[], object]:
-    """End the process with this status after this time [s], without Python; the function that it returns prevents it.
+    """End the process with this status after this time [s], without Python.
 
-    Does nothing without GNU's C library.
+    Returns the function that prevents it. Nothing is done without GNU's C library.
     """
     timer = ctypes.c_void_p()
     event = _Event()
@@ -96,7 +97,10 @@ def exit_after(seconds: float, status: int) -> Callable[[], object]:
 
 @contextmanager
 def exits_within(seconds: float, status: int) -> Iterator[None]:
-    """End the process with this status where the block takes longer [s]; see :func:`exit_after`."""
+    """End the process with this status where the block takes longer than `seconds` [s].
+
+    It uses :func:`exit_after`.
+    """
     prevent = exit_after(seconds, status)
     try:
         yield
@@ -105,10 +109,11 @@ def exits_within(seconds: float, status: int) -> Iterator[None]:
 
 
 class SignalBound:
-    """Ends a process that has got a signal and in which no Python runs any more, by SIGALRM after :data:`LATEST`.
+    """Ends a process that has got a signal and in which no Python runs any more.
 
-    Python's own handler writes a signal's number into a pipe, without the interpreter's lock. The C library reads it
-    and starts an alarm. A process in which Python still runs stops that alarm: it calls :meth:`alive` again and again.
+    SIGALRM ends it, :data:`LATEST` seconds after the signal. Python's own handler writes a signal's
+    number into a pipe, without the interpreter's lock. The C library reads it and starts an alarm.
+    A process in which Python still runs stops that alarm: it calls :meth:`alive` again and again.
     """
 
     def __init__(self) -> None:
@@ -123,17 +128,17 @@ class SignalBound:
         _function("aio_read")(ctypes.byref(self._read))
 
     def begin(self) -> None:
-        """From now on a signal counts; to be called in the main thread."""
+        """Begin to watch for signals; to be called in the main thread."""
         if self._read is not None:
             signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
 
     def alive(self) -> None:
-        """Python runs: no alarm; to be called more often than the alarm takes."""
+        """Stop an alarm, as Python runs; to be called more often than once in :data:`LATEST`."""
         if self._read is not None and signal.alarm(0) > 0:
             _function("aio_read")(ctypes.byref(self._read))
 
     def end(self) -> None:
-        """No signal counts any more."""
+        """Watch for signals no more."""
         if self._read is not None:
             signal.set_wakeup_fd(-1)
             self.alive()
@@ -141,15 +146,15 @@ class SignalBound:
 
 @cache
 def signal_bound() -> SignalBound:
-    """The one of this process."""
+    """The SignalBound of this process."""
     return SignalBound()
 
 
 def leave(status: int, within: float = 1.0) -> None:
-    """End this process at once: what was registered for its end is called, and nothing is destroyed.
+    """End this process at once: call the functions registered with atexit, and destroy nothing.
 
     Args:
-        status: The exit status.
+        status: Exit status of the process.
         within: Time that the registered functions have [s].
     """
     with exits_within(within, status):

@@ -33,19 +33,20 @@ def full_name(node: Node) -> str:
 
 
 def in_namespace(node: Node, name: str) -> str:
-    """The name with its namespace of a node in the namespace of another; one that begins with a slash has it."""
+    """Full name of a node in the namespace of another one; a name with a slash in front is full."""
     return name if name.startswith("/") else f"{node.get_namespace().rstrip('/')}/{name}"
 
 
 class Entities:
-    """What one part of a node has created; close() takes all of it back, last first; on_close() adds an action.
+    """Topics, services, parameters and timers that one part of a node has created.
 
-    An executor that works through what is ready still calls what was destroyed meanwhile. After close() that does
-    nothing.
+    :meth:`close` destroys all of them, the last one first; `on_close` adds an action to it. An
+    executor may still call the callback of something that was just destroyed. After close() such a
+    call does nothing.
 
     Attributes:
-        node: as given.
-        refusals: of the node's topics.
+        node: Node that all is created on.
+        refusals: Counts of refused messages on the node's topics.
     """
 
     def __init__(self, node: Node) -> None:
@@ -56,12 +57,12 @@ class Entities:
         self.on_close = self._created.callback
 
     def close(self) -> None:
-        """Take everything back."""
+        """Destroy everything that was created, and call the added actions."""
         self._closed = True
         self._created.close()
 
     def publisher(self, kind: type, topic: str, qos: QoSProfile | int = COMMAND_QOS) -> Any:
-        """A publisher: reliable, depth 1."""
+        """Make a publisher; by default it is reliable, with depth 1."""
         made: Any = self.node.create_publisher(kind, topic, qos, event_callbacks=_QUIET_PUBLISHER)
         return self._kept(made, self.node.destroy_publisher)
 
@@ -75,15 +76,15 @@ class Entities:
         newest: bool = False,
         stamped: bool = False,
     ) -> Any:
-        """A subscription: best effort, depth 1; the callback of a raw one gets serialised messages.
+        """Make a subscription; by default it is best effort, with depth 1.
 
-        That of a `stamped` one gets, as well, when the message was sent [ns], by the clock of who sent it.
+        With `raw` the callback gets serialised messages. With `stamped` it also gets the time when
+        the message was sent [ns], by the sender's clock. With `newest` only the newest of the
+        messages that wait is taken: else a process that stood still would answer old ones first.
 
-        With `newest`, only the newest of the messages that wait is taken: a process that stood still would else answer
-        old ones first.
-
-        Bytes that are no message of the kind, and messages that the callback refuses by one of our errors, are counted
-        and told. It is raw below in any case: what a middleware does with bytes that it can't read is its own affair.
+        Messages that can't be read, or that the callback refuses by a RobotControlError, are
+        counted and logged. For this the subscription of rclpy is always raw: middlewares differ in
+        what they do with bytes that can't be read.
         """
         called = self._until_closed(callback)
 
@@ -101,15 +102,19 @@ class Entities:
         return self._kept(made, self.node.destroy_subscription)
 
     def service(self, kind: type, name: str, callback: Any) -> None:
-        """A service."""
+        """Make a service."""
         self._kept(self.node.create_service(kind, name, callback), self.node.destroy_service)
 
     def client(self, kind: type, name: str) -> Any:
-        """A client of a service."""
+        """Make a client of a service."""
         return self._kept(self.node.create_client(kind, name), self.node.destroy_client)
 
     def trigger(self, name: str, action: Callable[[], Any], done: str = "") -> None:
-        """A std_srvs/Trigger service around an action; the answer is its text, or else `done`, or one of our errors."""
+        """Make a std_srvs/Trigger service that runs an action.
+
+        The answer is the text that the action returns, or else `done`. A RobotControlError is
+        answered as a refusal.
+        """
 
         def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
@@ -124,12 +129,12 @@ class Entities:
         self.service(Trigger, name, answer)
 
     def tuned(self, parameters: TunedParameters, prefix: str, tuning: ParameterSet, joints: Sequence[str]) -> None:
-        """Parameters of what is tuned on a robot with these joints."""
+        """Declare the parameters ``<prefix>.…`` of gains or settings; `joints` names their axes."""
         parameters.add(prefix, tuning, joints)
         self.on_close(parameters.remove, prefix)
 
     def timer(self, period: float, callback: Callable[[], Any]) -> Any:
-        """A timer on the steady clock."""
+        """Make a timer on the steady clock, with a period [s]."""
         timer = self.node.create_timer(period, self._until_closed(callback), clock=steady_clock())
         return self._kept(timer, self.node.destroy_timer)
 
@@ -149,7 +154,7 @@ class Entities:
 
 
 def newest_waiting(subscription: Any, kind: type) -> bytes | None:
-    """The newest of the serialised messages that wait; None where none does."""
+    """The newest of the messages that wait, serialised; None where none waits."""
     newest = None
     while True:
         with subscription.handle:

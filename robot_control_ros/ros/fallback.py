@@ -1,4 +1,4 @@
-"""The controller that gets the robot where ours can't lead it any more, where ros2_control has one for that."""
+"""The fallback controller of ros2_control: it gets the robot where this package can't lead it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Fallback:
     def __init__(self, entities: Entities, robot: RobotConfig) -> None:
         self._profile = robot.profile
         self._log = entities.node.get_logger()
-        # the time of the next request
+        # steady time of the next request
         self._next = -math.inf
         self._taken = False
         self._since = -math.inf
@@ -42,11 +42,13 @@ class Fallback:
         self._client = entities.client(self._kind, f"{self._manager}/switch_controller")
 
     def has_robot(self, now: float, since: float) -> bool:
-        """Whether it has the robot; requests it once a second, and the answers go to the log.
+        """Return True where the fallback controller has the robot; else request it once a second.
+
+        The answers go to the log.
 
         Args:
-            now: steady time [s].
-            since: when ours ceased to lead the robot [s].
+            now: Present steady time [s].
+            since: Steady time when this package's controller ceased to lead the robot [s].
         """
         if since != self._since:
             self._since = since

@@ -1,4 +1,4 @@
-"""Findings about a system: how each thing is, and what to do about it; of activation and of the doctor."""
+"""Findings of checks on a system, with advice; for a controller's activation and the doctor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 
 
 class Level(enum.Enum):
-    """How bad it is; an ERROR keeps a controller from being activated."""
+    """Level of a finding; an ERROR keeps a controller from being activated."""
 
     OK = "ok"
     WARNING = "warning"
@@ -18,13 +18,13 @@ class Level(enum.Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """Result of one check.
 
     Attributes:
-        level: how bad it is.
-        text: what was found.
-        remedy: what to do about it; empty where all is well, or where nobody knows.
-        command: what to type for that; empty where it isn't done by typing.
+        level: Level of the finding.
+        text: Words for the finding.
+        remedy: Advice on what to do; empty where all is well, or no remedy is known.
+        command: Command line that does the remedy; empty where it isn't done by typing.
     """
 
     level: Level
@@ -42,12 +42,12 @@ ok, warning, error = (partial(Finding, level) for level in Level)
 
 
 def describe(findings: Iterable[Finding]) -> str:
-    """What was found and what to do, as one text; the same advice stands there once."""
+    """All findings and their advice as one text; advice of several findings stands there once."""
     found = list(findings)
     advice = dict.fromkeys(finding.advice for finding in found if finding.advice)
     return ". ".join(["; ".join(finding.text for finding in found), *advice])
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that forbid activation."""
+    """Findings that forbid activation."""
     return [finding for finding in findings if finding.level is Level.ERROR]

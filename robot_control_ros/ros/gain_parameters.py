@@ -1,4 +1,4 @@
-"""A controller's parameters as what a person tunes: names, values, units, bounds, axes."""
+"""A controller's parameters as a person tunes them: names, values, units, bounds, axes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from ..control.requests import SETTINGS, Parameter, Value
 
 
 def plain(value: Any) -> Value:
-    """A value as it comes from ROS or from a gain: numbers as floats, several as a tuple."""
+    """A value from ROS or of a gain in plain form: a number as float, several as a tuple."""
     if isinstance(value, (bool, str)):
         return value
     return float(value) if isinstance(value, (int, float)) else tuple(float(each) for each in value)
 
 
 def ros_value(value: Value) -> Any:
-    """Numbers as floats, in a list where they are several; everything else as it is: the node judges it."""
+    """A value for a ROS parameter: a number as float, several as a list of floats.
+
+    Everything else stays as it is; the node judges it.
+    """
     if isinstance(value, tuple):
         return [float(each) for each in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -29,7 +32,11 @@ def ros_value(value: Value) -> Any:
 def read_parameters(
     law: str, descriptors: Sequence[ParameterDescriptor], values: Sequence[Value]
 ) -> dict[str, Parameter]:
-    """The gains of a law, then the settings, by name: from what :func:`..common.ros_params.gain_descriptor` wrote."""
+    """The gains of a law, then the settings, by name.
+
+    Units, bounds and so on are read from the descriptors of
+    :func:`~.ros_params.gain_descriptor`.
+    """
     found = {}
     for descriptor, value in zip(descriptors, values, strict=True):
         name = descriptor.name.removeprefix(f"{law}.")

@@ -23,12 +23,13 @@ PERIOD = 0.05  # s between two looks at the joint states
 
 
 class RosGripper:
-    """See :class:`~....robot.gripper.Fingers`.
+    """Leads the fingers of a gripper over ROS, as :class:`~..robot.gripper.Fingers` defines.
 
     Args:
-        node, entities: what it is made on; the gripper's controller is in the namespace of the node.
-        gripper: its configuration.
-        joint_states: topic that has the driven joint.
+        node: Node that it is made on; the gripper's controller is in its namespace.
+        entities: Entities of the node, which the topic is made with.
+        gripper: Configuration of the gripper.
+        joint_states: Topic of joint states that has the driven joint.
     """
 
     def __init__(self, node: Node, entities: Entities, gripper: GripperConfig, joint_states: str) -> None:
@@ -80,7 +81,10 @@ class RosGripper:
             self.refusal = f"{self.config.controller} rejected the goal: see its own messages"
 
     def _look(self) -> None:
-        """Take the newest joint state; a subscription that has just come may have missed the command."""
+        """Take the newest joint state; publish a command again until the fingers begin to move.
+
+        A subscription that has just come may have missed it.
+        """
         message = self._newest_state()
         if message is not None and self.config.joint in message.name:
             index = list(message.name).index(self.config.joint)
@@ -92,7 +96,7 @@ class RosGripper:
 
 
 def action_type(gripper: GripperConfig) -> Any:
-    """The type of the gripper's action; None where control_msgs isn't installed, or too old for it."""
+    """Type of the gripper's action; None where control_msgs is missing, or is too old for it."""
     try:
         from control_msgs import action
     except ImportError:
@@ -101,7 +105,7 @@ def action_type(gripper: GripperConfig) -> Any:
 
 
 def fill_goal(goal: Any, gripper: GripperConfig, position: float, force: float) -> Any:
-    """A goal of the gripper's action."""
+    """Fill a goal of the gripper's action, and return it."""
     if gripper.action == "GripperCommand":
         goal.command.position = position
         goal.command.max_effort = force
@@ -116,7 +120,7 @@ def read_goal(gripper: GripperConfig, goal: Any) -> tuple[float, float]:
     """Position and force of a goal, the default force where it has none.
 
     Raises:
-        ConfigError: it has not one position.
+        ConfigError: The goal hasn't exactly one position, or a number isn't finite.
     """
     if gripper.action == "GripperCommand":
         return goal.command.position, goal.command.max_effort or gripper.default_force
@@ -129,7 +133,7 @@ def read_command(gripper: GripperConfig, values: Sequence[float]) -> tuple[float
     """Position and force of a command, the default force where there is one value only.
 
     Raises:
-        ConfigError: there are not one or two finite numbers.
+        ConfigError: The values aren't one or two finite numbers.
     """
     if len(values) not in (1, 2) or not all(map(math.isfinite, values)):
         raise refused("command", list(values), "must be a position, and a force or none", where=f"{gripper.name}: ")
@@ -137,7 +141,10 @@ def read_command(gripper: GripperConfig, values: Sequence[float]) -> tuple[float
 
 
 def fill_result(result: Any, gripper: GripperConfig, target: float, position: float, effort: float) -> Any:
-    """A result of the gripper's action, of fingers that were sent to a target and rest at a position with an effort."""
+    """Fill a result of the gripper's action, and return it.
+
+    The fingers were sent to a target, and rest at a position with an effort.
+    """
     error = abs(gripper.width(position) - gripper.width(target))
     result.reached_goal = error <= gripper.tolerance
     result.stalled = not result.reached_goal

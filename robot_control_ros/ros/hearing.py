@@ -1,8 +1,9 @@
-"""Whether this process still receives messages: it sends one to itself again and again.
+"""Notices that this process receives no messages any more: it sends some to itself.
 
-Fast DDS can go deaf: two of its threads wait for each other for ever (docs/middleware.md). The process still publishes
-then, but receives nothing, and whoever destroys a publisher or subscription waits for ever, too. So a process that is
-deaf says so and ends. Where nobody else sends, its own message shows whether it hears.
+Fast DDS can go deaf: two of its threads wait for each other for ever (docs/middleware.md). The
+process still publishes then, but receives nothing. Whoever destroys a publisher or a subscription
+waits for ever, too. So a process that is deaf says so and ends. Where nobody else sends, its own
+message shows whether it hears.
 """
 
 from __future__ import annotations
@@ -29,18 +30,19 @@ ADVICE = "the middleware (DDS) of this process has failed, see docs/middleware.m
 class Hearing:
     """Sends messages to itself, and judges by those that come back.
 
-    A process that stood still itself, or had no processor, is not deaf: see :class:`Timeout`. A middleware that has
-    failed may hold up whoever sends or receives: so a thread judges that does neither.
+    A process that stood still itself, or had no processor, is not deaf: see :class:`Timeout`. A
+    middleware that has failed may hold up each call that sends or receives. So the thread that
+    judges makes no such calls.
 
     Args:
         send: Sends one message.
         receive: Returns the messages that have come since its last call.
         period: Time between two looks [s].
         limit: Time without a message after which it is deaf [s].
-        close: Takes back what sends and receives.
+        close: Function that destroys publisher and subscription.
 
     Attributes:
-        deaf: Whether nothing came back for the limit. It stays so.
+        deaf: True once no message came back for the limit. It stays True.
     """
 
     def __init__(
@@ -59,28 +61,28 @@ class Hearing:
         self._receive = receive
         self._silence = Timeout(limit)
         self._heard = -math.inf  # when a message came back last [s]
-        self._judged: float | None = None  # the same when it was judged last
+        self._judged: float | None = None  # value of _heard at the last judgement
         self._threads: tuple[Periodic, ...] = ()
 
     @classmethod
     def of(cls, node: Node, period: float = PERIOD) -> Hearing:
-        """The hearing of a node's process, by a topic that only it knows."""
+        """The hearing of a node's process, with a topic that only this node uses."""
         polled = PolledSubscriptions(node, "hearing")
         return cls(polled.publisher(Empty, OWN), polled.add(Empty, OWN), period, close=polled.close)
 
     def look(self, now: float) -> bool:
-        """Exchange and judge, at the steady time `now` [s]; returns whether it is deaf."""
+        """Exchange and judge, at the steady time `now` [s]; returns True where it is deaf."""
         self.exchange(now)
         return self.judge(now)
 
     def exchange(self, now: float) -> None:
-        """Receive what came back, and send again, at the steady time `now` [s]."""
+        """Receive the messages that came back, and send again, at the steady time `now` [s]."""
         if self._receive():
             self._heard = now
         self._send()
 
     def judge(self, now: float) -> bool:
-        """Whether it is deaf, at the steady time `now` [s]: by what the exchange has received."""
+        """Return True where it is deaf, at the steady time `now` [s], by what has come back."""
         heard = self._heard
         if self._judged is None or heard > self._judged:
             self._judged = heard
@@ -90,11 +92,14 @@ class Hearing:
         return self.deaf
 
     def proven(self, now: float, within: float) -> bool:
-        """Whether a message came back within this time [s] before the steady time `now` [s]."""
+        """Return True where a message came back within this time [s] before `now` (steady time)."""
         return not self.deaf and now - self._heard <= within
 
     def start(self, on_deaf: Callable[[], object]) -> None:
-        """Exchange and judge from now on, in a thread each; `on_deaf` is called in the one that judges, once."""
+        """Exchange and judge from now on, in a thread each.
+
+        The thread that judges calls `on_deaf`, once.
+        """
 
         def exchange() -> float:
             if not self.deaf:
@@ -117,5 +122,5 @@ class Hearing:
 
 
 def say_deaf(name: str) -> None:
-    """Tell the terminal; the log's topic is no way out of a process whose middleware has failed."""
+    """Print to the terminal that a node is deaf; the log's topic needs the middleware."""
     print(f"[{name}]: hears nothing, not even itself: {ADVICE}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Between ROS messages and the package's plain data."""
+"""Conversions between ROS messages and the package's plain data."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _Message = TypeVar("_Message")
 
 
 def read_message(data: bytes, kind: type[_Message]) -> _Message:
-    """The message of this kind (a message class) in serialised bytes.
+    """Deserialise a message of this kind (a message class).
 
     Raises:
-        ConfigError: the bytes are no such message, whatever is wrong with them.
+        ConfigError: The bytes are no such message, whatever is wrong with them.
     """
     try:
         return deserialize_message(data, kind)
@@ -45,13 +45,14 @@ def read_message(data: bytes, kind: type[_Message]) -> _Message:
 
 
 class JointStateReader:
-    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come.
+    """Makes a RobotState of each JointState, and keeps nothing between two messages.
 
-    It keeps nothing between two messages.
+    Joints are matched by name. They may come in any order, and with other joints.
 
     Args:
-        joints: names, in the order of the states' arrays.
-        velocities: whether they are read; else they are NaN in the states, and may be missing in the messages.
+        joints: Names of the robot's joints, in the order of the states' arrays.
+        velocities: True where velocities are read. Else they are NaN in the states, and may be
+            missing in the messages.
     """
 
     def __init__(self, joints: Sequence[str], velocities: bool = True) -> None:
@@ -59,10 +60,12 @@ class JointStateReader:
         self._velocities = velocities
 
     def read(self, message: JointState) -> RobotState | None:
-        """The state; None where the message names none of our joints (another publisher on the topic).
+        """The state in a message; None where it names none of the robot's joints.
+
+        Such a message is that of another publisher on the topic.
 
         Raises:
-            ConfigError: some joints are missing or named twice, or positions or velocities are missing; names them.
+            ConfigError: Joints are missing or named twice, or positions or velocities are missing.
         """
         index = self.match(message)
         if index is None:
@@ -71,10 +74,10 @@ class JointStateReader:
         return self.arrange(seconds(message.header.stamp), q, v, effort, index)
 
     def match(self, message: JointState) -> Array | None:
-        """Where each of the robot's joints is in the message (n,); None where it names none of them.
+        """Index of each of the robot's joints in the message (n,); None where it names none.
 
         Raises:
-            ConfigError: see read().
+            ConfigError: The message is one that :meth:`read` refuses.
         """
         names = list(message.name)
         if not any(name in names for name in self._joints):
@@ -86,15 +89,15 @@ class JointStateReader:
         return np.array(index)
 
     def arrange(self, time: float, q: Array, v: Array, effort: Array, index: Array) -> RobotState:
-        """The state of a joint state's arrays; no effort is NaN.
+        """The state from the arrays of a joint state; missing efforts become NaN.
 
         Args:
-            time: its stamp [s].
-            q, v, effort: (k,) as they stand in a message that was matched; copied.
-            index: where each of the robot's joints is in them (n,).
+            time: Stamp of the joint state [s].
+            q, v, effort: (k,) arrays of a message that was matched, in its order; they are copied.
+            index: Index of each of the robot's joints in them (n,).
 
         Raises:
-            ConfigError: all velocities are NaN, although they are to be read.
+            ConfigError: All velocities are NaN, although they are to be read.
         """
         effort = effort[index] if len(effort) == len(q) else np.full(len(index), np.nan)
         q = q[index]
@@ -107,10 +110,10 @@ class JointStateReader:
 
 
 def check_different(what: str, names: Sequence[str]) -> None:
-    """Refuse names of which one stands twice.
+    """Check that no name stands twice.
 
     Raises:
-        ConfigError: names the first one.
+        ConfigError: A name stands twice; the message has the first one.
     """
     seen: set[str] = set()
     for name in names:
@@ -120,10 +123,10 @@ def check_different(what: str, names: Sequence[str]) -> None:
 
 
 def check_count(what: str, points: Sequence[object], most: int = MAX_POINTS) -> None:
-    """Refuse a trajectory without points, or with more than are read.
+    """Check that a trajectory has points, and not more than are read.
 
     Raises:
-        ConfigError: the number is out of bounds.
+        ConfigError: It has none, or more than `most`.
     """
     if not 1 <= len(points) <= most:
         rule = f"must be from 1 to {most}; send longer ones in parts"
@@ -137,14 +140,14 @@ def bounded_reader(
     refuse: Callable[[Exception], None],
     most: int = MAX_POINTS,
 ) -> Callable[[bytes], None]:
-    """Makes a callback for serialised trajectories; one that is too long isn't made a message at all.
+    """Make a callback for serialised trajectories, which doesn't deserialise one that is too long.
 
     Args:
-        what: name of the trajectory, for errors.
-        kind: class of the message.
-        callback: gets the message.
-        refuse: gets the error where it is too long, or damaged.
-        most: points that it may have.
+        what: Name of the trajectory, for errors.
+        kind: Class of the message.
+        callback: Function that gets the message.
+        refuse: Function that gets the error of a message that is too long, or can't be read.
+        most: Number of points that the trajectory may have.
     """
     longest = most * BYTES_PER_POINT
 
@@ -164,7 +167,7 @@ def bounded_reader(
 
 
 def _joint_index(what: str, names: Sequence[str], joints: Sequence[str], otherwise: str = "") -> list[int]:
-    """Where each of the robot's joints is among the names of a message; `otherwise` says what to do."""
+    """Index of each of the robot's joints among a message's names; errors end with `otherwise`."""
     missing = [name for name in joints if name not in names]
     if missing:
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
@@ -201,12 +204,12 @@ def to_duration(time: float) -> Duration:
 
 
 class ValuesMessage:
-    """A std_msgs Float64MultiArray of n numbers as bytes, which are published without being serialised each time.
+    """Serialised std_msgs/Float64MultiArray of n numbers, which isn't serialised anew each time.
 
     The bytes around the numbers are those that ROS makes.
 
     Args:
-        n: how many numbers.
+        n: Number of values in the message.
     """
 
     def __init__(self, n: int) -> None:
@@ -216,13 +219,13 @@ class ValuesMessage:
         self._numbers = np.frombuffer(self._bytes, dtype=float, count=n, offset=serialised.index(sample.tobytes()))
 
     def of(self, values: Array) -> bytes:
-        """The message with these values (n,)."""
+        """The serialised message with these values (n,)."""
         self._numbers[:] = values
         return bytes(self._bytes)
 
 
 def numbers(values: Array) -> array[float]:
-    """Values (n,) in the form that messages take fastest."""
+    """Values (n,) as array("d"), the form that messages take fastest."""
     return array("d", values.tobytes())
 
 
@@ -240,7 +243,7 @@ def read_pose(message: Pose) -> Array:
     """A geometry_msgs Pose as (4, 4).
 
     Raises:
-        ConfigError: a number that isn't finite, or a quaternion whose length isn't 1.
+        ConfigError: A number isn't finite, or the quaternion's length isn't 1.
     """
     return _pose(message.position, message.orientation)
 
@@ -280,7 +283,7 @@ def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
     """The positions (n,) [rad] of a JointState, in the robot's order.
 
     Raises:
-        ConfigError: a joint or a position is missing, or a name stands twice.
+        ConfigError: A joint or a position is missing, or a name stands twice.
     """
     check_different("target joint", message.name)
     index = _joint_index("target joint", list(message.name), joints)
@@ -289,19 +292,22 @@ def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
 
 
 def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | None:
-    """The command in a JointState [rad, rad/s, N·m], in the robot's order; other joints may be with them.
+    """The command in a JointState [rad, rad/s, N·m], in the robot's order.
 
-    An array that is empty, or NaN for all the joints, commands nothing. Velocities go with positions where there are
-    any, and efforts are then torque offsets; so they are with velocities alone; efforts alone are the command. This is
-    what ros2_control's topic-based hardware interface publishes (ros-controls/topic_based_hardware_interfaces,
-    joint_state_topic_hardware_interface.cpp): an array per command interface, NaN until a controller has written to it.
+    The message may have other joints, too. An array that is empty, or NaN for all the joints,
+    commands nothing. The first of positions, velocities and efforts that commands something gives
+    the mode. Velocities go with positions where there are any. Efforts are torque offsets where
+    there are positions or velocities. This is what ros2_control's topic-based hardware interface
+    publishes (ros-controls/topic_based_hardware_interfaces,
+    joint_state_topic_hardware_interface.cpp): an array per command interface, NaN until a
+    controller has written to it.
 
     Returns:
-        None where nothing is commanded.
+        The command; None where nothing is commanded.
 
     Raises:
-        ConfigError: joints are missing, a name stands twice, an array has another length than the names, or NaN for
-            some of the joints.
+        ConfigError: Joints are missing, a name stands twice, an array has another length than the
+            names, or an array has NaN for some of the joints.
     """
     check_different("joint command", message.name)
     index = _joint_index("joint command", list(message.name), joints)
@@ -329,7 +335,10 @@ def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | 
 
 
 def joint_command_parts(command: Command) -> tuple[Array | None, Array | None, Array | None]:
-    """Positions, velocities and efforts (n,) of a command, None where there are none: of :func:`read_joint_command`."""
+    """Positions, velocities and efforts (n,) of a command, each None where it has none.
+
+    It is the inverse of :func:`read_joint_command`.
+    """
     if command.mode is CommandMode.POSITION:
         return command.values, command.velocity, command.feedforward
     if command.mode is CommandMode.VELOCITY:
@@ -340,7 +349,7 @@ def joint_command_parts(command: Command) -> tuple[Array | None, Array | None, A
 def fill_joint_state(
     message: JointState, time: float, position: Array | None, velocity: Array | None, effort: Array | None
 ) -> None:
-    """Write a time [s] and parts (n,) each into a message; None leaves a part empty."""
+    """Write a stamp [s] and three arrays (n,) into a message; None makes an array empty."""
     message.header.stamp = to_stamp(time)
     parts = (position, velocity, effort)
     message.position, message.velocity, message.effort = (
@@ -349,11 +358,13 @@ def fill_joint_state(
 
 
 def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tuple[Array, Array, Array | None]:
-    """Times (k,) [s], positions (k, n) [rad] and, where every point has them, velocities (k, n), in the robot's order.
+    """Times (k,) [s], positions (k, n) [rad] and velocities (k, n) [rad/s], in the robot's order.
+
+    Velocities are None unless every point has them.
 
     Raises:
-        ConfigError: joints missing, unknown or named twice, no points or too many, a point of the wrong size, times
-            that don't rise.
+        ConfigError: Joints are missing, unknown or named twice; there are no points or too many; a
+            point has the wrong size; or the times don't rise.
     """
     check_count("joint trajectory", message.points)
     check_different("joint trajectory", message.joint_names)
@@ -381,12 +392,13 @@ def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tu
 def from_stamp(
     stamp: Time, now: float, times: Array, positions: Array, velocities: Array | None
 ) -> tuple[Array, Array, Array | None]:
-    """What is left of a joint trajectory that starts at a stamp, 0 being now: times (k,) [s] from now, and so on.
+    """The part of a joint trajectory that is still to come, with its times (k,) from now [s].
 
-    See :func:`read_joint_trajectory`; `now` is by the robot's clock [s].
+    The trajectory, as of :func:`read_joint_trajectory`, starts at the stamp; a stamp of 0 is now.
+    `now` is by the robot's clock [s].
 
     Raises:
-        ConfigError: it ends in the past.
+        ConfigError: The trajectory ends in the past.
     """
     start = seconds(stamp)
     if start == 0.0:
@@ -400,11 +412,11 @@ def from_stamp(
 
 
 def read_tip_trajectory(message: MultiDOFJointTrajectory, tip: str) -> tuple[Array, Array]:
-    """Times (k,) [s] and poses (k, 4, 4) of the tip in the message's frame; velocities in it are not read.
+    """Times (k,) [s] and poses (k, 4, 4) of the tip in the message's frame; velocities aren't read.
 
     Raises:
-        ConfigError: another name than the tip's, no points or too many, a point without its one transform, or a
-            transform that isn't one.
+        ConfigError: The name isn't the tip's alone; there are no points or too many; a point hasn't
+            exactly one transform; or a transform isn't valid.
     """
     check_count("tip trajectory", message.points, MAX_POSES)
     if list(message.joint_names) != [tip]:
@@ -420,7 +432,10 @@ def read_tip_trajectory(message: MultiDOFJointTrajectory, tip: str) -> tuple[Arr
 
 
 def named_blocks(blocks: Mapping[str, Array], message: Float64MultiArray) -> None:
-    """Write arrays into one message, one dimension each: label is the name, size the length, stride the offset."""
+    """Write arrays into one message, each as a dimension of its layout.
+
+    A dimension's label is the name, its size the length, its stride the offset of the array.
+    """
     labels = [dimension.label for dimension in message.layout.dim]
     if labels != list(blocks):
         offset = 0
@@ -432,16 +447,18 @@ def named_blocks(blocks: Mapping[str, Array], message: Float64MultiArray) -> Non
 
 
 def read_blocks(message: Float64MultiArray) -> dict[str, Array]:
-    """The arrays by name: the inverse of :func:`named_blocks`."""
+    """The arrays in a message by name; the inverse of :func:`named_blocks`."""
     data = np.array(message.data)
     return {part.label: data[part.stride : part.stride + part.size] for part in message.layout.dim}
 
 
 def read_state(message: Float64MultiArray, joints: int | None = None) -> dict[str, Array]:
-    """The blocks of the ``~/state`` of a controller whose robot has so many joints; None for any number.
+    """The blocks of a controller's ``~/state`` by name.
+
+    `joints` is the number of the robot's joints; None takes any number.
 
     Raises:
-        ConfigError: a block that each state has is missing, or has another size.
+        ConfigError: A block that each state has is missing, or has another size.
     """
     blocks = read_blocks(message)
     sizes = {name: len(values) for name, values in blocks.items()}

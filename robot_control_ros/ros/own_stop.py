@@ -1,4 +1,4 @@
-"""The stop that a robot makes by itself: the first choice where nobody knows any more where its joints are."""
+"""The stop that a robot makes by itself: the first choice where its joint states have ended."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ RETRY = 1.0  # s between two requests
 
 
 class OwnStop:
-    """Asks for the profile's `stop_service`, and for its `fallback_controller`; the answers go to the log.
+    """Calls the profile's `stop_service`, and requests its `fallback_controller`.
 
-    Nothing is waited for: meanwhile the caller brakes the robot blindly.
+    The answers go to the log, and nothing waits for them. Meanwhile the caller brakes the robot
+    without joint states.
 
     Args:
-        entities: they belong to the same node.
-        robot: its profile names the service and the controller.
-        fallback: of the node.
+        entities: Entities that the client is made with.
+        robot: Configuration of the robot; its profile names the service and the controller.
+        fallback: Fallback controller that is requested, too.
     """
 
     def __init__(self, entities: Entities, robot: RobotConfig, fallback: Fallback) -> None:
@@ -35,11 +36,13 @@ class OwnStop:
         self._stopped = False
 
     def ask(self, now: float, since: float) -> bool:
-        """Ask once a second until the robot has stopped; returns whether it has.
+        """Ask once a second until the robot has stopped.
+
+        Returns True where it has stopped by itself, or the fallback controller has it.
 
         Args:
-            now: steady time [s].
-            since: when the joint states stopped [s].
+            now: Present steady time [s].
+            since: Steady time when the joint states ended, or the blind braking began [s].
         """
         if since != self._since:
             self._since = since

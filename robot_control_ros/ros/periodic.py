@@ -19,18 +19,20 @@ class Periodic:
     What the function raises goes to ``threading.excepthook``: :func:`.running.run` ends the process then.
 
     Args:
-        step: The function. It returns the time until its next call [s].
+        step: Function that is called. It returns the time until its next call [s].
         name: Name of the thread.
-        limit: Longest time without an end of a call [s]; where it takes longer, run() ends the process.
+        limit: Longest time without an end of a call [s]; where it takes longer, run() ends the
+            process.
 
     Attributes:
-        step: As given; a test may call it without the thread.
+        step: Function that is called; a test may call it without the thread.
     """
 
     def __init__(self, step: Callable[[], float], name: str, limit: float = math.inf) -> None:
         self.step = step
         self._limit = limit
-        self._calls = self._seen = 0
+        self._calls = 0
+        self._seen = 0
         self._silence = Timeout(limit)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -43,14 +45,17 @@ class Periodic:
         self._thread.start()
 
     def stop(self) -> None:
-        """End; the function is not called any more after this. A call that goes on has a little time to end."""
+        """End the calls; a call that goes on has 0.2 s to end."""
         self._ending.set()
         _supervised.discard(self)
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(STOPPED_WITHIN)
 
     def complaint(self, now: float) -> str:
-        """What is wrong at the steady time `now` [s]; empty where calls end as they should. One thread asks."""
+        """Text that says that a call hangs at the steady time `now` [s]; empty where none does.
+
+        Only one thread may ask.
+        """
         if self._calls != self._seen:
             self._seen = self._calls
             self._silence.restart(now)
@@ -66,5 +71,5 @@ class Periodic:
 
 
 def complaints(now: float) -> list[str]:
-    """What is wrong with the threads that have a limit, at the steady time `now` [s]."""
+    """Texts on the threads that exceed their limit, at the steady time `now` [s]."""
     return [text for each in tuple(_supervised) if (text := each.complaint(now))]

@@ -1,4 +1,4 @@
-"""Subscriptions that are polled: waking an executor for every message costs more than the message."""
+"""Subscriptions that are polled, as waking an executor for a message costs more than reading it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .refusals import Refusals
 
 
 class TimedSubscription:
-    """One of the subscriptions that are polled.
+    """A polled subscription that gives messages with their times.
 
     Args:
-        subscription: a raw one.
-        kind: type of its messages.
-        depth: of its queue: as many are taken at once, at most.
+        subscription: Raw subscription of rclpy.
+        kind: Type of its messages.
+        depth: Depth of its queue; at most so many messages are taken at once.
     """
 
     def __init__(self, subscription: Any, kind: type, depth: int) -> None:
@@ -31,13 +31,14 @@ class TimedSubscription:
 
     @property
     def publishers(self) -> int:
-        """How many are connected."""
+        """Number of publishers that are connected."""
         return int(self._subscription.get_publisher_count())
 
     def take(self) -> list[tuple[bytes, Mapping[str, Any]]]:
-        """What has come since the last call, oldest first: serialised, with what the middleware knows of it.
+        """Serialised messages since the last call, oldest first, each with the middleware's info.
 
-        That has its times `source_timestamp` and `received_timestamp` [ns], 0 where the middleware keeps none.
+        The info has the times `source_timestamp` and `received_timestamp` [ns], 0 where the
+        middleware keeps none.
         """
         taken: list[tuple[bytes, Mapping[str, Any]]] = []
         handle = self._subscription.handle
@@ -48,11 +49,11 @@ class TimedSubscription:
 
 
 class PolledSubscriptions:
-    """Subscriptions on a node of their own, hidden and spun by nobody.
+    """Subscriptions on a hidden node of their own, which no executor spins.
 
     Args:
-        node: The node that they belong to.
-        purpose: Ends the hidden node's name.
+        node: Node that the subscriptions belong to.
+        purpose: Last part of the hidden node's name.
     """
 
     def __init__(self, node: Node, purpose: str = "polled") -> None:
@@ -68,21 +69,25 @@ class PolledSubscriptions:
         )
 
     def add(self, kind: type, topic: str) -> Callable[[], list[bytes]]:
-        """Subscribe; returns the function that gives what has come since its last call, oldest first, serialised."""
+        """Subscribe; returns a function that returns serialised messages.
+
+        They are those that have come since its last call, oldest first.
+        """
         timed = self.add_timed(kind, topic, STATE_QOS)
         return lambda: [data for data, _ in timed.take()]
 
     def add_timed(self, kind: type, topic: str, quality: QoSProfile) -> TimedSubscription:
-        """Subscribe; what has come is told with its times."""
+        """Subscribe; returns the subscription, which gives messages with their times."""
         name = self._named.resolve_topic_name(topic)
         quiet = SubscriptionEventCallbacks(use_default_callbacks=False)
         made = self._node.create_subscription(kind, name, lambda _: None, quality, event_callbacks=quiet, raw=True)
         return TimedSubscription(made, kind, quality.depth)
 
     def add_newest(self, kind: type, topic: str) -> Callable[[], Any]:
-        """Subscribe; returns the function that gives the newest message since its last call, None where there is none.
+        """Subscribe; returns a function that returns the newest message since its last call.
 
-        Bytes that are no message of the kind are counted and told.
+        It returns None where there is none. Bytes that are no message of the kind are counted and
+        logged.
         """
         take = self.add(kind, topic)
         refusals = Refusals.of(self._named)
@@ -97,7 +102,7 @@ class PolledSubscriptions:
         return newest
 
     def publisher(self, kind: type, topic: str) -> Callable[[], None]:
-        """A best-effort publisher; returns the function that publishes an empty message."""
+        """Make a best-effort publisher; returns a function that publishes an empty message."""
         name = self._named.resolve_topic_name(topic)
         message = kind()
         quiet = PublisherEventCallbacks(use_default_callbacks=False)
@@ -105,5 +110,5 @@ class PolledSubscriptions:
         return lambda: made.publish(message)
 
     def close(self) -> None:
-        """Unsubscribe."""
+        """Destroy the hidden node with all its subscriptions and publishers."""
         self._node.destroy_node()

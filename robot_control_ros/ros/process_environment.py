@@ -9,10 +9,11 @@ from pathlib import Path
 
 
 def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for ROS processes of this interpreter: `base` (this process's) with what is missing.
+    """The environment for ROS processes of this interpreter: `base` and the variables it lacks.
 
-    The wheels of ROS 2 find their parts through AMENT_PREFIX_PATH, which nobody sets for them. Where neither a domain
-    nor a discovery range is chosen, the system keeps to this machine and to a domain of its own.
+    `base` is by default the environment of this process. The wheels of ROS 2 find their parts
+    through AMENT_PREFIX_PATH, which nobody sets for them. Without a discovery range the system
+    keeps to this machine; without a domain it has one of its own.
     """
     result = dict(os.environ if base is None else base)
     if (Path(sys.prefix) / "share" / "ament_index").is_dir():

@@ -1,4 +1,4 @@
-"""Qualities of service of our topics, and how long a node's last message may take."""
+"""Qualities of service of the package's topics, and a node's time for its last message."""
 
 from __future__ import annotations
 

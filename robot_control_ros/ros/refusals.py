@@ -1,4 +1,4 @@
-"""Messages of others that can't be used: counted, told, and harmless."""
+"""Counts and logs messages of other nodes that can't be used, so that they harm nobody."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ KEY = "refused messages"  # in diagnostics
 
 
 class Refusals:
-    """What a node has refused of each topic.
+    """Counts of the messages that a node has refused, by topic.
 
     Args:
-        node: its log has a line for the newest refusal, once a second at most.
+        node: Node whose log gets a line for the newest refusal, once a second at most.
     """
 
     _of_nodes: ClassVar[WeakKeyDictionary[Node, Refusals]] = WeakKeyDictionary()
@@ -30,17 +30,17 @@ class Refusals:
 
     @classmethod
     def of(cls, node: Node) -> Refusals:
-        """The ones of a node, however many of its parts ask."""
+        """The one object of a node, which all its parts share."""
         return cls._of_nodes.setdefault(node, cls(node))
 
     @property
     def text(self) -> str:
-        """For diagnostics: how many of which topic; empty for none."""
+        """Text for diagnostics: the number of refusals on each topic; empty for none."""
         return ", ".join(f"{count} on {topic}" for topic, count in self._counts.items())
 
     @contextmanager
     def told(self, topic: str) -> Iterator[None]:
-        """Count and tell what the block refuses, by one of our errors, of a topic's message."""
+        """Catch a RobotControlError, by which the block refuses a message; count and log it."""
         try:
             yield
         except RobotControlError as error:

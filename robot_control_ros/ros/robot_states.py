@@ -1,4 +1,4 @@
-"""A robot's joint states as its profile says that they are to be read: one place for all nodes."""
+"""Reads a robot's joint states as its profile says; all nodes read them here."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from .wire import WireReader
 
 
 class RobotStateReader:
-    """Makes a RobotState of each joint state; derives the velocities where the profile has a `velocity_filter`.
+    """Makes a RobotState of each joint state.
+
+    Where the profile has a `velocity_filter`, velocities are derived from the positions.
 
     Args:
-        robot: its configuration.
+        robot: Configuration of the robot.
     """
 
     def __init__(self, robot: RobotConfig) -> None:
@@ -35,12 +37,16 @@ class RobotStateReader:
         """The state in a serialised joint state; None where it names none of the robot's joints.
 
         Raises:
-            ConfigError: see :class:`JointStateReader`; or the bytes are no joint state.
+            ConfigError: The bytes are no joint state, or :class:`JointStateReader` refuses it.
         """
         return self._complete(self._wire.read(data))
 
     def read_message(self, message: JointState) -> RobotState | None:
-        """The same of a message that was deserialised."""
+        """The state in a deserialised joint state; None where it names none of the robot's joints.
+
+        Raises:
+            ConfigError: :class:`JointStateReader` refuses the message.
+        """
         return self._complete(self._messages.read(message))
 
     def _complete(self, state: RobotState | None) -> RobotState | None:

@@ -1,4 +1,4 @@
-"""Parameters of nodes, and gains as ROS parameters, from their one declaration."""
+"""Parameters of nodes, and gains as ROS parameters, made from the gains' declarations."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def declare(
     """Declare parameters by name, and return their values.
 
     Args:
-        node: that has them.
-        parameters: default and description, in which `known` is filled in.
-        numbers: those with bounds, which are also their ranges; an integer will do. They are read-only.
-        known: what the descriptions list, such as the robots.
-        read_only: whether those without bounds are chosen at start, too.
+        node: Node that has the parameters.
+        parameters: Default and description of each parameter, by name.
+        numbers: Numbers with bounds, by name; an integer is taken, too. They are read-only.
+        known: Texts that fill the descriptions' fields by name, such as a list of robots.
+        read_only: True where `parameters` can only be set at start, as numbers are.
 
     Raises:
-        ConfigError: not a number, or out of bounds.
+        ConfigError: A value of `numbers` is no number, or out of bounds.
     """
     values = {}
     for name, (default, text) in parameters.items():
@@ -81,17 +81,18 @@ def _declare_number(node: Node, name: str, default: float, lower: float, upper: 
 
 
 def check_given_parameters(node: Any, arguments: Sequence[str]) -> None:
-    """Check what the command line and its files give to a node that has just been made.
+    """Check the parameters that the command line and its files give to a node that was just made.
 
-    Each parameter that nothing takes is named in the log, with the one that it resembles. Those of laws and settings
-    are declared later; they are refused then, where they are unknown.
+    The log names each parameter that the node doesn't have, and the one that was probably meant.
+    Parameters of laws and settings are declared later; unknown ones are refused then.
 
     Args:
-        node: the node.
-        arguments: of the command line.
+        node: Node whose own parameters are declared.
+        arguments: Words of the command line.
 
     Raises:
-        ConfigError: a file has nearly the name of the node, or of ``ros__parameters``, or a parameter twice.
+        ConfigError: A file has nearly the name of the node, or of ``ros__parameters``, or has a
+            parameter twice.
     """
     for word, path in pairwise(arguments):
         if word == "--params-file":
@@ -103,7 +104,7 @@ def check_given_parameters(node: Any, arguments: Sequence[str]) -> None:
 
 
 def _unknown(node: Any) -> list[str]:
-    """The given parameters that are neither declared nor of a group that is declared later."""
+    """Names of given parameters that are neither declared nor in a group that is declared later."""
     given = (name for name in node._parameter_overrides if not node.has_parameter(name))
     # qos_overrides are declared with a publisher; a law that is a class has a colon in its name
     return [
@@ -114,7 +115,7 @@ def _unknown(node: Any) -> list[str]:
 
 
 def _groups() -> tuple[str, ...]:
-    """The first parts of the names of gains and settings."""
+    """First parts of the names of gains and settings, such as a law's name."""
     from ..laws import law_names  # here: a node without a law shall not load what laws need
 
     return (*law_names(), *(prefix.rstrip(".") for prefix in SETTINGS), "constraints")
@@ -122,7 +123,10 @@ def _groups() -> tuple[str, ...]:
 
 @cache
 def _gain_names() -> dict[str, str]:
-    """The full name of a gain, by that and by its own name; of several laws the first one."""
+    """Full names of gains, `<law>.<gain>`, by themselves and by the gain's name.
+
+    A name that several laws have stands for the gain of the first one.
+    """
     names: dict[str, str] = {}
     from ..laws import law_class, law_names
 
@@ -135,10 +139,10 @@ def _gain_names() -> dict[str, str]:
 
 
 def _refuse_misspelt_gains(node: Any) -> None:
-    """Refuse what is meant for a gain or a setting, and would leave it at its default.
+    """Refuse unknown parameters meant for a gain or a setting, which would keep its default.
 
     Raises:
-        ConfigError: names the parameter, and what it resembles.
+        ConfigError: There is one; the message names it, and the one that it resembles.
     """
     for name in _unknown(node):
         group, dot, rest = name.partition(".")
@@ -150,19 +154,20 @@ def _refuse_misspelt_gains(node: Any) -> None:
 
 
 class TunedParameters:
-    """The parameters ``<prefix>.<gain>`` of a node, for whatever is tuned on it.
+    """The parameters ``<prefix>.<gain>`` of a node: gains of laws, and settings.
 
-    A set of parameters is taken as a whole or not at all; the reason of a refusal names value and bound.
-    Integers and, for arrays, single numbers are taken as what they mean.
+    A set of parameters is taken as a whole or not at all; the reason of a refusal names value and
+    bound. An integer is taken as a number, and a single number for all values of an array.
 
-    One object serves the whole node: rclpy gives the parameters as they came to each callback that may complete them,
-    and sets what all of these return.
+    A node has one object of this class. rclpy gives the parameters as they came to each callback
+    that may complete them, and sets what all of these return.
 
     Args:
-        node: that has them; its other parameters are declared.
+        node: Node that has the parameters; its other parameters are declared already.
 
     Raises:
-        ConfigError: the command line or a file gives a parameter whose name is nearly that of a gain.
+        ConfigError: The command line or a file gives a parameter whose name is nearly that of a
+            gain.
     """
 
     def __init__(self, node: Node) -> None:
@@ -174,10 +179,11 @@ class TunedParameters:
         node.add_post_set_parameters_callback(self._apply)
 
     def add(self, prefix: str, tuning: ParameterSet, joints: Sequence[str]) -> None:
-        """Declare ``<prefix>.…``, take over what the command line and files say, and keep following changes.
+        """Declare ``<prefix>.…``, with values of command line and files; take over changes later.
 
         Raises:
-            ConfigError, ParameterException: a value from the command line or a file is refused; nothing is declared.
+            ConfigError, ParameterException: A value of the command line or a file is refused;
+                nothing is declared then.
         """
         specs = {f"{prefix}.{spec.name}": spec for spec in tuning.specs}
         try:
@@ -211,10 +217,14 @@ class TunedParameters:
         node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()])
 
     def _completed(self, parameter: Parameter) -> Parameter:
-        """In full form: one number for all axes, integers for numbers. What can't be used stays, and is refused."""
+        """A parameter in full form: numbers for integers, as many as the gain has values.
+
+        A value that can't be used stays as it is, and is refused later.
+        """
         if parameter.name not in self._tuned:
             return parameter
-        (tuning, spec), value = self._tuned[parameter.name], parameter.value
+        tuning, spec = self._tuned[parameter.name]
+        value = parameter.value
         if isinstance(value, str) and not spec.choices:
             with suppress(ValueError):  # `ros2 param set` sends [8, 8, 0.4] as text, because 8 and 0.4 are of two types
                 value = [float(each) for each in value.strip("[] ").split(",")]
@@ -227,7 +237,7 @@ class TunedParameters:
         return Parameter(parameter.name, value=value)
 
     def _changes(self, parameters: list[Parameter]) -> list[tuple[ParameterSet, dict[str, Any]]]:
-        """What is tuned by these parameters, each with the new values of its gains."""
+        """Sets of gains that these parameters change, each with its new values by gain."""
         changes: dict[int, tuple[ParameterSet, dict[str, Any]]] = {}
         for parameter in parameters:
             if parameter.name in self._tuned:
@@ -251,10 +261,11 @@ class TunedParameters:
 def gain_descriptor(
     spec: GainSpec, default: bool | float | str | list[float], joints: Sequence[str]
 ) -> ParameterDescriptor:
-    """One sentence, the range, and as JSON in `additional_constraints` what a person needs who tunes the gain.
+    """Descriptor of a gain's parameter: its sentence, its range, and JSON for who tunes it.
 
-    The JSON object has ``unit``, ``axes`` (a name per value, empty for one value), ``default``, ``lower``, ``upper``
-    (null: no bound) and ``choices``. The typing is dynamic so that 500 and [500, 500] are understood as numbers, too.
+    The JSON object in `additional_constraints` has ``unit``, ``axes`` (a name per value, empty for
+    one value), ``default``, ``lower``, ``upper`` (null: no bound) and ``choices``. The typing is
+    dynamic so that 500 and [500, 500] are understood as numbers, too.
     """
     data = {
         "unit": spec.unit,
@@ -273,7 +284,7 @@ def gain_descriptor(
 
 
 def _axes(size: str, joints: Sequence[str]) -> tuple[str, ...]:
-    """A name for each value of a gain of this size; none for a single value."""
+    """Names of the values of a gain of this size; empty for a single value."""
     names = {TASK: AXES, MATRIX: AXES, VECTOR: AXES[:3], TENSOR: TENSOR_AXES, JOINT: tuple(joints)}
     return names.get(size, ())
 

@@ -1,4 +1,4 @@
-"""Run one node: executor, signals, and an end that leaves the robot safe."""
+"""Runs a node: executor, signals, and an end that leaves the robot safe."""
 
 from __future__ import annotations
 
@@ -35,26 +35,28 @@ from .periodic import Periodic, complaints
 from .ros_params import check_given_parameters
 from .transport import leave_shared_memory
 
-PRIORITY = 20  # of SCHED_FIFO, where permitted: behind the kernel's interrupts (50), drivers and bus masters
+# SCHED_FIFO priority, where permitted: below the kernel's interrupts (50), drivers and bus masters
+PRIORITY = 20
 PRIORITY_TEXT = "SCHED_FIFO priority to request, 1 to 99; 0 for none, -1 for {priority} where that is permitted."
 _POLL = 0.2  # s; the events executor sees a signal at the next event or after this time
 _LAST_POLL = 0.02  # s between two looks whether a node that got a signal is finished
 _BEAT = 0.2  # s between two signs that Python runs
 _LAST_BEAT = 0.05  # s between two of them after a signal
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-OBEYED_WITHIN = 1.2  # s from a signal to the end of what the main thread does meanwhile
-FINISHED_WITHIN = 1.75  # s from a signal to the end of what the node still has to do for its robot
+OBEYED_WITHIN = 1.2  # s from a signal until the main thread obeys it
+FINISHED_WITHIN = 1.75  # s from a signal until the node has done what its robot still needs
 LEFT_WITHIN = 0.4  # s in which a deaf process leaves its robot safe
 CLOSED_WITHIN = 1.1  # s, of a node's close()
-DESTROYED_WITHIN = 0.5  # s in which its publishers and the like are taken back
+DESTROYED_WITHIN = 0.5  # s in which a node's publishers and the like are destroyed
 ENDED_WITHIN = 1.0  # s, of the interpreter: libraries clear up after themselves
 UNHURRIED = 5.0  # s for each of these two where no signal asks for the end: a full machine is slow
 INTERRUPTED = 128 + signal.SIGINT  # exit status of a program that was interrupted, as shells have it
-# What rclpy raises by what is in a message: one that can't be deserialised, text that is none, a negative time.
+# rclpy raises these errors for a message: unreadable bytes, no valid text, a negative time
 _CONTENT = (rclpy_implementation.RCLError, rclpy_implementation.RMWError, ValueError, TypeError, OverflowError)
 _RCLPY = Path(rclpy.__file__).parent
 _Callback = TypeVar("_Callback", bound=Callable[..., Any])
-_undestroyed: list[Any] = []  # of a deaf process: to destroy it would take for ever
+# executor and node of a deaf process: to destroy them would take for ever
+_undestroyed: list[Any] = []
 
 
 def steady_clock() -> Clock:
@@ -63,7 +65,10 @@ def steady_clock() -> Clock:
 
 
 def make_executor(context: rclpy.Context | None = None) -> Executor:
-    """The events executor where this ROS has it (half the latency and a third of the load), else the standard one."""
+    """Make the events executor where this ROS has it, else the standard one.
+
+    The events executor has half the latency and a third of the load.
+    """
     try:
         from rclpy.experimental.events_executor import EventsExecutor
     except ImportError:
@@ -72,12 +77,13 @@ def make_executor(context: rclpy.Context | None = None) -> Executor:
 
 
 def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
-    """Ask for SCHED_FIFO for all threads that the process has, the middleware's as well.
+    """Ask for SCHED_FIFO for all threads of the process, the middleware's included.
 
     Args:
-        node: its log has a warning where it isn't permitted.
-        priority: 1 to 99; 0 leaves the scheduling alone; -1 takes what is permitted.
-        permitted: that priority.
+        node: Node whose log says that it runs with the priority, or warns that it isn't permitted.
+        priority: Priority from 1 to 99. 0 leaves the scheduling alone; -1 takes `permitted` where
+            the system permits it, without a warning where it doesn't.
+        permitted: Priority for -1.
     """
     gc.collect()
     gc.freeze()
@@ -95,7 +101,7 @@ def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
 
 
 def raise_later(node: Node, error: Exception) -> None:
-    """Let an error leave the executor at its next turn: where it was raised, rclpy would hide it."""
+    """Raise an error from the executor at its next turn; otherwise rclpy would hide it."""
 
     def again() -> None:
         timer.cancel()
@@ -105,9 +111,9 @@ def raise_later(node: Node, error: Exception) -> None:
 
 
 def told(callback: _Callback) -> _Callback:
-    """A callback of a node's method that rclpy would end without a word, as transitions: its error leaves the executor.
+    """Decorate a method that rclpy calls, and whose errors it would hide, as those of transitions.
 
-    See :func:`raise_later`; rclpy gets the error, too.
+    An error of the method leaves the executor, see :func:`raise_later`; rclpy gets it, too.
     """
 
     @wraps(callback)
@@ -122,7 +128,10 @@ def told(callback: _Callback) -> _Callback:
 
 
 def told_goal(node: Node, execute: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-    """A coroutine function that executes a goal, whose error leaves the executor: rclpy would abort the goal only."""
+    """Wrap a coroutine function that executes a goal, so that its error leaves the executor.
+
+    rclpy alone would only abort the goal.
+    """
 
     async def told_execute(handle: Any) -> Any:
         try:
@@ -136,7 +145,7 @@ def told_goal(node: Node, execute: Callable[[Any], Awaitable[Any]]) -> Callable[
 
 @contextmanager
 def refusals_told(node: Any) -> Iterator[None]:
-    """A message, request or goal that rclpy itself can't use while it spins is told, and harms nobody."""
+    """Log errors of rclpy about a message, request or goal that it can't use, and go on."""
     try:
         yield
     except Exception as error:
@@ -146,11 +155,13 @@ def refusals_told(node: Any) -> Iterator[None]:
 
 
 def is_refusal_of_rclpy(error: Exception, *spinning: str) -> bool:
-    """Whether rclpy itself couldn't use what came: no other code ran than rclpy's, and what spins.
+    """Return True where rclpy itself couldn't use a message, request or goal.
+
+    This is so where the traceback has only code of rclpy and of the files that spin the executor.
 
     Args:
-        error: as it left the executor.
-        spinning: files of what spins, besides this one.
+        error: Error as it left the executor.
+        spinning: Files of the code that spins the executor, besides this file.
     """
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     by_rclpy = all(file in (__file__, *spinning) or Path(file).is_relative_to(_RCLPY) for file in files)
@@ -158,15 +169,17 @@ def is_refusal_of_rclpy(error: Exception, *spinning: str) -> bool:
 
 
 class _Process:
-    """What ends this process: a signal, a fault, a middleware that has failed, or several of them.
+    """Watches for the causes that end this process: a signal, a failed thread, a failed middleware.
 
     Args:
-        on_end: Is called in the main thread at each SIGINT and SIGTERM, and in another one where a thread fails.
-        on_late: Is called in another thread where the main thread doesn't end in time after that.
+        on_end: Function that is called in the main thread at each SIGINT and SIGTERM, and in
+            another thread where a thread fails.
+        on_late: Function that is called in another thread where the main thread doesn't end in time
+            after that.
 
     Attributes:
-        hearing: Whether it hears; None until :meth:`listen`.
-        fault: What a thread has failed by; empty for nothing.
+        hearing: Test whether the process hears; None until :meth:`listen`.
+        fault: Words for the first failure of a thread; empty where there is none.
     """
 
     def __init__(self, on_end: Callable[[], object], on_late: Callable[[], object] = lambda: None) -> None:
@@ -175,9 +188,10 @@ class _Process:
         self._supervising = False
         self._on_end = on_end
         self._on_late = on_late
-        self._asked = False  # for the end, by a signal or a fault
-        self._since = Timeout(FINISHED_WITHIN)  # then; a time in which the process was stopped itself hardly counts
-        self._within = math.inf  # s after that in which the main thread must have obeyed, or finished
+        self._asked = False  # True after a signal or a fault, which ask for the end
+        # time since then; time in which the process itself was stopped hardly counts
+        self._since = Timeout(FINISHED_WITHIN)
+        self._within = math.inf  # s after that until the main thread must have obeyed, or finished
         leave_shared_memory()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         for number in _SIGNALS:
@@ -188,11 +202,11 @@ class _Process:
 
     @property
     def deaf(self) -> bool:
-        """Whether nothing reaches this process any more."""
+        """True where no message reaches this process any more."""
         return self.hearing is not None and self.hearing.deaf
 
     def listen(self, node: Any, on_deaf: Callable[[], object]) -> None:
-        """Judge from now on whether the process hears; a node may bring its own judgement."""
+        """Watch from now on that the process hears; a node may bring its own Hearing."""
         self.hearing = getattr(node, "hearing", None) or Hearing.of(node)
         name = node.get_name()
 
@@ -203,20 +217,23 @@ class _Process:
         self.hearing.start(say)
 
     def supervise(self) -> None:
-        """From now on a thread that dies, or hangs beyond its limit, ends the process."""
+        """Let a thread that dies, or hangs beyond its limit, end the process from now on."""
         self._supervising = True
         threading.excepthook = self._on_thread_error
 
     def obey(self) -> None:
-        """The main thread does what a signal asks for."""
+        """Note that the main thread does what a signal asks for; it isn't late any more."""
         self._within = math.inf
 
     def finish(self) -> None:
-        """The main thread obeys, and has until :data:`FINISHED_WITHIN` after the signal for the robot."""
+        """Note that the main thread obeys, and still works for the robot.
+
+        It has time for that until :data:`FINISHED_WITHIN` after the signal.
+        """
         self._within = FINISHED_WITHIN
 
     def stop(self) -> None:
-        """Judge no more; a second signal would end the interpreter while it clears up."""
+        """Watch no more, and ignore signals: one would end the interpreter while it clears up."""
         self._supervising = False
         threading.excepthook = threading.__excepthook__
         if self.hearing is not None:
@@ -225,10 +242,10 @@ class _Process:
             signal.signal(number, signal.SIG_IGN)
 
     def destroy(self, executor: Executor, node: Any, status: int, within: float = DESTROYED_WITHIN) -> None:
-        """Take back what the node has made, so that others know at once that it has gone.
+        """Destroy the node with all it has made, so that others know at once that it has gone.
 
-        Others would count it among the living for 20 s else. The process ends with the status where that takes longer
-        than `within` [s]: the middleware may fail at this moment, too.
+        Otherwise others would take it for present for 20 s. Where this takes longer than `within`
+        [s], the process ends with the status: the middleware may fail at this moment, too.
         """
         sys.stdout.flush()
         with exits_within(within, status):
@@ -277,21 +294,23 @@ class _Process:
 def spinning(
     make_node: Callable[[], Any], interrupted_status: int = INTERRUPTED
 ) -> Iterator[tuple[Any, Callable[[float], None]]]:
-    """A node of a program that does more than spin: gives the node, and a function that spins for some seconds.
+    """Give a program that does more than spin a node, and a function that spins for some seconds.
 
-    SIGINT and SIGTERM become KeyboardInterrupt, one each, out of the function that spins: an exception that a signal
-    throws into another call of rclpy comes out of it as another error, or leaves it half done. Where the process is
-    deaf, that function raises HardwareFault, and the process ends with :data:`DEAF` where its last handler is called.
+    At a SIGINT or SIGTERM the function that spins raises KeyboardInterrupt, once. In another call
+    of rclpy such an exception would become another error, or leave the call half done. Where the
+    process is deaf, that function raises HardwareFault. At its end the process then has the exit
+    status :data:`DEAF`.
 
-    Where an interrupt is the usual end of the program, `interrupted_status` is 0: a full machine, on which the
-    middleware takes too long to end, doesn't make a failure of it.
+    Where an interrupt is the usual end of the program, `interrupted_status` is 0. Then it is no
+    failure that the middleware of a busy machine takes too long to end.
     """
     interrupted = False
     hurried = False
 
     def interrupt() -> None:
         nonlocal interrupted, hurried
-        interrupted = hurried = True
+        interrupted = True
+        hurried = True
 
     process = _Process(interrupt)
     node = make_node()
@@ -331,13 +350,17 @@ def spinning(
 
 
 def run(make_node: Callable[[], Any]) -> None:
-    """Run a node until SIGINT or SIGTERM, however often they come; then its close() leaves the robot safe.
+    """Run a node until a SIGINT or SIGTERM; then its close() leaves the robot safe.
 
-    The signal only ends the spinning, and not before unfinished(), where the node has it, is False; the context stays
-    valid until close() has returned. A node that can't be made says why, and the exit status is 1. Where the process is
-    deaf, the node's leave(), where it has one, sends what leaves the robot safe, and the exit status is :data:`DEAF`.
-    It is :data:`FAULT` where an error leaves a callback, or a thread dies or hangs: leave() comes first, then the
-    traceback, then close(). What is in bytes that can't be read is no fault.
+    Further signals change nothing.
+    A signal ends the spinning, once the node's unfinished() is False, where it has this method. The
+    context stays valid until close() has returned.
+
+    A node that can't be made says why, and the exit status is 1. Where the process is deaf, the
+    node's leave() leaves the robot safe, where it has this method, and the exit status is
+    :data:`DEAF`. Where an error leaves a callback, or a thread dies or hangs, the exit status is
+    :data:`FAULT`. leave() is called first then; the traceback and close() follow. Bytes that can't
+    be read are no fault.
     """
     stop: Future = Future()
 
@@ -405,12 +428,12 @@ def run(make_node: Callable[[], Any]) -> None:
 
 
 def _leave_safe(node: Any) -> None:
-    """Send what leaves the robot safe, where the node has a leave()."""
+    """Call the node's leave(), which leaves the robot safe, where it has this method."""
     with suppress(Exception):
         getattr(node, "leave", lambda: None)()
 
 
 def _say(fault: str) -> None:
-    """Tell the terminal what this process ends by; nothing for an empty text."""
+    """Print the fault that this process ends by to the terminal; nothing for an empty text."""
     if fault:
         print(f"this process ends by a fault of its own (exit status {FAULT}): {fault}", file=sys.stderr, flush=True)

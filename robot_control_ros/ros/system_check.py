@@ -1,4 +1,7 @@
-"""What the running ROS system offers, against a robot's profile and what a law needs: for activation and the doctor."""
+"""Checks that a running ROS system offers what a robot's profile says and a law needs.
+
+They are used by the activation of a controller and by the doctor.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from .findings import Finding, error, ok, warning
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 JOINT_COMMAND_TYPE = "sensor_msgs/msg/JointState"
 WATCHDOG_ALIVE = "watchdog_alive"  # topic of its signs of life
-WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
+WATCHDOG = "watchdog"  # name of the node that also listens to commands, and may publish them
 
 UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw_dds_common: an end whose node isn't known yet
 
@@ -32,16 +35,16 @@ def check_system(
     joint_states: str = "joint_states",
     commanding: Sequence[str] = (),
 ) -> list[Finding]:
-    """What the graph of nodes and topics shows, at once, without a request.
+    """Findings on the graph of nodes and topics, at once, without a request.
 
     Args:
-        node: that checks; its own publishers and subscriptions don't count.
-        robot: under the profile that is to be checked.
-        law: that is to run.
-        wrench: topic of the wrench; None where the law's wrench doesn't come from a topic.
-        joint_states: topic.
-        commanding: names of nodes in the namespace of this one, of which one each may publish commands. This one and
-            its watchdog may, too.
+        node: Node that checks; its own publishers and subscriptions don't count.
+        robot: Configuration under the profile that is checked.
+        law: Law that is to run.
+        wrench: Topic of the wrench; None where the law's wrench doesn't come from a topic.
+        joint_states: Topic of the joint states.
+        commanding: Names of nodes in the namespace of this node. One node of each name may publish
+            commands, as this node and its watchdog may.
     """
     return [
         *_joint_states(node, robot, joint_states),
@@ -52,15 +55,16 @@ def check_system(
 
 
 def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows: bool = False) -> list[Finding]:
-    """What the controller manager says of the controller that takes the commands, and of its conflicting.
+    """Findings on the forward controller that takes the commands, and on others with its joints.
 
-    Waits for the answer: up to some seconds, where none comes. Nothing where the profile has no controller manager.
+    The controller manager is asked, and its answer waited for, up to some seconds. There are no
+    findings where the profile has no controller manager.
 
     Args:
-        node: that checks.
-        robot: under the profile that is to be checked.
-        mode: of the law's commands.
-        follows: whether the controller that takes them is activated next.
+        node: Node that checks.
+        robot: Configuration under the profile that is checked.
+        mode: Mode of the law's commands.
+        follows: True where the forward controller is activated next.
     """
     name = robot.profile.controller_manager
     wanted = robot.profile.controllers[mode]
@@ -95,7 +99,10 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
 def check_conflicting_publishers(
     node: Node, robot: RobotConfig, mode: CommandMode, commanding: Sequence[str] = ()
 ) -> list[Finding]:
-    """Who else publishes commands; see :func:`check_system`. A node whose name isn't known yet doesn't count."""
+    """Errors on other nodes that publish commands; arguments are those of :func:`check_system`.
+
+    A node whose name isn't known yet doesn't count.
+    """
     topic, senders = _commanders(node, robot, mode)
     own_name = in_namespace(node, node.get_name())
     allowed = Counter(in_namespace(node, name) for name in (WATCHDOG, *commanding))
@@ -117,12 +124,14 @@ def check_conflicting_publishers(
 
 
 def check_wrench_publishers(node: Node, law: RunningLaw, topic: str) -> list[Finding]:
-    """Whether several publish the wrench; an error where the law needs it, as it would feel all of them in turns.
+    """Finding on several publishers of the wrench; an empty list where there are fewer than two.
+
+    It is an error where the law needs the wrench, as the law would feel all of them in turns.
 
     Args:
-        node: that checks.
-        law: that runs, or is to run.
-        topic: of the wrench.
+        node: Node that checks.
+        law: Law that runs, or is to run.
+        topic: Topic of the wrench.
     """
     topic = node.resolve_topic_name(topic)
     senders = [end for end in _others(node, node.get_publishers_info_by_topic(topic)) if end.node_name != UNKNOWN]
@@ -135,7 +144,10 @@ def check_wrench_publishers(node: Node, law: RunningLaw, topic: str) -> list[Fin
 
 
 def check_claim(node: Node, robot: RobotConfig, mode: CommandMode) -> list[Finding]:
-    """As :func:`check_conflicting_publishers`; a node whose name isn't known yet counts, too."""
+    """Errors on other nodes that publish commands, including nodes whose name isn't known yet.
+
+    See :func:`check_conflicting_publishers`.
+    """
     topic, senders = _commanders(node, robot, mode)
     unnamed = [error(f"a node without a name publishes commands on {topic}, too", "Try again in a second")]
     return check_conflicting_publishers(node, robot, mode) or (unnamed if senders[UNKNOWN] else [])
@@ -145,8 +157,8 @@ class Commander(NamedTuple):
     """A publisher of commands.
 
     Attributes:
-        name: full name of its node; UNKNOWN where that isn't known yet.
-        gid: its identifier, the same for all who ask.
+        name: Full name of its node; UNKNOWN where that isn't known yet.
+        gid: Identifier of the publisher, the same for all nodes that ask.
     """
 
     name: str
@@ -154,7 +166,7 @@ class Commander(NamedTuple):
 
 
 def commanders(node: Node, robot: RobotConfig, mode: CommandMode) -> list[Commander]:
-    """Who publishes commands, this node among them, without the watchdog beside it."""
+    """Publishers of commands, this node's included, without the watchdog in its namespace."""
     topic = node.resolve_topic_name(robot.profile.command_topic(mode))
     ends = node.get_publishers_info_by_topic(topic)
     found = (Commander(_full_name(end), bytes(end.endpoint_gid)) for end in ends)
@@ -168,12 +180,12 @@ def joint_state_publishers(node: Node, topic: str = "joint_states") -> list[str]
 
 
 def how_to_start(robot: RobotConfig) -> tuple[str, str]:
-    """How to have the system in front of the robot, controller and all: one sentence, and what to type."""
+    """Advice on how to start the robot's system: a sentence, and a command line."""
     return f"Start {_system(robot)}", robot.profile.start
 
 
 def how_to_resume(robot: RobotConfig) -> str:
-    """What to do where joint states have ended."""
+    """Advice for a robot whose joint states have ended."""
     profile = robot.profile
     advice = f"Does {_system(robot)} still run?"
     if profile.simulated_time and profile.controller_manager:
@@ -182,13 +194,13 @@ def how_to_resume(robot: RobotConfig) -> str:
 
 
 def _commanders(node: Node, robot: RobotConfig, mode: CommandMode) -> tuple[str, Counter[str]]:
-    """The topic of commands, and the full names of its publishers' nodes, each with the number of its publishers."""
+    """Topic of commands, and the number of its publishers by the full name of their node."""
     topic = node.resolve_topic_name(robot.profile.command_topic(mode))
     return topic, Counter(_full_name(end) for end in node.get_publishers_info_by_topic(topic))
 
 
 def _full_name(end: Any) -> str:
-    """Of the node of a publisher or subscription; UNKNOWN where its node isn't known yet."""
+    """Full name of the node of a publisher or subscription; UNKNOWN where it isn't known yet."""
     if end.node_name == UNKNOWN:
         return UNKNOWN
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
@@ -237,13 +249,16 @@ def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iter
 
 
 def _others(node: Node, ends: Sequence[Any]) -> list[Any]:
-    """Publishers or subscriptions of other nodes; those whose name begins with an underscore are hidden tools."""
+    """Publishers or subscriptions of other nodes, without hidden ones.
+
+    The name of a hidden node, as of a tool, begins with an underscore.
+    """
     own = node.get_name(), node.get_namespace()
     return [end for end in ends if (end.node_name, end.node_namespace) != own and not end.node_name.startswith("_")]
 
 
 def _names(ends: Sequence[Any]) -> str:
-    """Of their nodes; one with several ends, or several of one name, so many times."""
+    """Names of the nodes of publishers or subscriptions, sorted; one name for each of these."""
     return ", ".join(sorted(end.node_name for end in ends))
 
 
@@ -255,6 +270,6 @@ def _how_to_load(node: Node, robot: RobotConfig, mode: CommandMode) -> tuple[str
 
 
 def _of_manager(node: Node, robot: RobotConfig) -> str:
-    """The option of ros2_control's commands for a manager that isn't the usual one."""
+    """Option of ros2_control's commands that names the manager; empty for its default name."""
     manager = in_namespace(node, robot.profile.controller_manager)
     return "" if manager == "/controller_manager" else f" -c {manager}"

@@ -18,11 +18,11 @@ class TargetPublishers:
 
     Args:
         entities: Entities that the publishers belong to.
-        controller: Name of the controller's node. A relative one is in the namespace of our node.
+        controller: Name of the controller's node. A relative one is in the namespace of this node.
 
     Attributes:
         poses, joints, paths, twists, wrenches: Publishers of targets.
-        pushes: Publisher of pushes on the simulated arm in the namespace of our node.
+        pushes: Publisher of pushes on the simulated arm in the namespace of this node.
     """
 
     def __init__(self, entities: Entities, controller: str = "controller") -> None:

@@ -1,7 +1,8 @@
-"""How the nodes' messages travel: over UDP, not through Fast DDS's shared memory.
+"""Lets the nodes' messages travel over UDP, not through Fast DDS's shared memory.
 
-There every process locks the queues of those it sends to. One that is killed with such a lock leaves it closed for a
-second and more, and the watchdog's commands don't reach the robot meanwhile. Nobody has another's lock over UDP.
+In shared memory each process locks the queues of its receivers. A process that is killed with such
+a lock leaves it closed for a second and more. Meanwhile the watchdog's commands don't reach the
+robot. Over UDP there are no such locks.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ _BEFORE_FAST_DDS_3 = ("humble", "iron", "jazzy")
 
 
 def profiles_variable(variables: Mapping[str, str]) -> str:
-    """The variable that names the file of profiles: Fast DDS 3 has changed its name."""
+    """Environment variable that names the file of profiles; Fast DDS 3 has changed its name."""
     before = variables.get("ROS_DISTRO") in _BEFORE_FAST_DDS_3
     return "FASTRTPS_DEFAULT_PROFILES_FILE" if before else "FASTDDS_DEFAULT_PROFILES_FILE"
 
 
 def leave_shared_memory(variables: MutableMapping[str, str] = os.environ) -> None:
-    """Choose UDP for this process, where nobody has chosen otherwise; to be called before rclpy.init().
+    """Choose UDP for this process, unless the user has chosen another transport or own profiles.
 
-    With the range LOCALHOST, rmw_fastrtps adds shared memory whatever is chosen. So a profile of ours keeps to this
-    machine instead. Both profiles let a node's message to itself take the way of all others: see hearing.py. A user's
-    own profiles stay.
+    It must be called before rclpy.init(). With the range LOCALHOST, rmw_fastrtps adds shared memory
+    whatever is chosen. So the range is changed, and a profile of this package keeps to this machine
+    instead. Both profiles send a node's message to itself over UDP, too: see hearing.py.
     """
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
         return

@@ -1,8 +1,9 @@
-"""Joint states read from their serialised bytes: making Python objects of one costs as much as the control law.
+"""Reads joint states from their serialised bytes, as Python objects of one cost as much as the law.
 
-The bytes are CDR (OMG DDSI-RTPS 2.3, 10): 4 bytes of encapsulation, then each number at a multiple of its size from
-there on; strings and sequences begin with their length. ROS's own deserialiser reads the first message of a layout,
-and whatever isn't exactly as expected. Only messages with the same names and lengths as one of the last are read here.
+The bytes are CDR (OMG DDSI-RTPS 2.3, 10): 4 bytes of encapsulation, then each number at a multiple
+of its size from there on. Strings and sequences begin with their length. ROS's own deserialiser
+reads the first message of a layout, and each message that isn't exactly as expected. Only messages
+with the names and lengths of a remembered layout are read here.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ _LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"  # without options
 # after the encapsulation
 _STAMP = struct.Struct("<iI")
 _STAMP_AT = 4
-_LAYOUTS = 4  # that are remembered: the driver's, and those of others on its topic
+_LAYOUTS = 4  # layouts that are remembered: the driver's, and those of others on its topic
 _NONE = np.empty(0)
 
 
 class WireReader:
-    """Makes a RobotState of each serialised JointState; what came before changes nothing in it.
+    """Makes a RobotState of each serialised JointState; earlier messages don't change it.
 
     Args:
-        reader: matches joints by name; gets each message whose layout isn't remembered.
+        reader: Reader that matches joints by name; it gets each message of a new layout.
     """
 
     def __init__(self, reader: JointStateReader) -> None:
@@ -36,10 +37,10 @@ class WireReader:
         self._layouts: deque[_Layout] = deque(maxlen=_LAYOUTS)
 
     def read(self, data: bytes) -> RobotState | None:
-        """The state; None where the message names none of our joints.
+        """The state in a message; None where it names none of the robot's joints.
 
         Raises:
-            ConfigError: see JointStateReader; or the bytes are no joint state.
+            ConfigError: The bytes are no joint state, or :class:`.JointStateReader` refuses it.
         """
         for layout in self._layouts:
             if layout.fits(data):
@@ -52,15 +53,15 @@ class WireReader:
 
 
 class _Layout:
-    """Where everything is in messages that have the names and lengths of a given one.
+    """Places of the numbers in messages that have the names and lengths of a given one.
 
     Args:
-        message: ROS has read it, and it was not refused.
-        size: of its bytes; ROS's serialisers leave some at the end that mean nothing.
-        index: where the robot's joints are in it (n,); None where it has none of them.
+        message: Message that ROS has read, and that was not refused.
+        size: Number of its bytes; ROS's serialisers leave some at the end that mean nothing.
+        index: Index of each of the robot's joints in it (n,); None where it has none of them.
 
     Attributes:
-        index: as given.
+        index: Index of each of the robot's joints in the messages (n,); None where they have none.
     """
 
     def __init__(self, message: JointState, size: int, index: Array | None) -> None:
@@ -79,13 +80,13 @@ class _Layout:
         self._content = tuple(form.content)
 
     def fits(self, data: bytes) -> bool:
-        """Whether a message has this layout; bytes that mean nothing may be anything."""
+        """Return True where a message has this layout; bytes that mean nothing may be anything."""
         if len(data) != self._size or not data.startswith(_LITTLE_ENDIAN_CDR):
             return False
         return self._form.unpack_from(data) == self._content
 
     def numbers(self, data: bytes) -> tuple[float, Array, Array, Array]:
-        """Stamp [s], positions, velocities and efforts in a message of this layout, as they stand there."""
+        """Stamp [s], positions, velocities and efforts of a message, in the message's own order."""
         second, nanosecond = _STAMP.unpack_from(data, _STAMP_AT)
         q, v, effort = (
             np.frombuffer(data, count=count, offset=offset) if count else _NONE for count, offset in self._parts
@@ -94,11 +95,11 @@ class _Layout:
 
 
 class _Form:
-    """The format of a layout for struct, from the stamp's end on; it grows from the front to the end.
+    """The format of a layout for struct, which is built field by field from the stamp on.
 
     Attributes:
-        format: it reads texts and counts; stamp, numbers and what aligns are skipped.
-        content: what it reads in a message of the layout.
+        format: Format that reads texts and counts; it skips stamp, numbers and padding.
+        content: Texts and counts that the format reads in a message of the layout.
     """
 
     def __init__(self) -> None:
@@ -107,20 +108,20 @@ class _Form:
         self.content: list[bytes | int] = []
 
     def add_count(self, count: int) -> None:
-        """The length of a text or a sequence."""
+        """Append the length of a text or a sequence."""
         self._align(4)
         self._append("I", 4)
         self.content.append(count)
 
     def add_text(self, text: str) -> None:
-        """A string."""
+        """Append a string with its length."""
         data = text.encode() + b"\0"
         self.add_count(len(data))
         self._append(f"{len(data)}s", len(data))
         self.content.append(data)
 
     def add_doubles(self, count: int) -> int:
-        """A sequence of numbers; returns where they begin [bytes]."""
+        """Append a sequence of numbers with its length; returns the numbers' offset [bytes]."""
         self.add_count(count)
         if count > 0:
             self._align(8)

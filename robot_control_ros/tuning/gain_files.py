@@ -1,4 +1,4 @@
-"""What a search has found, for people and for the robot: gains, table, page and picture."""
+"""Files with a search's result, for people and for the robot: gains, table, page and picture."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class GainSpace:
         return found
 
     def ranges(self) -> dict[str, tuple[float, float, bool]]:
-        """By name the lower and the upper end, and whether the scale is logarithmic."""
+        """Range of each dimension by name: lower end, upper end, True for a logarithmic scale."""
         return {each.name: (each.lower, each.upper, each.log) for each in self.dimensions}
 
     def _own(self, gain: str) -> tuple[GainSpec, tuple[float, ...]]:
@@ -155,8 +155,8 @@ def gain_space(robot: RobotConfig, law: str, vary: Sequence[str] = ()) -> GainSp
             ``NAME.angular``. Numbers take the place of all entries. With an x behind both, as in
             ``0.2x:5x``, they multiply the robot's own values. With a % behind both, as in
             ``0%:2%``, each joint has that share of its effort limit, at most of 150 N·m. Without
-            any text, all gains of stiffness, damping and inertia that aren't 0 are varied from
-            0.25x to 4x, and the compensation of dry friction from 0% to 2% where it is 0.
+            any text, gains of stiffness, damping and inertia that aren't 0 are varied from 0.25x to
+            4x. The compensation of dry friction is then varied from 0% to 2% where it is 0.
 
     Raises:
         ConfigError: the law is refused on the robot; a text, gain, part or range that can't be; a gain that is named

@@ -34,7 +34,7 @@ class Point:
 
     @property
     def reason(self) -> str:
-        """Why there is no result; empty where there is one."""
+        """Reason why there is no result; empty where there is one."""
         return "" if self.error is None else in_one_line(self.error)
 
 
@@ -46,7 +46,7 @@ class Sweep:
 
     @property
     def results(self) -> list[Any]:
-        """What the function returned at each point.
+        """Values that the function returned, one for each point.
 
         Raises:
             Exception: the first error of a point.

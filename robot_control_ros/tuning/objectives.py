@@ -1,4 +1,4 @@
-"""What a search makes small or large: figures of simulated runs, declared once."""
+"""Objectives that a search makes small or large: figures of simulated runs, declared once."""
 
 from __future__ import annotations
 

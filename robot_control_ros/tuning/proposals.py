@@ -138,7 +138,7 @@ def direction_of(goal: Goal) -> StudyDirection:
 
 
 def _plain_trial(trial: FrozenTrial) -> FrozenTrial:
-    """What a sampler needs of a trial that has ended."""
+    """A trial that has ended, with nothing but what a sampler needs of it."""
     if trial.state is not TrialState.COMPLETE:
         return create_trial(state=TrialState.FAIL)
     return create_trial(

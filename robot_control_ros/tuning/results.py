@@ -1,4 +1,4 @@
-"""What trials gave: a row for each, the Pareto front, and the trial that is chosen from it."""
+"""Results of trials: a row for each, the Pareto front, and the trial that is chosen from it."""
 
 from __future__ import annotations
 
@@ -116,11 +116,13 @@ class Tuned:
     def best(self) -> TrialRow:
         """The trial that is chosen from the front.
 
-        Trial 0 has the values from which the search begins. For each objective, what a trial gains over it is 1 - ratio
-        of its value and that of trial 0. Chosen is the trial with the largest product of these gains, among those that
-        are better than trial 0 in all objectives. It is the bargain of J. F. Nash, The bargaining problem, Econometrica
-        18(2), 1950: no objective is improved alone. Where no trial is better in all, the one with the smallest product
-        of ratios is chosen. Where trial 0 failed, the first trial with values takes its place.
+        Trial 0 has the values from which the search begins. In each objective, the ratio of a
+        trial's value to that of trial 0 is below 1 where it is better; its gain is 1 - ratio. Among
+        the trials that are better than trial 0 in all objectives, that with the largest product of
+        gains is chosen. It is the bargain of J. F. Nash, The bargaining problem, Econometrica
+        18(2), 1950: no objective is improved alone. Where no trial is better in all, the one with
+        the smallest product of ratios is chosen. Where trial 0 failed, the first trial with values
+        takes its place.
 
         Raises:
             RobotControlError: no trial has values.

@@ -76,7 +76,7 @@ class RunFigures:
 
 @dataclass(frozen=True, eq=False)
 class RunCurve:
-    """What a run looks like, for a picture.
+    """Curve of a run, for a picture.
 
     Attributes:
         x, y: Coordinates (k,) of the arm's curve, in the units of the labels.

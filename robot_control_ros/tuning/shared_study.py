@@ -56,7 +56,7 @@ class Claim:
 
 
 class Ledger:
-    """What the attempts of a study say of its trials.
+    """State of a study's trials, as its attempts tell it.
 
     Args:
         attempts: All attempts of the study, in the order of their numbers.
@@ -176,7 +176,7 @@ class SharedStudy:
         self._guard = threading.Lock()
 
     def read(self) -> Ledger:
-        """What has happened up to now. Attempts whose worker has gone are ended."""
+        """State of the study's trials now. Attempts whose worker has gone are ended."""
         attempts = self._attempts()
         gone = [attempt for attempt in attempts if not attempt.state.is_finished() and self._has_gone(attempt)]
         for attempt in gone:
@@ -314,7 +314,7 @@ class SharedStudy:
 
 
 def stored_study(url: str, name: str) -> dict[str, Any]:
-    """What the study of a name in a storage is of, by names; nothing is made.
+    """Facts by name that tell the study of a name in a storage from others; nothing is made.
 
     Args:
         url: Address of the storage, see :func:`~.storage.open_storage`.
@@ -327,7 +327,7 @@ def stored_study(url: str, name: str) -> dict[str, Any]:
 
 
 def stored_ledger(url: str, name: str) -> Ledger:
-    """What has happened in the study of a name in a storage; nothing is changed.
+    """State of the trials in the study of a name in a storage; nothing is changed.
 
     Raises:
         ConfigError: see :func:`stored_study`.
@@ -362,7 +362,7 @@ def signs_of_life(study: SharedStudy) -> Iterator[None]:
 
 
 def _this_process() -> dict[str, Any]:
-    """What tells a study's user from all others, also from one whose process has the same number later."""
+    """Facts that tell this process from all others, also from a later one with the same number."""
     process = os.getpid()
     return {
         "machine": _machine(),
@@ -383,7 +383,7 @@ def _machine() -> str:
 
 
 def _started(process: int) -> str:
-    """When a process of this machine was started, in clock ticks; empty where it has ended."""
+    """Time when a process of this machine was started, in clock ticks; empty where it has ended."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -21,7 +21,7 @@ _DEPTH = 20  # of both topics: none of them may get lost that follow each other
 
 
 class Answers:
-    """Publishes both, for one loop."""
+    """Publishes ``~/target_reply`` and ``~/fault`` for one loop."""
 
     def __init__(self, entities: Entities, loop: Controller) -> None:
         self._loop = loop
@@ -67,5 +67,5 @@ class Answers:
 
 
 def _json(value: Any) -> str:
-    """A value as JSON: arrays as lists, what else isn't JSON's as its text."""
+    """A value as JSON: an array as a list, another value that JSON doesn't know as its text."""
     return json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))

@@ -1,4 +1,7 @@
-"""Whether the robot executes our commands: its program runs, and the forward controller that takes them is active."""
+"""Watches that the robot executes commands.
+
+It does so while its program runs and the forward controller of the law's mode is active.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,16 @@ PERIOD = 0.5  # s between two questions to the controller manager
 
 
 class ForwardController:
-    """Follows the states of the controllers, without waiting for an answer.
+    """Follows the states of ros2_control's controllers, without waiting for an answer.
 
-    The manager publishes changes on ``<manager>/activity`` from Jazzy on; ``<manager>/list_controllers`` is called
-    besides. Nothing is known where controller_manager_msgs isn't installed, or the profile has no manager.
+    From Jazzy on the controller manager publishes changes on ``<manager>/activity``. In addition
+    ``<manager>/list_controllers`` is called twice a second. The states stay unknown where
+    controller_manager_msgs isn't installed, or the profile has no manager.
 
     Args:
-        entities: where the subscription and the client belong.
-        profile: names the manager, and the controller for each mode.
-        on_change: called after each change of states.
+        entities: Entities that the subscription, the client and the timer are made with.
+        profile: Hardware profile; it names the manager, and the controller for each mode.
+        on_change: Function that is called after each change of the states.
     """
 
     def __init__(self, entities: Entities, profile: HardwareProfile, on_change: Callable[[], None]) -> None:
@@ -50,11 +54,11 @@ class ForwardController:
 
     @property
     def known(self) -> bool:
-        """Whether the states of the controllers are known."""
+        """True while the states of the controllers are known."""
         return self._states is not None
 
     def inactive(self, mode: CommandMode) -> str:
-        """Why commands of a mode reach no joint; empty where they do, or where nothing is known."""
+        """Reason why commands of a mode reach no joint; empty where they do, or it isn't known."""
         name = self._profile.controllers[mode]
         state = "active" if self._states is None else self._states.get(name, "not loaded")
         return "" if state == "active" else f"{name} is {state}"
@@ -81,16 +85,16 @@ class ForwardController:
 
 
 class CommandExecution:
-    """Why the robot doesn't execute our commands, where it doesn't. The law rests then.
+    """Says why the robot doesn't execute the controller's commands. The law rests while it doesn't.
 
     Args:
-        entities: where the subscriptions belong.
-        loop: whose robot and law it is.
-        on_change: called with each new reason.
+        entities: Entities that the subscriptions are made with.
+        loop: Control loop of the robot; its law has the mode of the commands.
+        on_change: Function that is called with each new reason.
 
     Attributes:
-        reason: empty where commands are executed, or where nothing is known.
-        executed: whether it is known that commands have been executed. A law that rests before hasn't begun yet.
+        reason: Reason why commands aren't executed; empty where they are, or nothing is known.
+        executed: True once commands are known to have been executed; before, no law has begun.
     """
 
     def __init__(self, entities: Entities, loop: Controller, on_change: Callable[[str], None]) -> None:
@@ -107,11 +111,11 @@ class CommandExecution:
 
     @property
     def rest(self) -> str:
-        """That the law rests, and why; empty where it doesn't."""
+        """Text that says that the law rests, and why; empty where it doesn't rest."""
         return f"the law rests: {self.reason}" if self.reason else ""
 
     def update(self) -> None:
-        """Judge anew, as after another law has taken over."""
+        """Find the reason again; also called when another law has taken over."""
         reason = self._forward.inactive(self._loop.running.mode)
         if self._program_runs is False:
             reason = f"the robot executes no commands, as {self._running_topic} says"

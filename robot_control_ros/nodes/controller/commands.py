@@ -15,17 +15,19 @@ from ...ros.messages import ValuesMessage, fill_joint_state, joint_command_parts
 
 
 class CommandPublishers:
-    """Publishers of commands, as the robot's profile has them; none where the loop's commands are sent where it runs.
+    """Publishers of commands, on the topics of the robot's profile.
 
-    They are there from :meth:`open` to :meth:`close`. So the graph shows who leads the robot, and a controller that is
-    inactive isn't among them.
+    There are none where the process that runs the loop sends its commands itself, as a bus does.
+    They exist from :meth:`open` to :meth:`close`. So the graph shows who leads the robot, and an
+    inactive controller isn't among them.
 
-    Either one topic per mode, as ros2_control's forward controllers take commands: feed-forwards are not sent then. Or
-    all modes with their feed-forwards on one topic, as ros2_control's topic-based hardware interface sends commands.
+    A profile has one of two forms. With one topic per mode, ros2_control's forward controllers take
+    the commands; feed-forwards are not sent. With one topic for all modes, commands and
+    feed-forwards go there, as ros2_control's topic-based hardware interface sends them.
 
     Attributes:
-        last: the command that was sent last; None before the first.
-        gids: identifiers of the publishers in the graph; nothing else tells nodes of one name apart.
+        last: Command that was sent last; None before the first.
+        gids: Identifiers of the publishers in the graph; only they tell nodes of one name apart.
     """
 
     def __init__(self, entities: Entities, loop: Controller) -> None:
@@ -49,13 +51,13 @@ class CommandPublishers:
         self.gids = self._graph() - others
 
     def close(self) -> None:
-        """Take them back."""
+        """Destroy the publishers."""
         self._publishers = {}
         self.gids = frozenset()
         self._entities.close()
 
     def send(self, command: Command, time: float) -> None:
-        """Publish one; `time` is the stamp of the state that it answers [s]."""
+        """Publish a command; `time` is the stamp of the joint state that it answers [s]."""
         self.last = command
         if not self._publishers:
             return
@@ -66,12 +68,12 @@ class CommandPublishers:
             self._publishers[command.mode].publish(self._values.of(command.values))
 
     def wait(self, limit: Duration) -> None:
-        """Wait until what was sent has arrived."""
+        """Wait until the commands that were sent are acknowledged, at most for `limit`."""
         for publisher in set(self._publishers.values()):
             publisher.wait_for_all_acked(limit)
 
     def _graph(self) -> frozenset[bytes]:
-        """Identifiers of all publishers of commands."""
+        """Identifiers of all publishers on the topics of commands, other nodes' included."""
         node = self._entities.node
         profile = self._profile
         topics = {node.resolve_topic_name(profile.command_topic(mode)) for mode in profile.commands}

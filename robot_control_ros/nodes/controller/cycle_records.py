@@ -1,4 +1,4 @@
-"""The controller's last minute in files: on request, at a fault, or as long as it is wanted."""
+"""Files of the control cycles: the last minute on request or at a fault, or all from now on."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ FOLDER = "records"  # in the user's folder for what the package keeps
 
 
 class CycleRecords:
-    """Writes what the loop's recorder has; see :class:`~...recording.loop_recording.LoopRecording`.
+    """Writes the cycles of the loop's recorder to MCAP files.
+
+    See :class:`~...recording.loop_recording.LoopRecording`.
 
     Args:
-        entities: of the node.
-        loop: whose recorder is written.
-        folder: for the files; empty takes the package's own.
-        saves_faults: whether a fault is written by itself.
+        entities: Entities of the node, which the services are made with.
+        loop: Control loop whose recorder is written.
+        folder: Folder for the files; empty takes the package's own in the user's home.
+        saves_faults: True where a file is written by itself when a fault begins.
     """
 
     def __init__(self, entities: Entities, loop: Controller, folder: str, saves_faults: bool) -> None:
@@ -49,7 +51,8 @@ class CycleRecords:
         """Begin to write the last minute to a file; returns its path.
 
         Raises:
-            ConfigError: it can't be written, or the last one is still being written.
+            ConfigError: The file can't be written, the one before is still being written, or
+                there has been no cycle yet.
         """
         recorder = recorder_of(self._loop)
         if self._saving is not None:
@@ -60,7 +63,10 @@ class CycleRecords:
         return str(self._saving.path)
 
     def note_fault(self, fault: str) -> None:
-        """Why the robot doesn't follow its law; empty where it does. Called as often as one likes."""
+        """Take the present fault: why the robot doesn't follow its law; empty where it does.
+
+        It may be called in each cycle. A fault that begins makes a file due, 2 s later.
+        """
         if fault == self._fault:
             return
         begins = bool(fault) and not self._fault
@@ -70,7 +76,7 @@ class CycleRecords:
             self._due = now + AFTER
 
     def look(self, now: float) -> None:
-        """Begin the file of a fault where it is due, at a steady time [s]; say what has become of files."""
+        """Begin the file of a fault where it is due, at a steady time [s]; log the end of files."""
         saving = self._saving
         if saving is not None and saving.ended:
             self._saving = None
@@ -91,10 +97,11 @@ class CycleRecords:
         for recording in (self._saving, self._continuous):
             if recording is not None:
                 recording.close()
-        self._saving = self._continuous = None
+        self._saving = None
+        self._continuous = None
 
     def _on_record(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Begin to write all cycles to a file, or end that."""
+        """Begin to write all cycles to a file, or end that file."""
         try:
             response.message = self._start() if request.data else self._stop()
             response.success = True
@@ -158,7 +165,7 @@ def recorder_of(loop: Controller) -> CycleRecorder:
     """The recorder of a loop.
 
     Raises:
-        ConfigError: it has none.
+        ConfigError: The loop has none, as its law runs in the process of the bus.
     """
     if loop.recorder is None:
         raise refused("bus", loop.robot.name, "its law runs in the process of the bus, which keeps no cycles")

@@ -1,4 +1,4 @@
-"""How the control loop runs: refusals, faults and restarts, in the log and as /diagnostics."""
+"""Report on the control loop: rates, refusals, faults and restarts, in the log and /diagnostics."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ _COUNTERS = {"cycles": "cycles", "repeated": "repeated stamps", "missed": "misse
 class LoopMonitor:
     """Reports on one loop: its rate, latency, missed deadlines, and its last refusal.
 
-    Rates are per second of the clock in force: in simulated time that of the stamps. Otherwise a slow simulation would
-    look like a slow controller.
+    In simulated time rates are per second of the stamps, else per second of the steady clock.
+    Otherwise a slow simulation would look like a slow controller.
 
-    Two latencies: the response, from the arrival of a joint state to its command being sent; and, where stamps are wall
-    time, the age of the state when its command was sent, which is right where sender and controller share a clock.
-    (The middleware's own time stamps would show more, but the events executor of ROS 2 Kilted can't deliver them.)
+    There are two latencies. The response is the time from the arrival of a joint state until its
+    command is sent. The state age is the age of the joint state by its stamp when the command is
+    sent. It is only right where stamps are wall time, and sender and controller share a clock.
+    (The middleware's own time stamps would show more, but the events executor of ROS 2 Kilted can't
+    deliver them.)
 
     Attributes:
-        senders: names of the nodes that publish joint states, where there are several; else empty.
+        senders: Names of the nodes that publish joint states, where there are several; else empty.
     """
 
     def __init__(self, node: Node, loop: Controller, simulated: bool) -> None:
@@ -46,14 +48,16 @@ class LoopMonitor:
         self._simulated = simulated
         self._fault_at = -math.inf
         self._restarts = 0
-        self._rest_reason = self._logged_rest = ""
+        self._rest_reason = ""
+        self._logged_rest = ""
         self.senders = ""
         self.restart()
 
     def restart(self) -> None:
         """Begin counting anew."""
         self._latencies = TimeRing(2, RING_SIZE)  # response, and age of the state
-        self._counted = self._repeated = 0  # joint states until the last diagnosis, and those since that repeat a stamp
+        self._counted = 0  # joint states until the last diagnosis
+        self._repeated = 0  # joint states since the last diagnosis that repeat a stamp
         self._since = time.monotonic()
         self._stamp: float | None = None
         self._stamp_since: float | None = None
@@ -68,20 +72,22 @@ class LoopMonitor:
         self._late_at = -math.inf
 
     def begins_late(self) -> bool:
-        """Whether joint states come late now, and the last diagnosis doesn't say so."""
+        """Return True where joint states come late now, and the last diagnosis doesn't say so."""
         return self._loop.late_samples > self._late_count and time.monotonic() - self._late_at > RECENT
 
     def refuse(self, error: Exception) -> None:
-        """Report what was refused."""
+        """Report a refused message or request, in the log and in the next diagnosis."""
         self._refused(str(error))
         self._log.error(str(error), throttle_duration_sec=1.0)
 
     def cycle(self, arrived: float, stamp: float) -> None:
-        """After a cycle: count it, and report a fault at its begin, from time to time, and its end; each restart.
+        """Count a cycle that has just ended, and log faults and restarts.
+
+        A fault is logged when it begins, every 10 s while it lasts, and when it ends.
 
         Args:
-            arrived: when the joint state came, by the steady clock [s].
-            stamp: of the joint state [s].
+            arrived: Time when the joint state came, by the steady clock [s].
+            stamp: Stamp of the joint state [s].
         """
         self._latencies.add(time.monotonic() - arrived, time.time() - stamp)
         self._stamp = stamp
@@ -102,9 +108,10 @@ class LoopMonitor:
             self._log.warning(loop.restart_reason, throttle_duration_sec=1.0)
 
     def rests(self, reason: str, active: bool, begun: bool) -> None:
-        """Report why the law rests, empty where it doesn't; to the log while the controller is `active`.
+        """Take the reason why the law rests (empty where it doesn't); log it while `active`.
 
-        A law that had `begun` is a warning. At a start the forward controller is activated last.
+        It is a warning where the law had `begun`. It is none at a start, as the forward controller
+        is activated last.
         """
         self._rest_reason = reason
         if not active or reason == self._logged_rest:
@@ -122,10 +129,10 @@ class LoopMonitor:
         """The present diagnosis; rates are those since the last call.
 
         Args:
-            more: further values, where not empty.
-            warning: of the gains, told where nothing is worse; or empty.
-            inactive: why the controller commands nothing, where it isn't active; or empty.
-            watchdog: why the watchdog isn't there; or empty.
+            more: Further values by name; empty ones are left out.
+            warning: Warning of the gains, told where nothing is worse; or empty.
+            inactive: Reason why the controller commands nothing; empty while it is active.
+            watchdog: Text that says that the watchdog has gone; empty while it hasn't.
         """
         now = time.monotonic()
         if self._rates is None or now - self._since >= SHORTEST_WINDOW:
@@ -147,7 +154,10 @@ class LoopMonitor:
         self._refusals += 1
 
     def _measure(self, now: float) -> tuple[float, float, float]:
-        """Rates of joint states and of repeated stamps since the last call [Hz], and how fast the clock goes."""
+        """Rates of joint states and of repeated stamps since the last call [Hz], and clock speed.
+
+        The speed is simulated time over real time; 1 without simulated time.
+        """
         passed, speed = self._passed(now)
         rate = (self._latencies.count - self._counted) / passed
         repeated = self._repeated / passed
@@ -172,7 +182,10 @@ class LoopMonitor:
         self._log.warning(self._late, throttle_duration_sec=FAULT_PERIOD)
 
     def _passed(self, now: float) -> tuple[float, float]:
-        """Time since the last message, by the clock in force [s], and how fast that clock goes."""
+        """Time since the last measurement [s], and the speed of the clock that it is measured by.
+
+        In simulated time the stamps are that clock, and the speed is simulated over real time.
+        """
         wall = max(now - self._since, 1e-9)
         if not self._simulated or self._stamp is None or self._stamp_since is None:
             return wall, 1.0
@@ -180,9 +193,10 @@ class LoopMonitor:
         return (simulated, simulated / wall) if simulated > 0.0 else (wall, 0.0)
 
     def _too_often(self, rate: float, repeated: float) -> str:
-        """That joint states come too often, at a rate of which some repeat a stamp [Hz]; empty where they don't.
+        """Text that says that joint states come too often; empty where they don't.
 
-        In simulated time ros2_control repeats stamps wherever the simulation is slow.
+        `rate` is that of all joint states [Hz], `repeated` that of repeated stamps among them [Hz].
+        In simulated time these don't count: ros2_control repeats stamps where a simulation is slow.
         """
         nominal = self._loop.robot.profile.rate
         if self._simulated:
@@ -257,7 +271,7 @@ class LoopMonitor:
 
 
 def _margins(loop: Controller) -> dict[str, str]:
-    """How near spring and ringing are to their bounds, what has softened, a blow, and the time since the zero."""
+    """Values for /diagnostics: margins of spring and ringing, softening, blow, age of the zero."""
     report = loop.report()
     values = {"ringing margin": f"{report.ringing_margin:.0%}"}
     if loop.running.needs_wrench:
@@ -274,7 +288,7 @@ def _margins(loop: Controller) -> dict[str, str]:
 
 
 def _blow(loop: Controller) -> Blow | None:
-    """What a blow would be at the present posture; None where nothing bounds it."""
+    """The blow that a collision would give at the present posture; None where none is bounded."""
     settings = loop.contact.settings.target
     if loop.kin is None or settings.max_impact <= 0.0:
         return None

@@ -14,8 +14,8 @@ SAMPLES = 5  # at rest, one a second
 class EffortCheck:
     """Takes joint states from time to time, and tells once what their efforts look like.
 
-    The doctor can't tell where the arm moves meanwhile, or where its posture has little gravity. This
-    check looks on until it can. It changes nothing.
+    The doctor can't tell while the arm moves, or where gravity acts little at its posture. This
+    check goes on until it can tell. It changes nothing.
 
     Args:
         robot: Configuration under the profile that is checked.

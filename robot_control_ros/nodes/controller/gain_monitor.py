@@ -1,4 +1,4 @@
-"""Which gains the arm bears at its posture: computed in a thread of its own, beside the control cycles."""
+"""Bounds of the gains at the arm's posture, computed in a thread of their own."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ MOVED = 0.1  # rad, of any joint, after which the bounds are computed anew
 
 
 class GainMonitor:
-    """The bounds of the running law's gains, anew after each change of a gain or payload, and where the arm has moved.
+    """Keeps the bounds of the running law's gains up to date.
 
-    Eigenvalues are computed without Python's lock, so that control cycles go on meanwhile.
+    They are computed again after a change of a gain, the payload or the body stiffness of contacts.
+    A joint that has moved by more than 0.1 rad is a reason, too. Eigenvalues are computed without
+    Python's lock, so that control cycles go on meanwhile.
 
     Args:
-        loop: whose law it is.
+        loop: Control loop whose running law is examined.
 
     Attributes:
-        report: the last one.
+        report: Result of the last computation; empty before the first.
     """
 
     def __init__(self, loop: Controller) -> None:
@@ -46,20 +48,20 @@ class GainMonitor:
             if reported_for != self._reported_for or np.abs(kin.q - self._posture).max() > MOVED:
                 self._reported_for = reported_for
                 self._posture = kin.q
-                assert kin.mass.size  # computed here, because the model is not the thread's
+                assert kin.mass.size  # computes the mass matrix: the thread may not use the model
                 self._pending = self._worker.submit(gain_report, self._loop.running, kin, self._load(), None, wall)
         return self.report.warning if self.report.warning != before else ""
 
     def _load(self) -> float:
-        """Mass [kg] beyond the sensor that its wrench shows."""
+        """Mass beyond the sensor whose weight is in the sensor's wrench [kg]."""
         settings = self._loop.wrench.settings.target
         shown = settings.source == "sensor" and settings.payload_in_wrench
         return self._loop.model.body_beyond(self._loop.robot.wrench_frame).mass if shown else 0.0
 
     def values(self) -> dict[str, str]:
-        """For /diagnostics: the bounds by gain."""
+        """Bounds of the gains by name, as values for /diagnostics."""
         return {f"bound of {name}": text for name, text in self.report.bounds.items()}
 
     def close(self) -> None:
-        """Take no further work."""
+        """End the thread; what it still has to compute is dropped."""
         self._worker.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Which messages and requests a controller takes: those that come while its law runs, and can be used."""
+"""Refuses messages and requests that come while the law doesn't run, or can't be used."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Intake:
     """Makes callbacks that refuse what comes while the law doesn't run.
 
     Args:
-        is_active: whether the controller is active.
-        rest: why the law rests; empty where it doesn't.
-        refuse: reports what was refused.
+        is_active: Function that returns True while the controller is active.
+        rest: Function that returns why the law rests; an empty text while it doesn't.
+        refuse: Function that reports a refusal.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Intake:
             raise ConfigError(INACTIVE)
 
     def when_ready(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        """The action, which raises ConfigError where the law doesn't run."""
+        """Return the action behind a check, which raises ConfigError where the law doesn't run."""
 
         def checked(*arguments: Any) -> Any:
             self.check_active()
@@ -44,7 +44,10 @@ class Intake:
         return checked
 
     def messages(self, callback: Callable[[Any], None], reply: Reply = lambda *_: None) -> Callable[[Any], None]:
-        """The callback while the controller is active; what can't be used is reported, also in the reply."""
+        """Return a callback that calls this one while the controller is active.
+
+        A message that can't be used is reported. `reply` gets each message with its error or None.
+        """
 
         def reporting(message: Any) -> None:
             error: RobotControlError | None = None

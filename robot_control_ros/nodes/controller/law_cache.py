@@ -10,9 +10,10 @@ from ...ros.ros_params import TunedParameters
 
 
 class LawCache:
-    """The laws with their parameters declared: the registered ones that the robot takes, and others once they are used.
+    """The laws whose gains are declared as parameters of the node.
 
-    Gains stay as they were set. A changed gain is taken over with the time constant [s].
+    These are the registered laws that the robot takes, and others once they are used. Gains stay as
+    they were set. A changed gain is taken over with the time constant [s].
     """
 
     def __init__(self, parameters: TunedParameters, robot: RobotConfig, time_constant: float) -> None:
@@ -23,15 +24,15 @@ class LawCache:
 
     @property
     def names(self) -> list[str]:
-        """Of the laws that are declared."""
+        """Names of the laws whose parameters are declared."""
         return list(self._laws)
 
     def get(self, name: str) -> RunningLaw:
-        """The law of this name, its parameters declared.
+        """Return the law of this name, and declare its parameters the first time.
 
         Raises:
-            ConfigError, ParameterException: the law, its pairing with the robot, or a parameter given for it is
-                refused; nothing is declared then.
+            ConfigError, ParameterException: The law, its use with the robot, or a value given for
+                one of its parameters is refused; nothing is declared then.
         """
         if name not in self._laws:
             self._declare(name, self._make(name))
@@ -41,7 +42,7 @@ class LawCache:
         """Declare the parameters of all registered laws that the robot takes.
 
         Raises:
-            ConfigError, ParameterException: a parameter given for one of them is refused.
+            ConfigError, ParameterException: A value given for one of their parameters is refused.
         """
         for name in law_names(plugins=False):
             if name not in self._laws:

@@ -85,7 +85,7 @@ class ControllerNode(LifecycleNode):
     """Joint states in, commands out; see the module.
 
     Attributes:
-        failed: it was to start by itself and can't; the process then ends with exit status 1.
+        failed: True where it was to start by itself and can't; the process ends with exit status 1.
     """
 
     def __init__(self) -> None:
@@ -158,7 +158,11 @@ class ControllerNode(LifecycleNode):
     on_shutdown = on_cleanup
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """As rclpy's; a parameter set to the value it has changes nothing, and an unknown one is refused by name."""
+        """Set parameters as rclpy does, with two differences.
+
+        A parameter that is set to its present value changes nothing. An unknown one is refused by
+        name, with the name that was probably meant.
+        """
         for parameter in parameter_list:
             if not self.has_parameter(parameter.name):
                 known = sorted(self.list_parameters([], 0).names)
@@ -175,19 +179,22 @@ class ControllerNode(LifecycleNode):
             self._runtime.deactivate()
 
     def leave(self) -> None:
-        """Leave the robot safe where nothing is heard any more, so that nothing can be waited for."""
+        """Leave the robot safe, without waiting for acknowledgements that nobody would hear."""
         if self._runtime is not None:
             self._runtime.leave()
 
     def _deactivate(self) -> None:
-        """Deactivate where it is active; one that starts by itself does so no more."""
+        """Deactivate an active controller; one that starts by itself doesn't start again."""
         if self._chosen["autostart"]:
             self._starter.cancel()
         if self._runtime is not None and self._runtime.active:
             self.trigger_deactivate()
 
     def _yield(self) -> None:
-        """Deactivate, as another controller leads the robot; one that had started by itself waits to do so again."""
+        """Deactivate, as another controller leads the robot.
+
+        A controller that had started by itself waits until it can start again.
+        """
         starts_again = self._started_itself
         self.trigger_deactivate()
         if starts_again:
@@ -265,7 +272,7 @@ class ControllerNode(LifecycleNode):
         return RemoteLoop(robot, law, description, time_constant, name=name, path=path)
 
     def _make_ready(self, *laws: RunningLaw) -> None:
-        """Compile what laws need, where they run in this process: not while one of them controls the arm.
+        """Compile what laws need, where they run in this process.
 
         Raises:
             ConfigError: a law would have to be compiled, and another one controls the arm.

@@ -16,14 +16,14 @@ from ...ros.polled import PolledSubscriptions
 
 
 class OtherCommands:
-    """Listens on the topics of the forward controllers; nothing is read before somebody asks.
+    """Listens on the topics of the forward controllers; messages are read when somebody asks.
 
-    Nobody is heard where all commands go to one topic, or where the loop's commands are sent where it runs: nobody else
-    commands such a robot.
+    It doesn't listen where all commands go to one topic, or where the process that runs the loop
+    sends its commands itself. Nobody else commands such a robot.
 
     Args:
-        entities: they belong to the same node.
-        loop: its profile names the topics.
+        entities: Entities of the node that listens.
+        loop: Control loop; the profile of its robot names the topics.
     """
 
     def __init__(self, entities: Entities, loop: Controller) -> None:
@@ -38,9 +38,10 @@ class OtherCommands:
             self._waiting[mode] = inputs.add(Float64MultiArray, profile.command_topic(mode))
 
     def newest(self, mode: CommandMode, sent: Command | None) -> Command | None:
-        """The last command of a mode, where it isn't the one that the controller itself has `sent` last.
+        """The newest command of a mode; None where it is `sent`, this controller's own last one.
 
-        Forward controllers drop commands of another size, and such that aren't finite; so does this.
+        Commands of another size, or with numbers that aren't finite, are passed over. Forward
+        controllers drop them, too.
         """
         waiting = self._waiting.get(mode)
         for data in reversed(waiting() if waiting is not None else []):

@@ -1,4 +1,4 @@
-"""Who else commands the robot, and which of two controllers yields where both have begun to lead it."""
+"""Other nodes that command the robot, and the rule by which one of two controllers yields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 1.0  # s in which another young controller yields, if it is young
 
 
 class Precedence(Enum):
-    """What a controller does beside other controllers."""
+    """What a controller does where other controllers command the robot, too."""
 
     LEAD = auto()  # it commands
     STAND_BACK = auto()  # it sends nothing, until another has yielded or its patience ends
@@ -27,24 +27,26 @@ class Precedence(Enum):
 
 
 class Rivals:
-    """Finds those that command the robot beside this node, by the identifiers of their publishers.
+    """Finds other nodes that command the robot, by the identifiers of their publishers.
 
-    Two controllers may both become active, where each sees the other late. Within 10 s of its activation one that
-    meets another sends nothing from then on. It yields at once, unless its full name and identifier come first in
-    their order: then a second later, if the other still commands. So the older one leads on, and of two young ones
-    exactly one. After these 10 s it leads on in any case. Nobody knows of other nodes whether they command at all, so
-    it yields to controllers alone.
+    Two controllers may both become active, where each sees the other late. A controller that meets
+    another one within 10 s of its own activation sends nothing from then on. It yields at once,
+    unless its full name and identifier come first in their order. Then it yields after 1 s, if the
+    other one still commands. So the older controller leads on, and exactly one of two young ones.
+    After these 10 s a controller leads on in any case. It yields to controllers alone: other nodes
+    may have a publisher and command nothing.
 
     Args:
-        node: of the controller.
-        loop: its profile names the topics.
-        publishers: of its own commands.
+        node: Node of the controller.
+        loop: Control loop; the profile of its robot names the topics.
+        publishers: Publishers of this controller's commands.
 
     Attributes:
-        others: names of other nodes that command the robot, once for each publisher; without the watchdog beside it.
-        leading: the same with this node.
-        text: who commands beside this node; empty for nobody.
-        unnamed: whether somebody commands whose name isn't known yet.
+        others: Names of other nodes that command the robot, once for each publisher; without the
+            watchdog of the robot.
+        leading: Names of all nodes that command the robot, this one included.
+        text: Message that names the other nodes; empty where there are none.
+        unnamed: True while a node commands whose name isn't known yet.
     """
 
     def __init__(self, node: Node, loop: Controller, publishers: CommandPublishers) -> None:
@@ -60,13 +62,16 @@ class Rivals:
         self.unnamed = False
 
     def begin(self, now: float) -> None:
-        """The controller is activated, at the steady time `now` [s]."""
+        """Note that the controller is activated, at the steady time `now` [s]."""
         self._activated_at = now
         self._met_at = None
         self.text = ""
 
     def look(self, now: float) -> Precedence:
-        """See who commands, at the steady time `now` [s]; returns what the controller has to do, if it is active."""
+        """Find the nodes that command the robot, at the steady time `now` [s].
+
+        Returns what the controller has to do if it is active.
+        """
         ends = commanders(self._node, self._loop.robot, self._loop.running.mode)
         own = [end for end in ends if end.gid in self._publishers.gids]
         others = [end for end in ends if end not in own and end.name != UNKNOWN]
@@ -89,21 +94,24 @@ class Rivals:
         return Precedence.STAND_BACK
 
     def _told(self, end: Commander) -> str:
-        """The name of another publisher's node; names aren't unique in ROS 2."""
+        """Name of another publisher's node, after "another" where this node has the same name."""
         return f"another {end.name}" if end.name == self._own_name else end.name
 
     def _is_controller(self, end: Commander) -> bool:
-        """Whether the node of another publisher is a controller of this package: it has that one's topics."""
+        """Return True where another publisher's node is a controller of this package.
+
+        It is one where it publishes ``fault``, as each controller does.
+        """
         count: int = self._node.count_publishers(f"{end.name}/{FAULT}")
         return count > (end.name == self._own_name)
 
 
 class PublisherCounts:
-    """Sees cheaply that publishers come or go; who they are is asked for only then.
+    """Sees cheaply that publishers come or go, so that their names are asked for only then.
 
     Args:
-        node: that looks.
-        topics: gives the names of the topics, relative ones, too.
+        node: Node that looks at the graph.
+        topics: Function that returns the names of the topics; they may be relative.
     """
 
     def __init__(self, node: Node, topics: Callable[[], Sequence[str]]) -> None:
@@ -112,7 +120,7 @@ class PublisherCounts:
         self._counts: tuple[int, ...] = ()
 
     def changed(self) -> bool:
-        """Whether there are more or fewer of them than at the last call."""
+        """Return True where a topic has more or fewer publishers than at the last call."""
         node = self._node
         counts = tuple(node.count_publishers(node.resolve_topic_name(topic)) for topic in self._topics())
         before = self._counts

@@ -73,24 +73,26 @@ STOPPED_WITHIN = 1.5  # s of silence after which a robot whose joint states have
 
 
 class ControllerRuntime:
-    """From configure to cleanup.
+    """One controller with its loop, topics and services, from the node's configure to its cleanup.
 
     Attributes:
-        active: whether joint states are answered.
+        active: True while joint states are answered with commands.
 
     Args:
-        node: whose topics are used.
-        loop: that controls.
-        parameters: of the node.
-        telemetry_rate: [Hz].
-        state_timeout: age of the last joint state at which the safe output is sent [s].
-        checked: whether laws are only taken where the system offers what they need.
-        without_watchdog: what is done where the watchdog has gone; see :class:`WatchdogPresence`.
-        deactivate: deactivates the node, where it yields to another controller; see :class:`Rivals`.
-        records: folder for records, and whether faults are saved there; see :class:`CycleRecords`.
+        node: Node whose topics and services are used.
+        loop: Loop that controls the robot.
+        parameters: Parameters of the node, to which those of the loop are added.
+        telemetry_rate: Rate of each topic of telemetry [Hz].
+        state_timeout: Age of the last joint state at which the safe output is sent [s].
+        checked: True where laws are only taken if the system offers what they need.
+        without_watchdog: Reaction to a watchdog that has gone; see :class:`WatchdogPresence`.
+        deactivate: Function that deactivates the node, where it yields to another controller; see
+            :class:`Rivals`.
+        records: Folder for records, and True where faults are saved there; see
+            :class:`CycleRecords`.
 
     Raises:
-        ConfigError, ParameterException: a parameter given for it is refused.
+        ConfigError, ParameterException: A value given for one of the parameters is refused.
     """
 
     def __init__(
@@ -122,10 +124,12 @@ class ControllerRuntime:
         self._effort_check = EffortCheck(loop.robot, loop.model)
         self._gains = GainMonitor(loop)
         self._state_at: float | None = None  # when the last good joint state came, by the steady clock
-        self._stale = self._looked = False
-        self._seen = ("", "", "")  # who commands beside it, who publishes joint states, what is refused of both
-        self._unpublished = False  # whether something has come up that the last diagnosis doesn't have
-        self._inactive = INACTIVE  # why it commands nothing
+        self._stale = False
+        self._looked = False
+        # texts: other nodes that command, nodes that publish joint states, the refusal of both
+        self._seen = ("", "", "")
+        self._unpublished = False  # True where the last diagnosis lacks something new
+        self._inactive = INACTIVE  # reason why it commands nothing
         self._entities = Entities(node)
         try:
             simulated = loop.robot.profile.simulated_time
@@ -142,7 +146,8 @@ class ControllerRuntime:
         loop = self._loop
         entities = self._entities
         self._answers = Answers(entities, loop)
-        self._intake = intake = Intake(lambda: self.active, self._rest, self._monitor.refuse)
+        intake = Intake(lambda: self.active, self._rest, self._monitor.refuse)
+        self._intake = intake
         for prefix, settings in settings_of(loop).items():
             entities.tuned(parameters, prefix, settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
@@ -181,12 +186,13 @@ class ControllerRuntime:
         self._stopping.cancel()
 
     def claim(self) -> None:
-        """Begin to lead the robot: its publishers of commands are there from now on, and nobody else's are.
+        """Make the publishers of commands, and see that no other node has any.
 
-        Of two controllers that claim it at once each sees the other's, and at most one goes on: no command is sent yet.
+        No command is sent yet. Of two controllers that claim a robot at once, each sees the other's
+        publishers, and at most one goes on.
 
         Raises:
-            ConfigError: another node publishes commands; its publishers are gone again.
+            ConfigError: Another node publishes commands; these publishers are gone again then.
         """
         self._commands.open()
         if not self._checked:
@@ -204,7 +210,7 @@ class ControllerRuntime:
             raise
 
     def activate(self) -> None:
-        """Answer joint states from the next one on, beginning with a command that holds the robot."""
+        """Answer joint states from the next one on; the first command holds the robot."""
         self._loop.reset()
         self._targets.forget()
         self._payload.reset()
@@ -219,7 +225,10 @@ class ControllerRuntime:
         self._monitor.rests(self._execution.reason, True, begun=False)
 
     def deactivate(self) -> None:
-        """Send the safe output, see that it arrives, and stop answering; without it where another controller leads."""
+        """Send the safe output, wait until it has arrived, and stop answering joint states.
+
+        Nothing is sent where another controller leads the robot.
+        """
         leading = self._rivals.others if self._stands_back else ()
         if self.active:
             self._goals.abort("the controller was deactivated")
@@ -229,14 +238,21 @@ class ControllerRuntime:
         self._inactive = self._answers.inactive(leading)
 
     def leave(self) -> None:
-        """Bring the robot to rest, and stop answering; nothing is sent against another controller that leads it."""
+        """Bring the robot to rest, and stop answering joint states.
+
+        Nothing is sent where another controller leads the robot.
+        """
         if self.active and not self._execution.reason and not self._stands_back:
             self._bring_to_rest()
-        self.active = self._stands_back = False
+        self.active = False
+        self._stands_back = False
         self._stopping.cancel()
 
     def _bring_to_rest(self) -> None:
-        """Send safe outputs, for fresh joint states where there are any, until they stay the same at rest."""
+        """Send safe outputs until they stay the same, at most for 0.6 s.
+
+        They answer fresh joint states where there are any.
+        """
         until = time.monotonic() + BRAKED_WITHIN
         same = 0
         before = self._commands.last
@@ -250,7 +266,11 @@ class ControllerRuntime:
             time.sleep(self._period)
 
     def _braking_command(self) -> Command | None:
-        """For a fresh joint state, or without one; without one as soon as the robot rests: that is what stays."""
+        """The next command on the way to rest; None where there is no safe output.
+
+        While the robot moves, it answers a fresh joint state where there is one. Else, and at rest,
+        it is the safe output without a joint state, which the robot keeps at the end.
+        """
         data = newest_waiting(self._states, JointState)
         moving = self._loop.state is not None and np.abs(self._loop.state.v).max() > AT_REST
         if data is not None and moving:
@@ -264,10 +284,13 @@ class ControllerRuntime:
         return self._loop.stop(self._silence())
 
     def check_system(self, forward_follows: bool = False) -> list[str]:
-        """See that the system offers what the law needs; returns warnings, none of a forward controller that follows.
+        """See that the system offers what the law needs; returns warnings.
+
+        With `forward_follows` there is no warning of an inactive forward controller: whoever starts
+        this node activates it next.
 
         Raises:
-            ConfigError: it doesn't; says what is missing and what to do.
+            ConfigError: Something is missing; the message says what, and what to do.
         """
         if not self._checked:
             return []
@@ -279,7 +302,7 @@ class ControllerRuntime:
         return [describe([finding]) for finding in findings if finding.level is Level.WARNING]
 
     def notes(self) -> list[str]:
-        """What runs, and what a user has to know of this robot under this profile."""
+        """Lines for the log: the law that runs, and notes on this robot under this profile."""
         robot = self._loop.robot
         notes = self._loop.robot.profile.all_notes
         if compensated := " and ".join(robot.profile.compensated_by_robot):
@@ -294,7 +317,10 @@ class ControllerRuntime:
         return [runs, *(f"{name} (profile {robot.profile_name}): {note}" for note in notes)]
 
     def check_law(self, law: RunningLaw) -> None:
-        """Refuse, by ConfigError, a law that couldn't go on now; at once, because the robot is controlled meanwhile."""
+        """Raise ConfigError for a law that couldn't take over now.
+
+        It answers at once, because the robot is controlled meanwhile.
+        """
         topic = self._node.resolve_topic_name("wrench")
         remapped = topic != self._node.resolve_topic_name("wrench", only_expand=True)
         check_wrench_supply(law, self._loop.wrench.settings.target.source, topic if remapped else "")
@@ -308,7 +334,7 @@ class ControllerRuntime:
 
     @property
     def _is_sensed(self) -> bool:
-        """Whether the wrench comes from a topic."""
+        """True where the wrench comes from a topic."""
         return bool(self._loop.wrench.settings.target.source == "sensor")
 
     def switch_law(self, law: RunningLaw) -> None:
@@ -319,7 +345,7 @@ class ControllerRuntime:
             self._execution.update()
 
     def close(self) -> None:
-        """Take the topics back."""
+        """Deactivate, and take topics, services and the loop back."""
         self.deactivate()
         self._entities.close()
         self._gains.close()
@@ -347,7 +373,8 @@ class ControllerRuntime:
             self._on_failed_cycle(error, state, arrived)
             return
         self._commands.send(command, state.time)
-        self._sent_at = self._state_at = arrived
+        self._sent_at = arrived
+        self._state_at = arrived
         if self._stale:
             self._stale = False
             self._stopping.cancel()
@@ -360,10 +387,10 @@ class ControllerRuntime:
             self._contacts.cycle(state.time)
 
     def _catch_up(self, message: bytes) -> bytes:
-        """The newest joint state after a standstill of this process.
+        """Return the newest joint state (serialised) after a standstill of this process.
 
-        More of them than the reader keeps wait in the middleware then, which delivers them one after the other. To old
-        ones the law would start anew, several times.
+        More joint states than the reader keeps wait in the middleware then. It delivers them one
+        after the other. If each were answered, the law would start anew several times.
         """
         for _ in range(CATCHING_UP):
             time.sleep(DELIVERED_WITHIN)
@@ -382,39 +409,49 @@ class ControllerRuntime:
         return self._loop.tick(state)
 
     def _rest(self) -> str:
-        """Why no targets are taken; empty where they are."""
+        """Reason why no targets are taken; empty where they are."""
         if self._stands_back:
             return self._rivals.text
         return self._execution.rest or (self._watchdog.text if self._watchdog.holds else "")
 
     def _follow_others(self) -> None:
-        """After a standstill of this process: another, as the watchdog, may have commanded the robot meanwhile."""
+        """Let the loop go on from the command of another node, after a standstill of this process.
+
+        The watchdog, for one, may have commanded the robot meanwhile.
+        """
         command = self._others.newest(self._loop.running.mode, self._commands.last)
         if command is not None:
             self._loop.follow_on(command)
 
     def _on_failed_cycle(self, error: RobotControlError, state: RobotState, arrived: float) -> None:
-        """The law refuses a joint state, and the robot is braked; or nobody can use it."""
+        """Brake the robot after a cycle whose joint state the law refused, and report the refusal.
+
+        A joint state that the brake can't use either is refused like one that can't be read.
+        """
         try:
             command = self._loop.brake(state)
         except RobotControlError:
             self._refuse_state(error, arrived)
             return
         self._commands.send(command, state.time)
-        self._sent_at = self._state_at = arrived
+        self._sent_at = arrived
+        self._state_at = arrived
         self._monitor.refuse(error)
         self._answers.fault(str(error))
         self._goals.abort(str(error), PATH_TOLERANCE_VIOLATED)
 
     def _refuse_state(self, error: Exception, arrived: float) -> None:
-        """A joint state that can't be used is passed over; the robot is stopped where usable ones are missing, too."""
+        """Pass over a joint state that can't be used; stop the robot where good ones have ended."""
         if self._state_at is not None and arrived - self._state_at <= BRIDGED * self._period:
             self._monitor.refuse(error)
         else:
             self._stop(error)
 
     def _on_execution(self, reason: str) -> None:
-        """While nobody executes its commands the law rests; then it begins where the robot is."""
+        """Take a new reason why commands aren't executed; empty where they are again.
+
+        The law rests meanwhile, and goals are aborted. Then it begins where the robot is.
+        """
         self._input.allow_rest(time.monotonic())
         self._monitor.rests(reason, self.active, self._execution.executed)
         if reason and self.active:
@@ -429,7 +466,7 @@ class ControllerRuntime:
         return None
 
     def _stop(self, error: Exception) -> None:
-        """Say why, and send the safe output, period by period until the robot rests."""
+        """Report the error, and send the safe output, period by period until the robot rests."""
         self._monitor.refuse(error)
         self._answers.fault(str(error))
         self._goals.abort(str(error), PATH_TOLERANCE_VIOLATED)
@@ -439,7 +476,10 @@ class ControllerRuntime:
             self._send_safe()
 
     def _silence(self) -> float:
-        """Time since the last joint state that could be used [s]; a slow simulation has a slow robot."""
+        """Time since the last joint state that could be used [s].
+
+        In simulated time it is the shorter one of real and simulated time.
+        """
         if self._state_at is None:
             return 0.0
         age = time.monotonic() - self._state_at
@@ -448,7 +488,7 @@ class ControllerRuntime:
         return age
 
     def _send_safe(self) -> None:
-        """The next safe output; the next good joint state makes a fresh start."""
+        """Send the next safe output; the next good joint state ends that."""
         if not self.active or self._stands_back:
             return
         silence = self._silence()
@@ -460,7 +500,10 @@ class ControllerRuntime:
             self._stopping.cancel()
 
     def _check_freshness(self) -> None:
-        """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""
+        """Send the safe output to a robot whose joint states have stopped.
+
+        While simulated time stands still, no joint state is too old.
+        """
         now = time.monotonic()
         self._records.note_fault(self._present_fault())
         self._records.look(now)
@@ -481,13 +524,16 @@ class ControllerRuntime:
         self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=silence, bound=self._state_timeout))
 
     def _present_fault(self) -> str:
-        """Why the safe output is sent; empty where it isn't, or where nobody leads or executes commands."""
+        """The fault of the moment; empty where there is none.
+
+        There is none while another node leads the robot, or while nobody executes commands.
+        """
         if not self.active or self._stands_back or self._execution.reason:
             return ""
         return self._answers.text if self._stale else self._loop.fault
 
     def _on_watchdog(self) -> None:
-        """The watchdog has gone, or come back: that is told at once, and the arm is held where that is wanted."""
+        """Report that the watchdog has gone or is back; hold the arm where that is wanted."""
         text = self._watchdog.text
         if text:
             self._node.get_logger().error(text)
@@ -500,7 +546,7 @@ class ControllerRuntime:
         self._publish_diagnostics()
 
     def _diagnose(self) -> None:
-        """Look for trouble and publish, by turns: both at once make a sample late at 500 Hz."""
+        """Look for trouble or publish, by turns: both in one call make a sample late at 500 Hz."""
         self._looked = not self._looked
         if self._looked:
             self._look()
@@ -508,7 +554,7 @@ class ControllerRuntime:
             self._publish_diagnostics()
 
     def _look(self) -> None:
-        """See who leads the robot: others that command it, too, may come later. Then look at effort and gains."""
+        """See which other nodes command the robot; log warnings of efforts, gains and payload."""
         self._look_at_others()
         if self.active:
             effort = self._effort_check.look(self._input.sent)
@@ -519,14 +565,14 @@ class ControllerRuntime:
                 self._node.get_logger().info(learnt)
 
     def _watched_topics(self) -> list[str]:
-        """On these another publisher changes what becomes of the robot."""
+        """Topics on which another publisher disturbs control: commands, joint states, wrench."""
         commands = self._loop.robot.profile.command_topic(self._loop.running.mode)
         return [commands, "joint_states", *(["wrench"] if self._is_sensed else [])]
 
     def _watch_others(self) -> None:
-        """Tell soon who comes or goes, and that joint states begin to be late.
+        """Publish soon that a node comes or goes, or that joint states begin to be late.
 
-        To look and to publish in one go makes a sample late at 500 Hz, so the next call publishes.
+        Looking and publishing in one call make a sample late at 500 Hz, so the next call publishes.
         """
         if self._unpublished:
             self._unpublished = False
@@ -540,7 +586,7 @@ class ControllerRuntime:
             self._unpublished = True
 
     def _look_at_others(self) -> None:
-        """See who publishes commands, joint states and the wrench; yield to another controller where that is due."""
+        """See which nodes publish commands, joint states and wrench; yield where that is due."""
         precedence = self._rivals.look(time.monotonic())
         senders = joint_state_publishers(self._node)
         self._monitor.senders = ", ".join(senders) if len(senders) > 1 else ""
@@ -553,7 +599,10 @@ class ControllerRuntime:
         self._seen = (self._rivals.text, self._monitor.senders, conflict)
 
     def _refuse_others(self) -> str:
-        """Report who commands the robot beside this active controller, and a second publisher of its wrench."""
+        """Report other nodes that command the robot, and a second publisher of its wrench.
+
+        Returns the report; empty where there are none.
+        """
         running = self._loop.running
         conflicting = check_conflicting_publishers(self._node, self._loop.robot, running.mode)
         if self._is_sensed:
@@ -568,8 +617,9 @@ class ControllerRuntime:
     def _take_precedence(self, precedence: Precedence) -> None:
         """Lead, stand back, or yield.
 
-        One that stands back sends nothing, and one that yields ends without a braking command: two that command in
-        turns make steps of torque, and the other leads the arm. Where that one dies, the watchdog brakes.
+        A controller that stands back sends nothing. One that yields ends without a braking command:
+        the other one leads the arm, and two that command in turns make steps of torque. Where the
+        other one dies, the watchdog brakes.
         """
         if precedence is Precedence.LEAD:
             if self._stands_back:

@@ -1,4 +1,4 @@
-"""What the controller reads: joint states and the sensor's wrench, made one sample of the robot."""
+"""Makes one sample of the robot from the joint states and the sensor's wrench."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ class StateInput:
     """Reads joint states, and adds the last wrench to them.
 
     Args:
-        robot: its profile says what efforts are, and how long joint states may stay the same.
-        model: has the frames that a wrench may come in.
-        clock: gives the present time, by the clock of the stamps [s].
+        robot: Configuration of the robot. Its profile says what efforts are, and how long joint
+            states may stay the same.
+        model: Model of the robot, with the frames that a wrench may come in.
+        clock: Function that returns the present time, by the clock of the stamps [s].
 
     Attributes:
-        sent: the last joint state as it was sent, its efforts in the driver's unit; None before the first.
-        old_wrench: why the wrenches that come are no new ones; empty where they are.
+        sent: Last joint state as it was sent, its efforts in the driver's unit; None before the
+            first.
+        old_wrench: Reason why the wrenches that come are no new ones; empty where they are new.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel, clock: Callable[[], float]) -> None:
@@ -47,12 +49,12 @@ class StateInput:
         self.sent: RobotState | None = None
         self._wrench: Wrench | None = None
         self.old_wrench = ""
-        # of the last fresh one
+        # stamp and values of the last fresh wrench
         self._wrench_stamp = 0.0
         self._wrench_values = b""
         self._wrench_changed = math.inf  # time of the joint states when its values were new [s]
-        self._told = False  # what the driver's clock shows
-        # of the last joint state, and since when it is so
+        self._told = False  # True once the note on the driver's clock was returned
+        # positions, velocities and efforts of the last joint state, and since when they are so
         self._content = b""
         self._changed = 0.0
 
@@ -60,12 +62,13 @@ class StateInput:
         """The sample of a joint state's message; None where it names none of the robot's joints.
 
         Args:
-            message: as it came.
-            arrived: when, by the steady clock [s].
-            executing: whether the robot executes commands; else its joint states may stay the same.
+            message: Serialised sensor_msgs/JointState, as it came.
+            arrived: Time of its arrival, by the steady clock [s].
+            executing: True while the robot executes commands; else its joint states may stay the
+                same.
 
         Raises:
-            ConfigError: joints or numbers are missing, or joint states are repeated without end under new stamps.
+            ConfigError: Joints or numbers are missing, or joint states stay the same for too long.
         """
         state = self._reader.read(message)
         if state is None:
@@ -73,8 +76,9 @@ class StateInput:
         self._check_change(state, arrived, executing)
         wrench = self._wrench
         if wrench is not None and wrench.time is None:
-            # As old as it is since the first joint state after it: the sensor's clock may be another.
-            wrench = self._wrench = replace(wrench, time=state.time)
+            # Its age counts from the first joint state after it: the sensor may have another clock.
+            wrench = replace(wrench, time=state.time)
+            self._wrench = wrench
         self.sent = state
         effort = state.effort if self._as_sent else self._torque(state)
         late = self._age.late(state.time, self._clock(), arrived)
@@ -87,15 +91,15 @@ class StateInput:
         return np.asarray(self._factor * state.effort)
 
     def on_wrench(self, message: WrenchStamped) -> None:
-        """Take a wrench over; one that isn't new is as old as the one before.
+        """Take a wrench over; one that isn't new keeps the age of the one before.
 
-        It is new where its stamp is another one. Without a stamp its values must be others. Values that stay the same
-        to the last bit under new stamps are old after `wrench_frozen_after` of the profile. Copies that come late, by
-        their stamps, are dropped.
+        It is new where its stamp differs from the last one. Without a stamp its values must differ.
+        Values that stay the same to the last bit under new stamps are old after
+        `wrench_frozen_after` of the profile. Copies that come late, by their stamps, are dropped.
 
         Raises:
-            ConfigError: its numbers aren't finite; or none was new for 0.1 s.
-            ModelError: unknown frame; lists the frames.
+            ConfigError: Its numbers aren't finite, or no wrench was new for 0.1 s.
+            ModelError: Its frame is unknown; the message lists the frames.
         """
         frames = self._profile.wrench_frames
         frame = message.header.frame_id
@@ -127,7 +131,7 @@ class StateInput:
             raise ConfigError(self.old_wrench, name="wrench", value=stamp, bound=self._wrench_stamp)
 
     def _why_old(self, stamp: float, same_values: bool, now: float) -> str:
-        """Why a wrench is no new one; empty where it is."""
+        """Reason why a wrench is no new one; empty where it is new."""
         frozen_after = self._profile.wrench_frozen_after
         same_for = now - self._wrench_changed
         if 0.0 < frozen_after < same_for:
@@ -139,7 +143,7 @@ class StateInput:
         return ""
 
     def look(self) -> str:
-        """What has to be said of the driver's clock, once; empty for nothing."""
+        """Note on the offset of the driver's clock, returned once; else an empty text."""
         offset = self._age.offset
         if self._told or offset == 0.0:
             return ""
@@ -152,7 +156,7 @@ class StateInput:
         )
 
     def allow_rest(self, now: float) -> None:
-        """Joint states may have been the same until `now`, by the steady clock [s]."""
+        """Accept that joint states were the same until `now`, by the steady clock [s]."""
         self._changed = now
 
     def _check_change(self, state: RobotState, arrived: float, executing: bool) -> None:

@@ -15,14 +15,17 @@ RELEASE = "ros2 service call {name} std_srvs/srv/Trigger"
 
 
 class StopLatch:
-    """Two services, and the topic ``~/stopped``, which tells newcomers, too. It lasts as long as the node.
+    """The services ``~/stop`` and ``~/release_stop``, and the latched topic ``~/stopped``.
+
+    They exist as long as the node.
 
     Args:
-        node: of the controller.
-        deactivate: sends the safe output and deactivates an active controller; does nothing with another one.
+        node: Node of the controller.
+        deactivate: Function that sends the safe output and deactivates an active controller; it
+            does nothing with an inactive one.
 
     Attributes:
-        stopped: whether activation is refused.
+        stopped: True while activation is refused.
     """
 
     def __init__(self, node: Node, deactivate: Callable[[], None]) -> None:
@@ -39,7 +42,7 @@ class StopLatch:
         """See that the controller may be activated.
 
         Raises:
-            ConfigError: it was stopped; says how to release it.
+            ConfigError: It was stopped; the message says how to release it.
         """
         if self.stopped:
             command = RELEASE.format(name=self._node.resolve_service_name("~/release_stop"))
@@ -47,7 +50,10 @@ class StopLatch:
             raise ConfigError(message, name="stopped", value=True, bound=False)
 
     def _stop(self) -> None:
-        """The latch comes first, so that nobody activates in between, and others know why the commands end."""
+        """Set the latch, then deactivate.
+
+        In this order nobody activates in between, and others know why the commands end.
+        """
         if not self.stopped:
             self.stopped = True
             self._tell()

@@ -15,18 +15,20 @@ from ...robot.model import RobotDynamics
 from ...ros.entities import Entities
 from ...ros.messages import fill_pose, fill_twist, fill_wrench, named_blocks, to_stamp
 
-_Part = tuple[Any, Callable[[RobotState, RobotDynamics, Command], None]]  # a publisher, and what publishes with it
+# a publisher, and the method that publishes with it
+_Part = tuple[Any, Callable[[RobotState, RobotDynamics, Command], None]]
 
 
 class Telemetry:
     """Publishes ``~/state`` (everything, as named blocks) and, for other tools, pose, reference, twist and wrench.
 
-    Each is made where somebody listens, and each in a cycle of its own, so that no cycle takes much longer.
+    A message is only made where somebody listens. Each topic has a control cycle of its own, so
+    that no cycle takes much longer.
 
     Args:
-        entities: of the node.
-        loop: what is told about.
-        rate: of each topic, at most that of control [Hz].
+        entities: Entities of the node, which the publishers are made with.
+        loop: Control loop whose cycles are published.
+        rate: Rate of each topic, at most that of control [Hz].
     """
 
     def __init__(self, entities: Entities, loop: Controller, rate: float) -> None:
@@ -54,7 +56,7 @@ class Telemetry:
         )
 
     def cycle(self, command: Command) -> None:
-        """Call it after each control cycle, once the command was sent."""
+        """Publish what is due, after a control cycle whose command was sent."""
         self._count += 1
         state = self._loop.state
         kin = self._loop.kin
@@ -65,7 +67,10 @@ class Telemetry:
                 publish(state, kin, command)
 
     def _shared_out(self, *parts: _Part) -> dict[int, list[_Part]]:
-        """The parts by the number of their cycle, among those from one telemetry to the next."""
+        """Distribute the parts over the cycles from one message of a topic to its next.
+
+        The keys count these cycles from 0; the values are the parts that are published then.
+        """
         shared: dict[int, list[_Part]] = {}
         for i, part in enumerate(parts):
             shared.setdefault(i * self._every // len(parts), []).append(part)
@@ -94,7 +99,7 @@ class Telemetry:
         self._twist_topic.publish(self._twist)
 
     def _publish_wrench(self, state: RobotState, kin: RobotDynamics, command: Command) -> None:
-        """Axes of the base, origin of the tip: the frame named is the base's, the point is the tip."""
+        """Publish the wrench in the base's axes, about the tip; its frame_id is the base."""
         if state.wrench_on_tip is None:
             return
         self._wrench.header.stamp = to_stamp(state.time)

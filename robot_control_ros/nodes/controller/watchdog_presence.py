@@ -1,4 +1,4 @@
-"""Whether the watchdog is there, and what the controller does where it has gone."""
+"""Notices that the watchdog has gone, and says what the controller does then."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ REACTIONS = ("profile", "go_on", "hold", "stop")
 
 
 class WatchdogPresence:
-    """Listens to the watchdog's signs of life. One that was never heard isn't missed.
+    """Listens to the watchdog's signs of life. A watchdog that was never heard isn't missed.
 
     Args:
-        entities: the subscription is theirs.
-        reaction: `go_on`, `hold` (motions end, targets are refused), `stop` (the safe output), or `profile`: go on in a
-            simulation, hold a real robot.
-        simulated: whether the profile is that of a simulation.
+        entities: Entities that the subscription is made with.
+        reaction: `go_on`, `hold` (motions end, targets are refused), `stop` (the safe output), or
+            `profile`: go on in a simulation, hold a real robot.
+        simulated: True where the profile is that of a simulation.
 
     Attributes:
-        lost: whether it was there and has gone.
+        lost: True where the watchdog was there and has gone.
 
     Raises:
-        ConfigError: another reaction.
+        ConfigError: The reaction is none of these.
     """
 
     def __init__(self, entities: Entities, reaction: str, simulated: bool) -> None:
@@ -45,7 +45,7 @@ class WatchdogPresence:
 
     @property
     def text(self) -> str:
-        """What is wrong, and what the controller does; empty where nothing is."""
+        """Message that the watchdog has gone, and what is done then; empty where it hasn't."""
         if not self.lost:
             return ""
         done = {
@@ -57,16 +57,16 @@ class WatchdogPresence:
 
     @property
     def holds(self) -> bool:
-        """Whether no targets are taken now."""
+        """True while no targets are taken, as the watchdog has gone."""
         return self.lost and self._reaction != "go_on"
 
     @property
     def stops(self) -> bool:
-        """Whether the safe output is sent now."""
+        """True while the safe output is sent, as the watchdog has gone."""
         return self.lost and self._reaction == "stop"
 
     def look(self, now: float) -> bool:
-        """Whether it has gone, or come back, since the last look, at the steady time `now` [s]."""
+        """Return True where it has gone or come back since the last look; `now` is steady [s]."""
         before = self.lost
         self.lost = self._heard and self._silence.poll(now) > LOST_AFTER
         return self.lost is not before

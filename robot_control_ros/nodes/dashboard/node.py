@@ -59,7 +59,7 @@ class DashboardNode(Node):
             raise unknown("description", source, ("config", "topic"))
 
     def unfinished(self) -> bool:
-        """Stop an identification, and return whether it isn't at its end: the arm must hold before the node ends."""
+        """Stop an identification; return True until it has ended, as the arm must hold by then."""
         if self.link is None:
             return False
         self.link.identification.stop()
@@ -73,7 +73,7 @@ class DashboardNode(Node):
                 part.close()
 
     def _on_description(self, text: String) -> None:
-        """The first that is this robot's opens the page."""
+        """Open the page with the first description that is this robot's."""
         if self.page is None:
             try:
                 self._open(text.data)

@@ -1,4 +1,4 @@
-"""The other arms in a ROS domain: a page stops them, too."""
+"""The other arms in a ROS domain, which a page can stop, too."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class OtherArms:
     """Finds controllers in other namespaces by their service ``controller/stop``.
 
     Args:
-        node: that looks; the controller of its own namespace is none of them.
-        entities: where clients belong.
-        call: makes a request of a client of Trigger.
+        node: Node that looks; the arm of its own namespace isn't listed.
+        entities: Entities that the clients are made with.
+        call: Function that sends a request of std_srvs/Trigger with a client, and replies.
     """
 
     def __init__(self, node: Node, entities: Entities, call: Callable[[Any, Any, Reply], None]) -> None:
@@ -43,7 +43,7 @@ class OtherArms:
         return tuple(self._present)
 
     def stop(self, reply: Reply) -> None:
-        """Stop each of them; a refusal names its arm."""
+        """Stop each of these arms; a refusal names its arm."""
         for arm, (stop, brake) in self._present.items():
             named = _naming(arm, reply)
             if brake.service_is_ready():
@@ -51,7 +51,11 @@ class OtherArms:
             self._call(stop, Trigger.Request(), named)
 
     def _look(self) -> None:
-        """See who is there now. A name alone is no service: it may be that of another page's client."""
+        """See which arms are there now.
+
+        A name in the graph isn't enough, as it may be that of another page's client. So the service
+        has to be ready.
+        """
         named = {name for name, kinds in self._node.get_service_names_and_types() if KIND in kinds}
         present = {}
         for name in sorted(named - {self._own}):

@@ -1,4 +1,4 @@
-"""A robot as the dashboard's page sees it: a RobotLink made of topics, services and parameters alone."""
+"""The dashboard's link to a robot, made of topics, services and parameters alone."""
 
 from __future__ import annotations
 
@@ -35,14 +35,18 @@ IDENTIFICATION_ENDS = 1.0  # s, at most, in which a page that closes lets the ar
 
 
 class RosLink:
-    """See the module and :class:`robot_control_ros.dashboard.link.RobotLink`."""
+    """Link of the page to a running robot over ROS.
+
+    Its methods are those of :class:`robot_control_ros.dashboard.link.RobotLink`.
+    """
 
     def __init__(self, node: Node, robot: RobotConfig, urdf: str) -> None:
         self.robot = robot
         self.urdf = urdf
         self.arm = node.get_namespace().strip("/")
         self._node = node
-        self._entities = entities = Entities(node)
+        entities = Entities(node)
+        self._entities = entities
         self._controller = ControllerClient(node, entities)
         self._other_arms = OtherArms(node, entities, self._controller.call)
         self._topics = RobotTopics(node, entities, robot, self._controller)
@@ -63,7 +67,7 @@ class RosLink:
         self.change_state = self._controller.change_state
 
     def close(self) -> None:
-        """End an identification, so that the arm holds; then take everything back."""
+        """End an identification, so that the arm holds; then destroy all topics and services."""
         self.identification.close(IDENTIFICATION_ENDS)
         self._topics.close()
         self._entities.close()
@@ -157,9 +161,9 @@ class RosLink:
 
 
 def _identify(controller: str, robot: str, dialog: Dialog) -> None:
-    """Identify all joints of the arm of a controller, with files in the user's state folder.
+    """Identify all joints of the arm of a controller; files go to the user's state folder.
 
-    The page starts sooner without what is imported here: the laws, among others.
+    Modules are imported here, the laws among them, so that the page starts sooner.
     """
     from ...identification.over_ros import identify_running
     from ...identification.session import request_with_files

@@ -1,4 +1,4 @@
-"""What the nodes of a robot publish, as the dashboard needs it: telemetry, the scene, diagnostics."""
+"""Messages of a robot's nodes for the dashboard: telemetry, the scene, diagnostics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ...ros.robot_states import RobotStateReader
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute
-# names in diagnostics, and the begin of one
+# names in diagnostics: that of the loop, and the beginning of those of the bus
 LOOP = "controller: control loop"
 BUS = "ethercat: "
 _STATE = "controller/state"
@@ -42,14 +42,14 @@ _SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylind
 
 
 class RobotTopics:
-    """Subscribes to them, and polls what comes often.
+    """Subscribes to the topics of a robot's nodes, and polls those whose messages come often.
 
     Attributes:
-        telemetry: the newest of everything; replaced, never changed.
-        diagnosis: the control loop's values, by name.
-        problem: of the control loop, as it says; empty for none.
-        alarm: whether the problem is an error.
-        executing: whether the robot executes commands; None where nobody says so.
+        telemetry: Newest values of all topics; replaced as a whole, never changed.
+        diagnosis: Values of the control loop in /diagnostics, by name.
+        problem: Problem of the control loop, in its own words; empty for none.
+        alarm: True where the problem is an error.
+        executing: True while the robot executes commands; None where nobody says so.
     """
 
     def __init__(self, node: Node, entities: Entities, robot: RobotConfig, controller: ControllerClient) -> None:
@@ -69,7 +69,8 @@ class RobotTopics:
         self._robot_at = time.monotonic()  # when it was last heard
         self._drives: dict[str, str] = {}  # what each says, by joint
         self._loop, self._bus_name = (in_namespace(node, name).lstrip("/") for name in (LOOP, BUS))
-        self._polled = polled = PolledSubscriptions(node)
+        polled = PolledSubscriptions(node)
+        self._polled = polled
         self._take_states = polled.add(Float64MultiArray, _STATE)
         self._take_references = polled.add_newest(PoseStamped, _REFERENCE)
         self._joint_states_topic = robot.profile.joint_states
@@ -87,18 +88,18 @@ class RobotTopics:
 
     @property
     def silence(self) -> float:
-        """Since the last joint states, or since this began [s]."""
+        """Time since the last joint states; before the first, time since the start [s]."""
         return time.monotonic() - self._robot_at
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
-        """The states that came after a number of them."""
+        """The states that came after the one with the number `after`, oldest first."""
         with self._recent_lock:
             kept = tuple(self._recent)
         new = takewhile(lambda numbered: numbered[0] > after, reversed(kept))
         return [blocks for _, blocks in new][::-1]
 
     def describe_bus(self) -> str:
-        """What the bus reports, and the drives by joint: those that report the same together."""
+        """Text of what the bus and each drive report; drives with the same report are one entry."""
         joints_by_message: dict[str, list[str]] = {}
         for joint, message in self._drives.items():
             joints_by_message.setdefault(message, []).append(joint.removesuffix("_joint").replace("_", " "))
@@ -112,7 +113,7 @@ class RobotTopics:
         return self._object_targets[name]
 
     def _poll(self) -> None:
-        """What has come of the states, and the newest of everything else."""
+        """Take all states that have come, and the newest message of each other topic."""
         new: dict[str, Any] = {}
         refusals = self._entities.refusals
         states = []
@@ -147,7 +148,7 @@ class RobotTopics:
             self.telemetry = replace(self.telemetry, **new)
 
     def _in_base(self, message: WrenchStamped) -> Array | None:
-        """A wrench in the tip's axes about its origin, in those of the base."""
+        """A wrench (6,) about the tip, turned to the base's axes; None before the first pose."""
         pose = self.telemetry.blocks.get("pose")
         if pose is None:
             return None
@@ -173,7 +174,7 @@ class RobotTopics:
         return tuple(found)
 
     def _is_led(self, name: str) -> bool:
-        """Whether somebody takes targets for it."""
+        """Return True where somebody takes targets for an object; makes their publisher once."""
         topic = f"simulator/{name}/target"
         try:
             led = name not in self._object_targets and self._node.count_subscribers(topic) > 0

@@ -1,4 +1,4 @@
-"""Judges some seconds of a robot's messages: rates, clocks, frames, distances. Numbers in, findings out."""
+"""Judges some seconds of a robot's messages: rates, clocks, frames, distances. No ROS is needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Samples:
     """Messages of one topic, oldest first.
 
     Attributes:
-        arrivals, stamps: when each came, by the wall clock, and its stamp [s].
+        arrivals: Times when each message came, by the wall clock [s].
+        stamps: Stamps of the messages [s].
     """
 
     arrivals: Sequence[float]
@@ -34,12 +35,15 @@ class Samples:
         return len(self.arrivals)
 
     def gaps(self, simulated: bool) -> Array:
-        """Times between them [s], at least one: by their stamps where time is simulated, else by their arrivals."""
+        """Times between the messages [s], by stamps where time is simulated, else by arrivals."""
         return np.diff(self.stamps if simulated else self.arrivals)
 
 
 def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> Finding:
-    """Whether as many messages come as the profile says [Hz]; per second of simulated time where that is."""
+    """Judge whether messages come at the rate `nominal` of the profile [Hz].
+
+    Where time is simulated, the rate is per second of simulated time.
+    """
     text, rate = _rate(what, samples, simulated)
     if abs(rate / nominal - 1.0) <= RATE_TOLERANCE:
         return ok(text)
@@ -50,7 +54,7 @@ def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> 
 
 
 def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> Finding:
-    """Whether messages come often enough never to be older than `longest` [s]."""
+    """Judge whether messages come often enough never to be older than `longest` [s]."""
     text, _ = _rate(what, samples, simulated)
     if samples.gaps(simulated).max() > longest:
         remedy = "A law that needs it stops meanwhile: look at the sensor's rate and the network"
@@ -59,9 +63,9 @@ def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> 
 
 
 def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -> Finding:
-    """Whether stamps rise, and are of this machine's clock where time isn't simulated.
+    """Judge whether stamps rise, and are of this machine's clock where time isn't simulated.
 
-    In simulated time stamps may repeat: ros2_control stamps with the time of /clock that it heard last.
+    In simulated time stamps may repeat: ros2_control stamps with the last time heard on /clock.
     """
     steps = np.diff(samples.stamps)
     if simulated and not steps.any():
@@ -82,7 +86,7 @@ def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -
 
 
 def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
-    """Whether all the robot's joints are there."""
+    """Judge whether all joints of the robot are among the names."""
     missing = [joint for joint in robot.joints if joint not in names]
     if missing:
         remedy = "Is it another robot, or one with a prefix? Joints are matched by name"
@@ -91,7 +95,10 @@ def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
 
 
 def judge_clearance(clearance: Clearance, q: Array) -> list[Finding]:
-    """What the arm keeps from itself and its cell at joint angles q (n,), and bodies that nobody knows."""
+    """Judge the distance of the arm's bodies at joint angles q (n,) from each other and the cell.
+
+    Links whose bodies aren't known are findings, too.
+    """
     left_out = [
         warning(f"bodies: {problem}", "Its link counts as nothing: give it `bodies` in the robot's file")
         for problem in clearance.bodies.problems
@@ -107,7 +114,7 @@ def judge_clearance(clearance: Clearance, q: Array) -> list[Finding]:
 
 
 def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Finding:
-    """Whether the sensor's frame is known."""
+    """Judge whether the frame of the sensor's wrench is known."""
     known = robot.profile.wrench_frames.get(frame, frame)
     if known not in model.frames:
         remedy = f"Add it to wrench_frames of profile {robot.profile_name}; frames: {', '.join(model.frames)}"
@@ -116,7 +123,7 @@ def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Fin
 
 
 def judge_force(force: Array, zero: str) -> Finding:
-    """Whether a mean force (3,) [N] in free space needs a tare; `zero` is what to type for it."""
+    """Judge whether a mean force (3,) [N] in free space needs a tare; `zero` is its command."""
     size = float(np.linalg.norm(force))
     if size > MAX_FREE_FORCE:
         return warning(f"wrench: {size:.1f} N", "If nothing touches the tool, zero it", zero)
@@ -124,7 +131,7 @@ def judge_force(force: Array, zero: str) -> Finding:
 
 
 def _rate(what: str, samples: Samples, simulated: bool) -> tuple[str, float]:
-    """A text on the rate, and the rate [Hz]."""
+    """Text on the rate of messages, and the rate [Hz]."""
     gaps = samples.gaps(simulated)
     rate = float(1.0 / gaps.mean())
     text = f"{what}: {rate:.0f} Hz, longest gap {gaps.max() * 1e3:.0f} ms"

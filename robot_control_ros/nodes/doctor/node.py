@@ -1,4 +1,4 @@
-"""The doctor: looks at a running system for some seconds, and says what is there, and what is wrong."""
+"""The doctor looks at a running system for some seconds, and says what is there and wrong."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class Doctor(Node):
         self._running_messages = self._listen(Bool, running, LATCHED_QOS) if running else []
 
     def _listen(self, kind: type, topic: str, qos: QoSProfile = LISTENING_QOS) -> list[tuple[float, Any]]:
-        """What comes on a topic from now on, each message after the time of its arrival by the wall clock [s]."""
+        """List that gets the messages of a topic from now on: pairs of arrival and message.
+
+        The arrival is by the wall clock [s].
+        """
         heard: list[tuple[float, Any]] = []
         self._entities.subscription(kind, topic, lambda message: heard.append((time.time(), message)), qos)
         return heard
@@ -67,7 +70,7 @@ class Doctor(Node):
         return self._robot.profile.wrench_topic or "wrench"
 
     def findings(self) -> list[Finding]:
-        """All that was found since it began to listen."""
+        """All findings on the messages since it began to listen."""
         profile = self._robot.profile
         sensed = self._wrench_settings.source == "sensor"
         surroundings = self._surroundings()
@@ -132,7 +135,10 @@ class Doctor(Node):
         return findings + examination.judge_clearance(Clearance(robot, self._model), heard[-1][1].q)
 
     def _silent(self, topic: str, text: str) -> list[Finding]:
-        """Somebody publishes, but nothing comes; where nobody does, check_system has found that."""
+        """An error where somebody publishes a topic but nothing comes; else an empty list.
+
+        Where nobody publishes it, check_system says so.
+        """
         return [error(text, "Is the simulation or the driver paused?")] if self.count_publishers(topic) else []
 
     def _who_publishes(self) -> str:
@@ -182,11 +188,14 @@ class Doctor(Node):
         return found
 
     def _options(self) -> str:
-        """Of this command, where it looks below a namespace."""
+        """Option of the command `doctor` that names this namespace; empty for the root."""
         return "" if self.get_namespace() == "/" else f" --namespace {self.get_namespace()}"
 
     def _diagnosis(self, name: str) -> Finding:
-        """What a node says of itself on /diagnostics, once a second; nothing, where a controller isn't configured."""
+        """Finding on a node from its own /diagnostics, which it publishes once a second.
+
+        A controller that isn't configured publishes none.
+        """
         heard = [status for _, message in self._diagnostics for status in message.status]
         full = in_namespace(self, name)
         own = [status for status in heard if status.name.partition(":")[0] == full.lstrip("/")]
@@ -213,7 +222,7 @@ def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float, name
 
 
 def real_time_pause(kernel: Path = Path("/proc/sys/kernel")) -> float:
-    """The time [s] of each period in which the kernel runs no real-time thread that would use all of it; 0 for none."""
+    """Time of each period in which the kernel pauses busy real-time threads [s]; 0 for none."""
     try:
         period, runtime = (int((kernel / f"sched_rt_{name}_us").read_text()) for name in ("period", "runtime"))
     except (OSError, ValueError):
@@ -222,7 +231,7 @@ def real_time_pause(kernel: Path = Path("/proc/sys/kernel")) -> float:
 
 
 def machine() -> list[Finding]:
-    """What this machine lets a controller do."""
+    """Findings on this machine: real-time priority, and packages that are installed."""
     if os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0:
         found = [ok("real-time priority is permitted: controller and watchdog take it (realtime_priority)")]
         if (pause := real_time_pause()) > 0.0:

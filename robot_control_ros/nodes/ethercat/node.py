@@ -1,5 +1,6 @@
-"""EtherCAT drives: joint states out, commands in, as ros2_control does; the bus is a process of its own.
+"""EtherCAT drives as a node: joint states out, commands in, as ros2_control does.
 
+The bus is a process of its own.
 Topics, services and parameters: docs/ethercat.md.
 """
 
@@ -56,15 +57,16 @@ _NUMBERS = {
 
 
 class EthercatNode(Node):
-    """See the module.
+    """Starts the process of the bus, and passes messages between it and ROS.
 
     Attributes:
-        failed: the bus's process has ended; this one then ends with exit status 1.
+        failed: True where the bus's process has ended; this one then ends with exit status 1.
     """
 
     def __init__(self) -> None:
         super().__init__("ethercat")
-        self.failed = self._closing = False
+        self.failed = False
+        self._closing = False
         chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         self._robot = load_robot(chosen["robot"], chosen["profile"])
         self._interface = chosen["interface"]
@@ -130,7 +132,10 @@ class EthercatNode(Node):
     # --- joint states ---
 
     def _pump(self) -> float:
-        """In a thread: wait for a cycle; a joint state for each one, or for each so many."""
+        """Wait for a cycle, and publish its joint state if it is due; returns a pause [s].
+
+        A thread calls it again and again.
+        """
         status = self._client.wait(NO_STATUS / 5)
         now = time.monotonic()
         if status is None:
@@ -188,7 +193,7 @@ class EthercatNode(Node):
         self._diagnostics.publish(array)
 
     def _log(self) -> None:
-        """What has happened since the last time."""
+        """Log events and a new state of the drives since the last call."""
         report = self._client.report()
         if "events" not in report:
             return

@@ -1,4 +1,4 @@
-"""The simulated gripper's controller: what ros2_controllers has for one, on the same names.
+"""The simulated gripper's controller, with the names that ros2_controllers have for one.
 
 Its action ``gripper_cmd`` is that of parallel_gripper_action_controller, where control_msgs is installed. Its topic
 ``commands`` is that of forward_command_controller/MultiInterfaceForwardCommandController: position, then force.
@@ -21,15 +21,15 @@ from ...simulation.mujoco_gripper import MujocoGripper
 
 
 class GripperController:
-    """Takes commands for the fingers; they keep the last one whoever sent it, and whether he is still there.
+    """Takes commands for the fingers, which keep the last one, even where its sender has gone.
 
     Args:
-        entities: of the node.
-        gripper: in the simulation.
-        at: namespace of its topics, with its slash; empty for the node's.
+        entities: Entities of the node, which topic and action are made with.
+        gripper: Gripper in the simulation.
+        at: Namespace of its topics, with a slash at the end; empty for the node's.
 
     Attributes:
-        joints: whose states go beside those of the robot.
+        joints: Names of the joints whose states are published with those of the robot.
     """
 
     def __init__(self, entities: Entities, gripper: MujocoGripper, at: str) -> None:
@@ -55,7 +55,10 @@ class GripperController:
             entities.on_close(server.destroy)
 
     def beside(self, q: Array, v: Array, effort: Array) -> tuple[Array, Array, Array]:
-        """Positions, velocities and efforts of the robot (n,) and, behind them, of the driven joint, once a period."""
+        """Append the driven joint to positions, velocities and efforts (n,) of the robot.
+
+        It is called once a period, and ends a goal whose fingers have come to rest.
+        """
         grip = self._gripper.grip
         if self._running is not None and grip.rests:
             self._end(True)
@@ -109,7 +112,7 @@ class GripperController:
         handle.execute(told_goal(self._node, execute))
 
     def _hold(self, handle: Any) -> bool:
-        """Stop the fingers where they are, if it is this goal that moves them."""
+        """Stop the fingers if this goal moves them; returns True where it does."""
         if self._running is None or self._running[0] is not handle:
             return False
         position, _, _ = self._gripper.joint_state

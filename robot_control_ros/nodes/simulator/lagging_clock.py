@@ -10,13 +10,15 @@ import numpy as np
 class LaggingClock:
     """Stamps each sample with the time of /clock that was heard last, not with its own.
 
-    So does ros2_control from Jazzy on (``trigger_update(this->now(), …)`` in controller_manager.cpp): a stamp is late
-    by a part of a period, and some samples carry the stamp of the one before. Here stamps are late by up to half a
-    period, and no two samples in a row are repeats: steps are from 0 to 2.5 periods.
+    ros2_control does so from Jazzy on (``trigger_update(this->now(), …)`` in
+    controller_manager.cpp). A stamp is late by a part of a period then, and some samples carry the
+    stamp of the one before. Here stamps are late by up to half a period, and no two samples in a
+    row are repeats: steps are from 0 to 2.5 periods.
 
     Args:
-        period: of the samples [s].
-        repeats: fraction of samples that repeat a stamp, from 0 to 0.5; 0 stamps each with its own time.
+        period: Period of the samples [s].
+        repeats: Fraction of samples that repeat a stamp, from 0 to 0.5; 0 stamps each with its own
+            time.
     """
 
     def __init__(self, period: float, repeats: float) -> None:
@@ -27,7 +29,7 @@ class LaggingClock:
         self._repeated = False
 
     def stamp(self, time: float) -> float:
-        """The stamp [s] of a sample that was taken at `time`; a time that goes back begins anew."""
+        """Stamp [s] of a sample that was taken at `time` [s]; a time that goes back begins anew."""
         if self._repeats == 0.0:
             return time
         if time < self._last:

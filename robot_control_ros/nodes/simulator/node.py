@@ -1,6 +1,6 @@
 """The simulator: robots in MuJoCo that speak as ros2_control's broadcasters and forward controllers do.
 
-It is also what ros2_control's topic-based hardware interface can have behind it.
+It can also stand behind ros2_control's topic-based hardware interface.
 
 Topics, services and parameters: docs/simulator.md.
 """
@@ -73,7 +73,8 @@ class SimulatorNode(Node):
         super().__init__("simulator")
         names = {"robots": ", ".join(robot_names()), "scenes": ", ".join(scene_names())}
         names |= {"imperfections": ", ".join(imperfection_names()), "workcells": ", ".join(workcell_names())}
-        self._chosen = chosen = declare(self, _PARAMETERS, _NUMBERS, names)
+        chosen = declare(self, _PARAMETERS, _NUMBERS, names)
+        self._chosen = chosen
         pacing = chosen["pacing"]
         if pacing not in PACINGS:
             raise refused("pacing", pacing, f"must be one of: {', '.join(PACINGS)}", PACINGS)
@@ -82,7 +83,7 @@ class SimulatorNode(Node):
         self._arms = self._make_arms()
         self._stamps = LaggingClock(self._period, chosen["repeated_stamps"])
         self._paused = bool(chosen["paused"])
-        self._begun_anew = False  # nothing published since the reset: a command still answers what was before
+        self._begun_anew = False  # True between a reset and the next state
         self._clock_every = max(1, math.ceil(self._rate / chosen["clock_rate"]))
         self._published = 0
         self._clocks = self._entities.publisher(Clock, "/clock")
@@ -93,7 +94,7 @@ class SimulatorNode(Node):
         self.get_logger().debug(f"simulating {robots} at {self._rate:g} Hz, {pacing}")
 
     def close(self) -> None:
-        """Nothing is left moving in a simulation that ends."""
+        """Take topics and services back; a simulation that ends leaves nothing moving."""
         self._entities.close()
 
     def _make_arms(self) -> list[SimulatedArm]:
@@ -127,7 +128,7 @@ class SimulatorNode(Node):
         ]
 
     def _make_services(self) -> None:
-        """Of the world; in the namespace of each arm the same, where there are several."""
+        """Make the services of the world, in each arm's namespace, too, and the timer of steps."""
         entities = self._entities
         for private in dict.fromkeys(("~", *(arm.private for arm in self._arms))):
             entities.service(SetBool, f"{private}/pause", self._on_pause)
@@ -150,9 +151,9 @@ class SimulatorNode(Node):
         self._last_step = -math.inf
 
     def _keep_pace(self) -> None:
-        """One step, where it is due. What a step is later than a little stays lost.
+        """Make one step where it is due. A delay of more than 1.5 periods isn't made up for.
 
-        Two states at once would reach a controller as one: it takes the newest.
+        A controller takes only the newest of two states that come at once.
         """
         if self._paused:
             return
@@ -164,9 +165,10 @@ class SimulatorNode(Node):
             self._advance()
 
     def _keep_lockstep_alive(self) -> None:
-        """The first state, and the same again where its answer was lost or nobody was there to give one.
+        """Publish the state again after a second without a step, as its answer may be lost.
 
-        Where some have answered, the others are gone: no more waiting for them until they command again.
+        So the first state is published, too. Where some of the arms have answered, the others'
+        controllers have gone: lockstep waits for them no more, until they command again.
         """
         if self._paused or time.monotonic() - self._last_step <= LOCKSTEP_RETRY:
             return

@@ -1,4 +1,4 @@
-"""The topics of a simulated scene: where its objects are, what they exert on the robot, where they shall go."""
+"""The topics of a simulated scene: its objects, their wrench on the robot, and their targets."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ class SceneTopics:
     """Publishes a scene, and takes targets for its objects on slides.
 
     Args:
-        entities: of the node.
-        plant, robot, scene: that are shown.
-        report_errors: makes a callback whose refusals go to the log.
-        private: what the topics have in front, as `~`.
+        entities: Entities of the node, which the topics are made with.
+        plant: Simulated arm in its world.
+        robot: Configuration of the arm.
+        scene: Scene around the arm.
+        report_errors: Function that makes a callback whose refusals go to the log.
+        private: Prefix of the topics, such as `~`.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class SceneTopics:
                 entities.subscription(PointStamped, f"{private}/{item.name}/target", target)
 
     def publish(self, stamp: Any) -> None:
-        """The contact wrench, always, and the objects now and then."""
+        """Publish the contact wrench, and the objects 30 times a second at most."""
         turn = self._plant.link_rotation(self._robot.tip).T
         wrench = self._plant.contact_wrench()
         self._wrench.header.stamp = stamp
@@ -120,7 +122,7 @@ def _make_marker(name: str, number: int, frame: str, shape: Shape, colour: tuple
 
 
 def _extent(shape: Shape) -> tuple[float, float, float]:
-    """Lengths along the axes of the shape [m]."""
+    """Lengths of a shape along its axes [m]."""
     if shape.kind in ("box", "waves"):
         x, y, z = shape.size[:3]
         return x, y, z

@@ -28,19 +28,20 @@ class SimulatedArm:
     """Publishes one arm, and takes its commands.
 
     Args:
-        entities: of the node.
-        robot: the arm's configuration.
-        arm: that is simulated.
-        plant: what a controller has of it.
-        namespace: of its topics, below the node's; empty for the node's.
-        report_errors: makes a callback whose refusals go to the log.
-        take: is called with this arm and each command.
+        entities: Entities of the node, which the topics are made with.
+        robot: Configuration of the arm.
+        arm: Simulated arm in its world.
+        plant: Plant that publishes and takes commands: the arm itself, or the arm with
+            imperfections.
+        namespace: Namespace of its topics, below the node's; empty for the node's.
+        report_errors: Function that makes a callback whose refusals go to the log.
+        take: Function that is called with this arm and each command.
 
     Attributes:
-        plant: as given.
-        private: what its topics and services have in front, as `~`.
-        awaited: whether lockstep waits for its command.
-        present: whether it has commanded lately, so that lockstep waits for it.
+        plant: Plant that publishes and takes commands.
+        private: Prefix of its own topics and services, such as `~`.
+        awaited: True while no command has answered its last state.
+        present: True while its controller takes part; lockstep doesn't wait for another one.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class SimulatedArm:
         description.publish(String(data=robot.urdf()))
 
     def publish(self, now: Any, stamp: float) -> None:
-        """Publish the present sample with a stamp [s]; the scene has the present time `now`, a message."""
+        """Publish the sample with a `stamp` [s], and the scene with the time `now` (message)."""
         state = self.plant.sample()
         assert state.wrench is not None
         parts = (state.q, state.v, state.effort)
@@ -105,7 +106,7 @@ class SimulatedArm:
         self._pushes.expire()
 
     def clear_pushes(self) -> None:
-        """Forget them: the plant was reset."""
+        """Forget the pushes, as the plant was reset."""
         self._pushes.clear()
 
     def _forward_command_callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
@@ -118,17 +119,17 @@ class SimulatedArm:
 
 
 class LinkPushes:
-    """Passes pushes on to the plant, and ends them."""
+    """Passes pushes of links on to the plant, and ends each after 0.2 s without a newer one."""
 
     def __init__(self, plant: MujocoPlant) -> None:
         self._plant = plant
         self._pushed_at: dict[str, float] = {}
 
     def on_push(self, message: WrenchStamped) -> None:
-        """A wrench in the axes of the link that header.frame_id names, at its origin.
+        """Push a link with a wrench in its own axes, about its origin; header.frame_id names it.
 
         Raises:
-            ConfigError, ModelError: numbers that aren't finite; an unknown link.
+            ConfigError, ModelError: A number isn't finite, or the link is unknown.
         """
         link = message.header.frame_id
         rotation = self._plant.link_rotation(link)
@@ -145,5 +146,5 @@ class LinkPushes:
                 del self._pushed_at[link]
 
     def clear(self) -> None:
-        """Forget them: the plant was reset."""
+        """Forget the pushes, as the plant was reset."""
         self._pushed_at.clear()

@@ -1,4 +1,4 @@
-"""From what a person's hand does to what the tip shall do: the part of teleoperation that needs no ROS."""
+"""Turns input of a person's hand into motion of the tip: the part of teleoperation without ROS."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Axes = tuple[tuple[int, float], ...]  # of sensor_msgs/Joy, each with its sign; 
 
 @dataclass(frozen=True)
 class Device:
-    """How a device's sensor_msgs/Joy is read.
+    """The axes and the button of a device in its sensor_msgs/Joy.
 
     Attributes:
-        axes: for each of x, y, z, rx, ry, rz.
-        button: that must be held while the tip shall move; -1 for none.
+        axes: Axes of the device for each of x, y, z, rx, ry, rz; see `Axes`.
+        button: Button that must be held while the tip shall move; -1 for none.
     """
 
     axes: tuple[Axes, Axes, Axes, Axes, Axes, Axes]
     button: int
 
     def deflection(self, values: Sequence[float]) -> Array:
-        """(6,) from -1 to 1; an axis that the device doesn't have is 0."""
+        """Deflection (6,) from -1 to 1; an axis that the device doesn't have is 0."""
         return np.array(
             [sum(sign * values[axis] for axis, sign in axes if axis < len(values)) for axes in self.axes], dtype=float
         )
@@ -52,33 +52,36 @@ def scale_deflection(deflection: Array, dead_band: float, linear: float, angular
 
 
 class HeldButton:
-    """Whether a button is held, of messages that may leave it out: then it is as before, as spacenav sends them."""
+    """Remembers whether a button is held. A message without the button changes nothing.
+
+    spacenav sends such messages. A negative number stands for no button, which counts as held.
+    """
 
     def __init__(self, button: int) -> None:
         self._button = button
         self.held = button < 0
 
     def update(self, buttons: Sequence[int]) -> bool:
-        """Take one message's buttons; returns whether it is held."""
+        """Take one message's buttons; returns True where the button is held."""
         if 0 <= self._button < len(buttons):
             self.held = bool(buttons[self._button])
         return self.held
 
     def release(self) -> None:
-        """Count as released until it is pressed again; where there is no button nothing changes."""
+        """Count the button as released until it is pressed; without a button nothing changes."""
         self.held = self._button < 0
 
 
 class Clutch:
-    """A hand that has gripped moves the tip as it moves itself: where it gripped, nothing jumps.
+    """A hand that has gripped moves the tip as it moves itself; at the grip nothing jumps.
 
     With the poses H0 of the hand and T0 of the tip at the grip, and E the axes of the hand's frame in the base:
 
         p = p_T0 + s E (p_H - p_H0),   R = exp(E log(R_H R_H0ᵀ)) R_T0
 
     Args:
-        axes: (3, 3) E.
-        scale: s, of displacements.
+        axes: (3, 3) matrix E, axes of the hand's frame in the base.
+        scale: Scale s, displacement of the tip over that of the hand.
     """
 
     def __init__(self, axes: Array, scale: float) -> None:
@@ -88,19 +91,19 @@ class Clutch:
 
     @property
     def gripped(self) -> bool:
-        """Whether the hand leads the tip."""
+        """True while the hand leads the tip."""
         return self._gripped is not None
 
     def grip(self, hand: Array, tip: Array) -> None:
-        """Lead from now on; poses (4, 4) of the hand in its frame, of the tip in the base."""
+        """Lead the tip from now on; poses (4, 4) of the hand in its frame, the tip in the base."""
         self._gripped = hand, tip
 
     def release(self) -> None:
-        """The hand moves freely."""
+        """Let the tip go: the hand moves freely."""
         self._gripped = None
 
     def target(self, hand: Array) -> Array | None:
-        """Where the tip shall be (4, 4); None where the hand doesn't lead."""
+        """Pose (4, 4) that the tip shall have; None where the hand doesn't lead."""
         if self._gripped is None:
             return None
         hand0, tip0 = self._gripped

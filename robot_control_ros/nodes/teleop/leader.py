@@ -1,4 +1,4 @@
-"""A leader arm of this package leads another one: its topics, and what happens when one of the two is lost."""
+"""A leader arm of this package leads another arm; both are let go when one of them is lost."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ REFERENCE = "follower's reference"
 
 
 class LeaderArm:
-    """Ties the arms of two controllers while it shall: poses in, the follower's target and the leader's wrench out.
+    """Ties the arms of two controllers while the button is held.
+
+    Their poses come in; the follower's target and the leader's wrench go out.
 
     Args:
-        entities: of the node.
-        leader, follower: names of the controllers.
-        coupling: of the two.
-        timeout: [s] without a pose of either after which both are let go.
-        button: of joy, that is held while the arms shall be tied.
+        entities: Entities of the node, which the topics are made with.
+        leader, follower: Names of the controllers.
+        coupling: Coupling of the two arms.
+        timeout: Time without a pose of either after which both are let go [s].
+        button: Button of joy that is held while the arms shall be tied.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class LeaderArm:
         self._logger = entities.node.get_logger()
         self._poses: dict[str, Array] = {}
         self._came: dict[str, float] = {}
-        self._base = ""  # of the leader
+        self._base = ""  # name of the leader's base
         self._target = PoseStamped()
         self._targets = entities.publisher(PoseStamped, f"{follower}/target_pose")
         self._wrenches = entities.publisher(WrenchStamped, f"{leader}/target_wrench")
@@ -95,7 +97,7 @@ class LeaderArm:
         self._pull(self._coupling.wrench(leader, follower))
 
     def _pull(self, wrench: Array) -> None:
-        """Publish the leader's wrench (6,) about its tip: in the base's frame it is about the base's origin."""
+        """Publish the wrench (6,) about the leader's tip as one about its base's origin."""
         at = np.eye(4)
         at[:3, 3] = self._poses[LEADER][:3, 3]
         message = WrenchStamped()
@@ -104,7 +106,7 @@ class LeaderArm:
         self._wrenches.publish(message)
 
     def _missing(self) -> str:
-        """Whose poses don't come; empty where all do."""
+        """Names of the arms or references whose poses don't come; empty where all do."""
         late = time.monotonic() - self._timeout
         return ", ".join(which for which in (LEADER, FOLLOWER, REFERENCE) if self._came.get(which, -np.inf) < late)
 

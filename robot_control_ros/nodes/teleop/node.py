@@ -55,7 +55,7 @@ _MOVED = {"joint_jog": "examples/servo_joint_jog.py", "motion_update": "examples
 
 
 class TeleopNode(Node):
-    """Input of a person in, targets of the controller out; see the module."""
+    """Takes the input of a person or a leader arm, and publishes targets of the controller."""
 
     def __init__(self) -> None:
         super().__init__("teleop")

@@ -1,4 +1,4 @@
-"""Velocities of a hand in, those of the tip out: gamepads, SpaceMice, and programs that send twists."""
+"""Leads the tip by velocities: of gamepads, SpaceMice, and programs that send twists."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ class TipTwists:
     """Publishes the controller's ``target_twist``; at the end it stops the tip.
 
     Args:
-        entities: of the node.
-        controller: name of the controller.
-        frame: of the description, whose axes deflections have; empty for the base.
-        dead_band, linear, angular: see :func:`~.hand_input.scale_deflection`.
+        entities: Entities of the node, which the topics are made with.
+        controller: Name of the controller.
+        frame: Frame of the description whose axes deflections have; empty for the base.
+        dead_band: Deflection that counts as none, see :func:`~.hand_input.scale_deflection`.
+        linear, angular: Velocities at full deflection [m/s, rad/s].
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class TipTwists:
             self._moving = True
 
     def stop(self) -> None:
-        """Stop the tip, if this has moved it."""
+        """Stop the tip where this input has moved it; else leave it alone."""
         if self._moving:
             self._publish(np.zeros(6))
             self._moving = False

@@ -1,6 +1,7 @@
-"""Ends when a lifecycle node is active, for launch files: what has to come after that starts after this.
+"""Ends when a lifecycle node is active; launch files start after it what needs an active node.
 
-launch_ros's OnStateTransition can't do it: it misses a transition that comes before ~/transition_event is discovered.
+launch_ros's OnStateTransition can't do it: it misses a transition that comes before
+~/transition_event is discovered.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ PERIOD = 0.1  # s between two requests
 
 
 class WaitNode(Node):
-    """Requests the state again and again.
+    """Requests the state of a lifecycle node ten times a second.
 
     Attributes:
-        active: whether the lifecycle node is.
+        active: True where the lifecycle node was active at the last answer.
     """
 
     def __init__(self) -> None:

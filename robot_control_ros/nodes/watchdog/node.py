@@ -64,10 +64,10 @@ _NUMBERS = {
 
 
 class WatchdogNode(Node):
-    """Commands and joint states in, commands out where nobody else gives them; see the module.
+    """Hears commands and joint states; sends commands itself where nobody else does.
 
     Attributes:
-        hearing: whether it hears at all; what a deaf watchdog takes for silence is none.
+        hearing: Test whether this process hears at all; a deaf watchdog must not take over.
     """
 
     def __init__(self) -> None:
@@ -87,8 +87,8 @@ class WatchdogNode(Node):
         self._acting = False
         self._takeovers = 0
         self._reason = ""
-        self._handed_over = False  # to the fallback controller, which has the robot since
-        self._since = 0.0  # by the steady clock: the last takeover
+        self._handed_over = False  # True while the fallback controller has the robot
+        self._since = 0.0  # steady time of the last takeover [s]
         self._gone = GONE[self._simulated]
         # s
         self._missing_states = Timeout(self._gone)
@@ -111,7 +111,7 @@ class WatchdogNode(Node):
         self.get_logger().debug(f"watching {robot.name} (profile {robot.profile_name})")
 
     def unfinished(self) -> bool:
-        """Whether the robot still needs the watchdog after a signal; see :func:`run`."""
+        """Return True while the robot still needs the watchdog after a signal; see :func:`run`."""
         takeover = self._takeover
         steady = time.monotonic()
         now = self._stamp if self._simulated else steady  # a slow simulation has a slow arm
@@ -135,7 +135,10 @@ class WatchdogNode(Node):
         self._entities.close()
 
     def leave(self) -> Command | None:
-        """Watch no more; returns the command that doesn't brake any more, which an arm that still moves was sent."""
+        """Watch no more; end the braking of a robot that was taken over and isn't at rest.
+
+        Returns the last command, which doesn't brake any more; None where there was nothing to end.
+        """
         self._watching.stop()
         command = None
         for command in self._takeover.final_commands():
@@ -168,7 +171,8 @@ class WatchdogNode(Node):
     def _watch(self) -> float:
         """Look once; returns the time until the next look [s].
 
-        A thread calls it: whatever the executor is busy with doesn't hold it up, and a sleep costs a third of a timer.
+        A thread calls it, so that a busy executor doesn't hold it up. A sleep costs a third of a
+        timer.
         """
         acts = self._poll()
         now = time.monotonic()
@@ -181,9 +185,10 @@ class WatchdogNode(Node):
         return ACT_PERIOD if acts else WATCH_PERIOD
 
     def _poll(self) -> bool:
-        """Hear and act; returns whether commands are missing.
+        """Hear and act; returns True where commands are missing.
 
-        Commands come first: a watchdog that was held up itself finds them beside the joint states that they answer.
+        Commands are read before joint states. So a watchdog that was held up itself finds the
+        commands that answer them.
         """
         now = time.monotonic()
         takeover = self._takeover
@@ -211,7 +216,10 @@ class WatchdogNode(Node):
         return takeover.active or (state is not None and not heard)
 
     def _done_here(self, now: float) -> bool:
-        """Whether the fallback controller may have the robot: at rest, or where torques of ours don't brake it."""
+        """Return True where the fallback controller may have the robot.
+
+        It may at rest, or 0.3 s after a takeover where this watchdog's torques don't brake the arm.
+        """
         takeover = self._takeover
         coasts = takeover.mode is CommandMode.EFFORT and self._robot.profile.gravity_by_robot
         return takeover.at_rest or (self._acting and coasts and now - self._since > COASTING)
@@ -223,9 +231,10 @@ class WatchdogNode(Node):
         self._stopped = message.data
 
     def _hear(self, now: float) -> bool:
-        """The newest command of each topic; the law's new one last, where a switch of laws is going on.
+        """Take the newest command of each topic; returns True where there was one.
 
-        When it came is known to half a period.
+        The topic of the present mode comes first: a new command of another mode is a switch of
+        laws, and counts. The time of arrival is known to half a period.
         """
         heard = False
         for mode in sorted(self._new_commands, key=lambda mode: mode is not self._takeover.mode):
@@ -240,7 +249,7 @@ class WatchdogNode(Node):
         return heard
 
     def _newest_command(self, mode: CommandMode) -> Sequence[float] | None:
-        """The values of the newest command that isn't its own; None where none has come."""
+        """Values of the newest command that no watchdog has sent; None where none has come."""
         for data in reversed(self._new_commands[mode]()):
             with self._entities.refusals.told(self._robot.profile.command_topic(mode)):
                 message = read_message(data, Float64MultiArray)
@@ -311,7 +320,7 @@ class WatchdogNode(Node):
 
 
 def _is_own(message: Float64MultiArray) -> bool:
-    """Whether a watchdog sent the command."""
+    """Return True where a watchdog has sent the command."""
     return any(dimension.label == LABEL for dimension in message.layout.dim)
 
 

@@ -1,4 +1,4 @@
-"""Contacts over ROS: what was found on ``~/contact``, and the services that clear it and learn thresholds."""
+"""Contacts over ROS: the topic ``~/contact``, and services that clear it and learn thresholds."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ContactServices:
     """Publishes each contact at its start and at its end; the last one is latched.
 
     Args:
-        node: its parameters take learnt thresholds.
-        entities: where topic and services belong.
-        loop: whose contacts they are.
+        node: Node whose parameters learnt thresholds are set as.
+        entities: Entities that the topic and the service are made with.
+        loop: Control loop whose contacts are published.
     """
 
     def __init__(self, node: Node, entities: Entities, loop: Controller) -> None:
@@ -38,11 +38,11 @@ class ContactServices:
 
     @property
     def message(self) -> str:
-        """What holds the arm back; empty where nothing does."""
+        """Text on the contact that the arm reacts to; empty where it reacts to none."""
         return self._loop.report().contact.message if self._loop.contact.reaction else ""
 
     def cycle(self, time: float) -> None:
-        """After each control cycle; `time` is the stamp of its sample [s]."""
+        """Publish a contact that has changed, after the control cycle with the stamp `time` [s]."""
         contact = self._loop.contact.found
         reaction = self._loop.contact.reaction
         if contact is None and self._published is None:
@@ -63,7 +63,10 @@ class ContactServices:
         self._topic.publish(status)
 
     def values(self) -> dict[str, str]:
-        """For /diagnostics: the contact of the last seconds, or that the arm still reacts to, and its link."""
+        """Values for /diagnostics: the contact and its link; none where it is over.
+
+        A contact is shown for 2 s after its end, and as long as the arm reacts to it.
+        """
         contact = self._loop.contact.found
         state = self._loop.state
         if contact is None or state is None:
@@ -73,7 +76,7 @@ class ContactServices:
         return {"contact": str(contact), "contact link": contact.link}
 
     def learn(self) -> str:
-        """Begin to learn thresholds, or end it and set them."""
+        """Begin to learn thresholds; where that has begun, end it and set them."""
         if self._learnt() < 0.0:
             self._loop.contact.begin_learning()
             return (
@@ -89,7 +92,10 @@ class ContactServices:
         return f"set: {learnt}"
 
     def look(self) -> str:
-        """Once a second: end the learning where its time is over; returns what to log, else an empty text."""
+        """End the learning where its time is over; returns a line for the log, or an empty text.
+
+        It is called once a second.
+        """
         if self._learnt() < LONGEST:
             return ""
         try:

@@ -1,4 +1,4 @@
-"""The controller's last minute at its full rate, read by others part by part: for the scope of the page."""
+"""Service that gives the cycles of the last minute part by part, as for the scope of the page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..cycle_records import recorder_of
 
 
 class CycleService:
-    """The service ``~/get_cycles``; see :mod:`~...common.cycle_values`.
+    """The service ``~/get_cycles``; see :mod:`robot_control_ros.ros.cycle_values`.
 
     Args:
-        entities: of the node.
-        loop: whose recorder is read. Its cycle knows nothing of it.
+        entities: Entities of the node, which the service is made with.
+        loop: Control loop whose recorder is read; its cycles aren't held up.
     """
 
     def __init__(self, entities: Entities, loop: Controller) -> None:

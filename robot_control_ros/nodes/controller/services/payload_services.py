@@ -1,4 +1,4 @@
-"""The payload: identified by services of the controller, and told where it changes."""
+"""Services that identify the payload, and warnings where it changes."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from ....sensing.torque_load import TorqueIdentification
 
 
 class PayloadServices:
-    """Take a sample in each of some poses at rest, then identify: payload and tare are set from them.
+    """Identifies the payload from samples, one in each of several poses at rest.
 
-    The samples are those of the wrench's source: of a sensor, or joint torques. They stay where they don't suffice, so
-    that more can be taken; activation begins anew.
+    Payload and tare are set from the result. A sample is the wrench of a sensor or the joint
+    torques, as the wrench's source is. Samples that don't suffice are kept, so that more can be
+    added; activation forgets them.
     """
 
     def __init__(self, node: Node, loop: Controller) -> None:
         self._node = node
         self._loop = loop
         self._told = loop.payload.settings.target
-        self._overload = ""  # that a joint can't hold it at this posture
+        self._overload = ""  # text that says that a joint can't hold the payload at this posture
         self._samples: PayloadIdentification | TorqueIdentification | None = None
-        self._sampled = ""  # the source that they are of
+        self._sampled = ""  # source of the wrench that the samples were taken with
 
     def reset(self) -> None:
         """Forget the samples."""
         self._samples = None
 
     def add_sample(self) -> str:
-        """Take the present pose."""
+        """Take a sample at the present pose; returns how many there are, in words."""
         loop = self._loop
         loop.tip()  # there is a fresh state
         settings = loop.wrench.settings.target
@@ -47,7 +48,7 @@ class PayloadServices:
         return f"{len(self._samples)} samples"
 
     def identify(self) -> str:
-        """Identify, take the result over, and begin anew."""
+        """Identify payload and tare, set both, forget the samples; returns the result in words."""
         if self._samples is None:
             message = "no payload samples: move to eight or more poses and call add_payload_sample at rest in each"
             raise ConfigError(message)
@@ -63,7 +64,10 @@ class PayloadServices:
         return f"mass {figures['mass']:.4f} kg, centre ({center}) m in {self._loop.model.tip}; {found.quality}"
 
     def look(self) -> str:
-        """Once a second: a warning where the payload has changed, or is too heavy here; else an empty text."""
+        """Warning that the payload has changed or is too heavy at this posture; else an empty text.
+
+        It is called once a second.
+        """
         payload = self._loop.payload.settings.target
         overload = "" if self._loop.kin is None else overload_at(self._loop.kin)
         warnings = [overload if overload and not self._overload else ""]
@@ -74,7 +78,7 @@ class PayloadServices:
         return "; ".join(filter(None, warnings))
 
     def values(self) -> dict[str, str]:
-        """For /diagnostics: the payload."""
+        """Values for /diagnostics: the payload, and that it is too heavy at this posture."""
         payload = self._loop.model.payload
         return {"payload": "; ".join(filter(None, (str(payload), self._overload)))} if payload.mass > 0.0 else {}
 

@@ -1,1 +1,1 @@
-"""Where the robot should go: topics of targets, gains along them, and the action of joint trajectories."""
+"""Targets of the robot: their topics, gains along them, and the action of joint trajectories."""

@@ -37,8 +37,8 @@ class _Running:
     """A goal that is followed.
 
     Attributes:
-        done: gets its outcome, or None where it was cancelled.
-        feedback_at: stamp of the state at the last feedback [s].
+        done: Future of its outcome; None as its result means that the goal was cancelled.
+        feedback_at: Stamp of the joint state at the last feedback [s].
     """
 
     handle: Any
@@ -91,7 +91,7 @@ class FollowJointTrajectory:
         entities.on_close(server.destroy)
 
     def cycle(self) -> None:
-        """After each control cycle."""
+        """Judge the goal after a control cycle: end it, or publish feedback."""
         running = self._running
         if running is None:
             return
@@ -105,7 +105,7 @@ class FollowJointTrajectory:
             self._publish_feedback(running)
 
     def abort(self, reason: str, code: int = INVALID_GOAL) -> None:
-        """End the goal that is followed, if there is one; where the robot goes then is the caller's affair."""
+        """End the goal that is followed, if there is one; the motion is left to the caller."""
         self._finish(Outcome(code, reason))
 
     def _finish(self, outcome: Outcome | None) -> None:
@@ -157,7 +157,7 @@ class FollowJointTrajectory:
         return self._action.Result(error_code=outcome.code, error_string=outcome.text)
 
     def _read(self, request: Any) -> tuple[TrajectoryGoal, tuple[Array, Array, Array | None]]:
-        """The goal, and what the loop is to follow, from now on."""
+        """The goal, and the path for the loop: times from now [s], positions, velocities."""
         loop = self._loop
         joints = self._loop.robot.joints
         defaults = self._constraints.target

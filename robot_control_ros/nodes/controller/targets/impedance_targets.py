@@ -28,16 +28,19 @@ class DueGains(NamedTuple):
 class ImpedanceTargets:
     """Subscribes to ``~/target_impedance``: gains of the running law along the tip's trajectory.
 
-    `joint_names` of the message are names of gains, such as stiffness and damping_ratio. Each point has as many numbers
-    for each of them: 1, 6, 36, or one for each joint. Its `header.frame_id` is the gain `frame`; empty leaves that as
-    it is.
+    `joint_names` of the message are names of gains, such as stiffness and damping_ratio. Each point
+    has 1, 6 or 36 numbers for each gain, or one for each joint; as many for each gain. The
+    message's `header.frame_id` becomes the gain `frame`; an empty one leaves that gain as it is.
 
-    The values become parameters of the node when they are due: `stream.delay` after their times, as the poses of
-    ``~/tip_trajectory``. A newer message takes the place of what isn't due yet.
+    The values become parameters of the node when they are due: `stream.delay` after their times, as
+    the poses of ``~/tip_trajectory``. A newer message replaces what is due from its first point on.
 
     Args:
-        entities, loop: of the controller, whose parameters the gains are.
-        report_errors, refuse: see `answered` and `refuse` of :class:`~.target_topics.Targets`.
+        entities: Entities of the controller's node, whose parameters the gains are.
+        loop: Control loop of the controller.
+        report_errors: Function that makes a callback which reports and answers what can't be used,
+            as `answered` of :class:`~.target_topics.Targets`.
+        refuse: Function that reports an error in a message that is too long or can't be read.
     """
 
     def __init__(
@@ -54,14 +57,14 @@ class ImpedanceTargets:
         entities.subscription(JointTrajectory, "~/target_impedance", bounded, raw=True)
 
     def forget(self) -> None:
-        """What isn't due yet never will be."""
+        """Drop the gains that aren't due yet."""
         self._due.clear()
 
     def cycle(self, time: float) -> None:
-        """Set what is due at a time [s] of the joint states.
+        """Set the gains that are due at a time [s] of the joint states.
 
         Raises:
-            ConfigError: it is refused.
+            ConfigError: The node refuses them.
         """
         if not self._due or self._due[0].time > time:
             return

@@ -34,12 +34,16 @@ WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
 
 
 class Targets:
-    """Subscribes to the targets of one loop. A frame_id that isn't the base is transformed through the model.
+    """Subscribes to the targets of one loop.
+
+    A target in a frame that isn't the base is transformed to the base with the model.
 
     Args:
-        entities, loop: of the controller.
-        answered: makes a callback that reports what can't be used, and answers.
-        refuse: reports what can't be used later, when it is due.
+        entities: Entities of the controller's node, which the subscriptions are made with.
+        loop: Control loop that follows the targets.
+        answered: Function that makes a callback which reports what can't be used, and answers.
+        refuse: Function that reports an error outside of such a callback: a trajectory that is too
+            long or can't be read, or gains that are refused when they are due.
     """
 
     def __init__(
@@ -67,14 +71,14 @@ class Targets:
             entities.subscription(kind, topic, bounded, raw=True)
 
     def cycle(self, time: float) -> None:
-        """After a cycle, at a time [s] of the joint states: gains that are due are set."""
+        """Set the gains that are due, after a cycle at a time [s] of the joint states."""
         try:
             self._impedance.cycle(time)
         except RobotControlError as error:
             self._refuse(error)
 
     def forget(self) -> None:
-        """Gains that aren't due yet never will be."""
+        """Drop the gains that aren't due yet."""
         self._impedance.forget()
 
     def _pose(self, message: PoseStamped) -> None:

@@ -1,6 +1,7 @@
-"""Whether a joint trajectory is followed as its goal demands: the part of FollowJointTrajectory that needs no ROS.
+"""Judges whether a joint trajectory is followed as its goal demands, without ROS.
 
-As joint_trajectory_controller of ros2_controllers does it: error codes and tolerances of control_msgs.
+Error codes and tolerances are those of control_msgs, with the same meaning as in
+joint_trajectory_controller of ros2_controllers.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ERASED = -1.0  # control_msgs/JointTolerance: no tolerance, even where there is 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """What a goal must keep that says nothing else."""
+    """Tolerances of a goal that gives none itself."""
 
     goal_time: float = gain(
         0.0, unit="s", upper=600.0, doc="Time after a trajectory's end within which its goal must be reached; 0: any."
@@ -43,7 +44,7 @@ class Constraints:
 
 
 class Outcome(NamedTuple):
-    """How a goal ended: error code, and what there is to say."""
+    """End of a goal: the error code, and a text that says why."""
 
     code: int
     text: str = ""
@@ -57,7 +58,7 @@ class Bounds:
     velocity: Array
 
     def exceeded(self, joints: Sequence[str], position: Array, velocity: Array) -> str:
-        """Which joint exceeds which bound by how much; empty where none does."""
+        """Text that names the joint that is off, its error and the bound; empty where none is."""
         for unit, errors, bounds in (("rad", position, self.position), ("rad/s", velocity, self.velocity)):
             sizes = np.abs(errors)
             if not (sizes <= bounds).all():
@@ -67,10 +68,12 @@ class Bounds:
 
 
 def tolerance_of(name: str, given: float, default: float) -> float:
-    """The tolerance that a goal gives; 0 takes the default. -1, or a default of 0, is none at all: infinite.
+    """The tolerance that a goal gives; infinite where there is none.
+
+    A given 0 takes the default. A given -1, or a default of 0, is no tolerance at all.
 
     Raises:
-        ConfigError: neither positive, 0 nor -1.
+        ConfigError: The given tolerance is neither positive, 0 nor -1.
     """
     if not (given >= 0.0 or given == ERASED):
         raise ConfigError(f"{name} = {given:g}: must be positive, 0 or -1", name=name, value=given, bound=0.0)
@@ -79,15 +82,15 @@ def tolerance_of(name: str, given: float, default: float) -> float:
 
 
 def bounds_of(joints: Sequence[str], given: Iterable[Any], position: Array, velocity: Array) -> Bounds:
-    """The tolerances that a goal gives over the defaults, see :func:`tolerance_of`.
+    """The defaults, replaced by the tolerances that a goal gives; see :func:`tolerance_of`.
 
     Args:
-        joints: the robot's, in its order.
-        given: as in control_msgs/JointTolerance; accelerations aren't measured, nor checked.
-        position, velocity: (n,) the defaults.
+        joints: Names of the robot's joints, in its order.
+        given: Tolerances (control_msgs/JointTolerance); accelerations aren't measured, nor checked.
+        position, velocity: (n,) default tolerances [rad, rad/s].
 
     Raises:
-        ConfigError: an unknown joint, one that is named twice, or a tolerance that is neither positive, 0 nor -1.
+        ConfigError: A joint is unknown or named twice; a tolerance is neither positive, 0 nor -1.
     """
     defaults = {"position": position, "velocity": velocity}
     both = {kind: np.where(values > 0.0, values, math.inf) for kind, values in defaults.items()}
@@ -110,13 +113,13 @@ class TrajectoryGoal:
     """A trajectory that is to be followed.
 
     Attributes:
-        joints: the robot's, in its order.
-        cyclic: (n,) whether a joint goes round and round: then the shorter way counts.
-        start: of the trajectory, by the robot's clock [s].
-        times: (k,) of its points, after the start [s].
-        on_path: bounds until the last point's time.
-        at_goal: bounds from then on.
-        goal_time: how long after it they may still be exceeded [s].
+        joints: Names of the robot's joints, in its order.
+        cyclic: (n,) True for a joint that turns without end: the shorter way counts there.
+        start: Start of the trajectory, by the robot's clock [s].
+        times: (k,) times of its points, after the start [s].
+        on_path: Bounds of the errors until the last point is due.
+        at_goal: Bounds of the errors from then on.
+        goal_time: Time after the last point for which `at_goal` may still be exceeded [s].
     """
 
     joints: Sequence[str]
@@ -129,7 +132,7 @@ class TrajectoryGoal:
 
     @property
     def end(self) -> float:
-        """When the last point is due [s]."""
+        """Time when the last point is due, by the robot's clock [s]."""
         return self.start + float(self.times[-1])
 
     def error(self, desired: Array, actual: Array) -> Array:
@@ -141,7 +144,7 @@ class TrajectoryGoal:
         return max(int(np.searchsorted(self.times, time - self.start, side="right")) - 1, 0)
 
     def judge(self, time: float, position_error: Array, velocity_error: Array) -> Outcome | None:
-        """How the goal ends at a time [s] with these errors (n,), or None where it goes on."""
+        """End of the goal at a time [s] with these errors (n,); None where it goes on."""
         if time < self.end:
             message = self.on_path.exceeded(self.joints, position_error, velocity_error)
             return Outcome(PATH_TOLERANCE_VIOLATED, f"on the way {message}") if message else None
@@ -158,8 +161,8 @@ class FollowedGoal:
     """A goal that a loop follows from now on.
 
     Args:
-        goal: what must be kept.
-        loop: has just begun to follow its trajectory.
+        goal: Trajectory and bounds that must be kept.
+        loop: Control loop that has just begun to follow the trajectory.
     """
 
     def __init__(self, goal: TrajectoryGoal, loop: Controller) -> None:
@@ -169,7 +172,10 @@ class FollowedGoal:
         self._restarts = loop.restarts
 
     def errors(self) -> tuple[Array, Array] | None:
-        """Desired less actual joint positions and velocities (n,) of the last cycle; None where it had no reference."""
+        """Desired less actual joint positions and velocities (n,) of the last cycle.
+
+        None where it had no reference.
+        """
         reference = self._loop.reference
         state = self._loop.state
         if state is None or reference.q is None or reference.v is None:
@@ -177,7 +183,7 @@ class FollowedGoal:
         return self.goal.error(reference.q, state.q), reference.v - state.v
 
     def lost(self) -> Outcome | None:
-        """How the goal ended where the loop follows something else since the last cycle; None where it doesn't."""
+        """End of the goal where the loop follows it no more; None while the loop follows it."""
         loop = self._loop
         if loop.motion.trajectory is self._trajectory:
             return None
@@ -187,7 +193,7 @@ class FollowedGoal:
         return Outcome(INVALID_GOAL, "another target took its place")
 
     def judge(self) -> Outcome | None:
-        """How the goal ends with the last cycle, or None where it goes on."""
+        """End of the goal after the last cycle; None where it goes on."""
         errors = self.errors()
         state = self._loop.state
         return None if errors is None or state is None else self.goal.judge(state.time, *errors)
