@@ -87,7 +87,7 @@ class RobotLink(Protocol):
         robot: its configuration.
         urdf: text of its description.
         arm: its name among several: the namespace; empty where it is the only one.
-        identification: identifies the robot, in a thread of its own.
+        identification: Identification of the robot, in a thread of its own.
     """
 
     robot: RobotConfig
