@@ -28,8 +28,8 @@ class HeardCommands:
     look each :data:`LOOK`.
 
     Args:
-        node: whose topics are used.
-        size: number of joints.
+        node: Node whose topics are used.
+        size: Number of joints.
     """
 
     def __init__(self, node: Any, size: int) -> None:

@@ -16,7 +16,7 @@ class CsvRecording(FileRecording):
     Args:
         path: Path of the file, which must not be there.
         joints: Names of the joints.
-        simulated: Whether time is that of a simulation, which can wait for the disk.
+        simulated: True where time is that of a simulation, which can wait for the disk.
         largest: Bytes of one file, after which the next one begins.
     """
 

@@ -45,7 +45,7 @@ class _RecordedTopics:
     """The subscriptions of a record. They are made, polled and closed in the thread that spins the node.
 
     Attributes:
-        connected: Whether all publishers are, and the controller's state has come.
+        connected: True once all publishers are connected and the controller's state has come.
     """
 
     def __init__(self, ros: RosThread, controller: str, recording: McapRecording) -> None:

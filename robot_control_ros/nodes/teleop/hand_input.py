@@ -15,18 +15,18 @@ Axes = tuple[tuple[int, float], ...]  # of sensor_msgs/Joy, each with its sign; 
 
 @dataclass(frozen=True)
 class Device:
-    """How a device's sensor_msgs/Joy is read.
+    """A device that sends sensor_msgs/Joy, and the meaning of its axes.
 
     Attributes:
-        axes: for each of x, y, z, rx, ry, rz.
-        button: that must be held while the tip shall move; -1 for none.
+        axes: Axes of the device for each of x, y, z, rx, ry, rz.
+        button: Button that must be held while the tip shall move; -1 for none.
     """
 
     axes: tuple[Axes, Axes, Axes, Axes, Axes, Axes]
     button: int
 
     def deflection(self, values: Sequence[float]) -> Array:
-        """(6,) from -1 to 1; an axis that the device doesn't have is 0."""
+        """Deflection (6,) from -1 to 1; an axis that the device doesn't have is 0."""
         return np.array(
             [sum(sign * values[axis] for axis, sign in axes if axis < len(values)) for axes in self.axes], dtype=float
         )
@@ -52,7 +52,7 @@ def scale_deflection(deflection: Array, dead_band: float, linear: float, angular
 
 
 class HeldButton:
-    """Whether a button is held, of messages that may leave it out: then it is as before, as spacenav sends them."""
+    """A button in messages that may leave it out: then it is as before, as spacenav sends them."""
 
     def __init__(self, button: int) -> None:
         self._button = button
@@ -77,8 +77,8 @@ class Clutch:
         p = p_T0 + s E (p_H - p_H0),   R = exp(E log(R_H R_H0ᵀ)) R_T0
 
     Args:
-        axes: (3, 3) E.
-        scale: s, of displacements.
+        axes: Axes E (3, 3) of the hand's frame in the base.
+        scale: Displacement s of the tip over that of the hand.
     """
 
     def __init__(self, axes: Array, scale: float) -> None:
@@ -88,7 +88,7 @@ class Clutch:
 
     @property
     def gripped(self) -> bool:
-        """Whether the hand leads the tip."""
+        """True while the hand leads the tip."""
         return self._gripped is not None
 
     def grip(self, hand: Array, tip: Array) -> None:
@@ -100,7 +100,7 @@ class Clutch:
         self._gripped = None
 
     def target(self, hand: Array) -> Array | None:
-        """Where the tip shall be (4, 4); None where the hand doesn't lead."""
+        """Target (4, 4) of the tip; None where the hand doesn't lead."""
         if self._gripped is None:
             return None
         hand0, tip0 = self._gripped

@@ -23,14 +23,15 @@ REFERENCE = "follower's reference"
 
 
 class LeaderArm:
-    """Ties the arms of two controllers while it shall: poses in, the follower's target and the leader's wrench out.
+    """Ties the arms of two controllers: poses in, the follower's target and the leader's wrench out.
 
     Args:
-        entities: of the node.
-        leader, follower: names of the controllers.
-        coupling: of the two.
-        timeout: [s] without a pose of either after which both are let go.
-        button: of joy, that is held while the arms shall be tied.
+        entities: Entities of the node.
+        leader: Name of the controller of the arm that leads.
+        follower: Name of the controller of the arm that is led.
+        coupling: Coupling of the two arms.
+        timeout: Time without a pose of either arm after which both are let go [s].
+        button: Button of joy that is held while the arms shall be tied.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class LeaderArm:
         self._wrenches.publish(message)
 
     def _missing(self) -> str:
-        """Whose poses don't come; empty where all do."""
+        """Names of those whose poses don't come; empty where all do."""
         late = time.monotonic() - self._timeout
         return ", ".join(which for which in (LEADER, FOLLOWER, REFERENCE) if self._came.get(which, -np.inf) < late)
 
