@@ -1,181 +1,163 @@
-"""The steps of the demonstration on EtherCAT: enable, set gains, follow a contour; again where a machine stalls."""
+"""The steps of the demonstration on EtherCAT: enable the drives, set gains, follow a contour."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
 
-from robot_control_ros.bringup.processes import Processes
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from robot_control_ros.client.backend import Diagnosis
+from robot_control_ros.client.robot import Robot
+from robot_control_ros.client.snapshot import Snapshot
 from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.core.types import Array
 from robot_control_ros.fieldbus.ethercat.topology import Topology
 from robot_control_ros.fieldbus.tools.jitter import COLLECT, Jitter, TimingRecorder
+from robot_control_ros.recording.mcap_reader import McapMessages
+from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.ros.messages import read_message
+from robot_control_ros.ros.robot_states import RobotStateReader
 
-from .contour_trial import LAW, ContourTrial, Setting, Track, dead_time
+from .contour_trial import ContourTrial, Setting, Track, dead_time
 
-START_LIMIT = 160.0  # s until the bus is in OP, the control laws are compiled, and the controller sends telemetry
+BUS = "ethercat: bus"  # name of the bus's diagnosis
+JOINT_STATES = "/joint_states"
 ENABLE_LIMIT = 30.0  # s until the drives are enabled
-REPLY_LIMIT = 15.0  # s: longer than the bus process may take
-DIAGNOSTICS_LIMIT = 10.0  # s: diagnostics come once a second, on a machine that has time
+DIAGNOSED = 10.0  # s: diagnoses come once a second, on a machine that has time
 SETTLE = 1.0  # s: five time constants of gains
-ATTEMPTS = 4  # to start, and per setting
-HOME_LIMIT = 30.0  # s until the arm is at home again
-AT_HOME = 0.02  # rad
-MARGIN = 0.5  # s that a trajectory may begin late
-FOLLOW_LIMIT = 10.0  # s beyond its duration
-_COUNTS = ("cycles left out", "lost frames", "wrong working counters", "late frames")
+AFTER = 0.5  # s that are recorded after the contour's last rest
 TRIAL = 2.0  # s in which the machine shows whether it keeps the rate
 SLOWEST = 0.5  # fraction of cycles on time, below which the machine is too slow
-RATES = (1000.0, 500.0, 250.0)  # Hz
-
-
-class StoppedError(HardwareFault):
-    """The drives were stopped, or the controller stopped the law."""
+RUNNING = 0  # level of the bus's diagnosis while the drives do what is commanded
 
 
 class ContourSession:
-    """The steps of the demonstration, by a ContourOperator that spins while the processes must go on.
+    """A robot on the bus, which follows contours.
 
-    Attributes:
-        recorder: of the cycles' times; None before the bus runs.
+    Args:
+        robot: Robot that is led.
+        topology: Topology of the bus.
+        recorder: Recorder of the cycles' times.
     """
 
-    def __init__(self, operator: Any, spin: Callable[[float], None], processes: Processes, topology: Topology) -> None:
-        self.recorder: TimingRecorder | None = None
-        self._operator = operator
-        self._spin = spin
-        self._processes = processes
+    def __init__(self, robot: Robot, topology: Topology, recorder: TimingRecorder) -> None:
+        self._robot = robot
         self._cycle = topology.cycle
         self._dead_time = dead_time(topology)
-        self._collected = 0.0
+        self._recorder = recorder
+        self._collected_at = time.monotonic()  # when the times were collected last [s]
 
-    def start(self) -> None:
-        """Wait for the controller, and enable the drives."""
-        self._until(lambda: self._operator.ready, START_LIMIT, "no telemetry from the controller")
-        self._enable()
-
-    def check_speed(self) -> None:
-        """Let the drives hold the arm for a while; a HardwareFault where the machine is too slow for the rate."""
-        began = time.monotonic()
-        self._until(lambda: time.monotonic() > began + TRIAL, 2.0 * TRIAL, "no time")
-        on_time = self.jitter().on_time
-        if on_time < SLOWEST:
-            rate = 1.0 / self._cycle
-            lower = [f"--rate {each:g}" for each in RATES if each < rate]
-            message = f"this machine is too slow for {rate:g} Hz: {100.0 * on_time:.0f} % of the cycles are on time"
-            hint = f"try {lower[0]}" if lower else "end other programs"
-            raise HardwareFault(f"{message}; {hint}", name="rate", value=on_time, bound=SLOWEST)
-
-    def jitter(self) -> Jitter:
-        """The timing of all cycles since the start."""
-        bus = self.diagnostics()
-        assert self.recorder is not None
-        self.recorder.collect()
-        missed, lost, bad, late = (int(bus[name]) for name in _COUNTS)
-        unrecorded = self.recorder.unrecorded
-        return Jitter(self._cycle, self.recorder.all(), missed, lost, bad, late, priority=0, unrecorded=unrecorded)
-
-    def follow(self, trial: ContourTrial, setting: Setting) -> tuple[Track, int]:
-        """Track along the contour, and how many cycles were left out meanwhile.
-
-        It is tried again where the drives or the law were stopped on the way, as on a machine that stalls.
+    def enable(self) -> None:
+        """Enable the drives.
 
         Raises:
-            HardwareFault: they were stopped too often, or another failure.
+            ConfigError: The bus refuses.
+            HardwareFault: The drives don't run within 30 s; the error has their words.
         """
-        problem = None
-        for _ in range(ATTEMPTS):
-            try:
-                if problem is not None:
-                    self._recover()
-                return self._follow(trial, setting)
-            except StoppedError as error:
-                problem = error
-                print(f"{setting}: {error}", file=sys.stderr)
-        raise HardwareFault(f"stopped {ATTEMPTS} times: {problem}; a lower --rate may help", bound=ATTEMPTS)
+        self._robot.request("ethercat/enable")
+        end = time.monotonic() + ENABLE_LIMIT
+        while (bus := self.diagnosis()).level != RUNNING:
+            if time.monotonic() > end:
+                text = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {bus.message}"
+                raise HardwareFault(text, bound=ENABLE_LIMIT)
 
-    def _follow(self, trial: ContourTrial, setting: Setting) -> tuple[Track, int]:
-        operator = self._operator
-        reply = operator.set_gains(LAW, setting.gains(self._dead_time))
-        self._until(reply.done, REPLY_LIMIT, "gains: no reply")
-        operator.check_set(reply)
-        settled = time.monotonic() + SETTLE
-        self._until(lambda: time.monotonic() > settled, 2.0 * SETTLE, "no time")
-        before = int(self.diagnostics()["cycles left out"])
-        if operator.home_distance > AT_HOME:
-            raise StoppedError(self._with_cause("the arm isn't where the contour begins"))
-        operator.send(trial.times, trial.positions, trial.velocities)
-        self._until(lambda: self._recorded(trial.duration + MARGIN), trial.duration + FOLLOW_LIMIT, "no joint states")
+    def check_speed(self) -> None:
+        """Let the drives hold the arm for a while.
+
+        Raises:
+            HardwareFault: This machine is too slow for the rate.
+        """
+        time.sleep(TRIAL)
+        on_time = self.jitter().on_time
+        if on_time < SLOWEST:
+            text = (
+                f"this machine is too slow for {1.0 / self._cycle:g} Hz: "
+                f"{100.0 * on_time:.0f} % of the cycles are on time; end other programs, or give a lower --rate"
+            )
+            raise HardwareFault(text, name="rate", value=on_time, bound=SLOWEST)
+
+    def jitter(self) -> Jitter:
+        """Timing of all cycles since the recorder began."""
+        values = self.diagnosis().values
+        self._recorder.collect()
+        return Jitter(
+            self._cycle,
+            self._recorder.all(),
+            missed=int(values["cycles left out"]),
+            lost_frames=int(values["lost frames"]),
+            bad_counters=int(values["wrong working counters"]),
+            late_frames=int(values["late frames"]),
+            priority=0,
+            unrecorded=self._recorder.unrecorded,
+        )
+
+    def follow(self, trial: ContourTrial, setting: Setting, path: Path) -> tuple[Track, int]:
+        """Follow the contour, and write a record; returns the track, and the cycles left out meanwhile.
+
+        Args:
+            trial: Trial that has the contour.
+            setting: Setting of the law.
+            path: Path of the record, a new MCAP file.
+
+        Raises:
+            ConfigError: The law refuses the gains.
+            HardwareFault: The drives or the law were stopped, as on a machine that stalls. Or the arm isn't
+                at the contour's end.
+        """
+        robot = self._robot
+        robot.set_gains(setting.gains(self._dead_time))
+        robot.wait(SETTLE)
+        before = self._left_out()
         try:
-            track = trial.track(*operator.samples())
-        except ConfigError as error:
-            raise StoppedError(self._with_cause(str(error))) from error
-        return track, int(self.diagnostics()["cycles left out"]) - before
+            self._follow(trial, path)
+            track = trial.track(*joint_angles(path, robot.config))
+        except (HardwareFault, ConfigError) as error:
+            raise HardwareFault(f"{setting}: {error}", name=error.name) from error
+        return track, self._left_out() - before
 
-    def _recorded(self, duration: float) -> bool:
-        if self._operator.last_error:
-            raise StoppedError(self._operator.last_error)
-        return bool(self._operator.recorded >= duration)
+    def _follow(self, trial: ContourTrial, path: Path) -> None:
+        """Follow the contour once, and record it."""
+        robot = self._robot
+        recording = robot.record(path)
+        assert recording is not None  # a file is written
+        with recording:
+            robot.follow_joints(trial.times, trial.positions, trial.velocities, wait=False)
+            end = robot.time + trial.duration + AFTER
+            robot.wait_until(lambda state: self._collect_until(state, end))
 
-    def _recover(self) -> None:
-        """Enable the drives again, and go to the contour's beginning."""
-        self.diagnostics()  # as the drives are now
-        self._call("ethercat/reset_fault")
-        self._enable()
-        if refusal := self._call("controller/go_home"):
-            raise StoppedError(refusal)
-        self._until(lambda: self._operator.home_distance < AT_HOME, HOME_LIMIT, "the arm doesn't get home")
+    def _collect_until(self, state: Snapshot, end: float) -> bool:
+        """Collect the cycles' times, as their ring holds some seconds only; say whether the end has come."""
+        now = time.monotonic()
+        if now > self._collected_at + COLLECT:
+            self._collected_at = now
+            self._recorder.collect()
+        return state.time >= end
 
-    def _enable(self) -> None:
-        operator = self._operator
-        limit = time.monotonic() + ENABLE_LIMIT
-        refusal = ""
-        while not operator.running:
-            if time.monotonic() > limit:
-                message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal or operator.message}"
-                raise HardwareFault(message, bound=ENABLE_LIMIT)
-            if refusal := self._call("ethercat/enable"):
-                self._call("ethercat/reset_fault")  # slaves that fell out of OP while the machine stood still
-            self.diagnostics()
+    def diagnosis(self) -> Diagnosis:
+        """Next diagnosis of the bus.
 
-    def _call(self, service: str) -> str:
-        """Call a service; returns why it was refused, or ""."""
-        reply = self._operator.request(service)
-        self._until(reply.done, REPLY_LIMIT, f"{service}: no reply")
-        return "" if reply.result().success else str(reply.result().message)
+        Raises:
+            HardwareFault: None comes.
+        """
+        before = self._robot.diagnostics.get(BUS)
+        end = time.monotonic() + DIAGNOSED
+        while (newest := self._robot.diagnostics.get(BUS)) is before or newest is None:
+            if time.monotonic() > end:
+                raise HardwareFault(f"no diagnosis of the bus within {DIAGNOSED:g} s", bound=DIAGNOSED)
+            time.sleep(0.02)
+        return newest
 
-    def diagnostics(self) -> Mapping[str, str]:
-        """The next diagnostics of the bus."""
-        operator = self._operator
-        since = time.monotonic()
-        self._until(lambda: operator.diagnosed_at > since, DIAGNOSTICS_LIMIT, "no diagnostics of the bus")
-        values: Mapping[str, str] = operator.bus
-        return values
+    def _left_out(self) -> int:
+        return int(self.diagnosis().values["cycles left out"])
 
-    def _until(self, condition: Callable[[], bool], limit: float, what: str) -> None:
-        operator = self._operator
-        end = time.monotonic() + limit
-        was_running = operator.running
-        while not condition():
-            late = time.monotonic() > end  # before messages are taken that came while this process was held up
-            self._spin(0.02)
-            if self.recorder is not None and time.monotonic() > self._collected + COLLECT:
-                self._collected = time.monotonic()
-                self.recorder.collect()
-            self._check()
-            if was_running and operator.stopped:
-                raise StoppedError(f"the drives were stopped: {operator.message.split(';')[0]}")
-            if late and not condition():
-                message = f"{what} (waited for {limit:g} s); drives: {operator.message or 'unknown'}"
-                raise HardwareFault(self._with_cause(message), bound=limit)
 
-    def _check(self) -> None:
-        try:
-            self._processes.check()
-        except HardwareFault as error:
-            raise HardwareFault(self._with_cause(str(error))) from error
-
-    def _with_cause(self, message: str) -> str:
-        warning = self._operator.last_warning
-        return f"{message}; last message: {warning}" if warning else message
+def joint_angles(path: Path, robot: RobotConfig) -> tuple[Array, Array]:
+    """Times (k,) [s] and joint angles (k, n) [rad] of all joint states in a record."""
+    reader = RobotStateReader(robot)
+    messages = McapMessages(path, (JOINT_STATES,))
+    states = [reader.read_message(read_message(data, JointState)) for _, _, data in messages]
+    read = [state for state in states if state is not None]
+    times = np.array([state.time for state in read])
+    return times, np.array([state.q for state in read]).reshape(len(read), robot.n)

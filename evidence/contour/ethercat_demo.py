@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from ethercat_emulator.network.veth import enter_namespace, make_pair
 from robot_control_ros.bringup import SETUPS
-from robot_control_ros.bringup.processes import Processes
-from robot_control_ros.cli.options import OUTPUT_FOLDER
-from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.bringup.connection import connect
+from robot_control_ros.bringup.processes import Processes, interrupted_once
+from robot_control_ros.cli.options import OUTPUT_FOLDER, POSITIVE
+from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.core.output_files import write_text
 from robot_control_ros.fieldbus.emulation.program import emulated_bus
 from robot_control_ros.fieldbus.ethercat.topology import Topology, load_topology
@@ -28,29 +29,31 @@ from robot_control_ros.ros.process_environment import environment
 
 from ..reproduce.contour_benchmark import DOMAINS
 from .contour_figures import contour_table, draw_contours, draw_errors
-from .contour_session import ATTEMPTS, RATES, ContourSession
 from .contour_trial import FEED, LAW, Comparison, ContourTrial, Setting, Track, write_figures, write_samples
+
+if TYPE_CHECKING:
+    from .contour_session import ContourSession
 
 ROBOT = "ur5"
 PROFILE = "ethercat"
+RATE = 1000.0  # Hz
 FEEDFORWARDS = (0.0, 1.0)
 SHOWN = ("on time [%]", "cycles", "cycles left out", "working counter", "wrong working counters", "lost frames")
 
 
-def ethercat_demo(
-    domains: Sequence[str], *, in_process: bool = True, rate: float = RATES[0], output: Path = Path()
-) -> int:
+def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, rate: float = RATE, output: Path = Path()) -> int:
     """Run it within :func:`ethercat_emulator.network.veth.enter_namespace`; returns the exit status.
 
     Args:
-        domains: of the law, each without and with feed-forward.
-        in_process: whether the law runs in the bus process; else over topics.
-        rate: of the bus [Hz], one of RATES.
-        output: folder for plots and tables.
+        domains: Domains of the law, each without and with feed-forward.
+        in_process: True runs the law in the bus process; False over topics.
+        rate: Rate of the bus [Hz].
+        output: Folder for plots and tables.
 
     Raises:
-        ConfigError: no pair of interfaces can be made here.
-        HardwareFault: the machine is too slow, a process ended, the drives were stopped, or no message came.
+        ConfigError: No pair of interfaces can be made here.
+        HardwareFault: The machine is too slow, a process ended, or the drives were stopped.
+        StaleStateError: The controller is gone.
     """
     os.environ.update(environment())
     robot = load_robot(ROBOT, PROFILE).at_rate(rate)
@@ -63,7 +66,8 @@ def ethercat_demo(
     settings = [Setting(domain, fraction) for domain in domains for fraction in FEEDFORWARDS]
     in_lockstep = [(trial.simulate(each), trial.simulate_drives(each, topology)) for each in settings]
     try:
-        tracks, jitter, bus = _on_the_bus(robot, topology, trial, settings, in_process)
+        with interrupted_once():
+            tracks, jitter, bus = _on_the_bus(robot, topology, trial, settings, in_process)
     except KeyboardInterrupt:
         print("\nstopped")
         return 130
@@ -87,7 +91,7 @@ def ethercat_demo(
 
 
 def _topology_at(rate: float, folder: Path) -> Topology:
-    """The robot's topology; for another rate than its own [Hz], that of a file made of it."""
+    """Topology of the robot; for another rate than its own [Hz], that of a file made of it."""
     topology = load_topology(ROBOT)
     if rate == round(1.0 / topology.cycle):
         return topology
@@ -100,55 +104,57 @@ def _topology_at(rate: float, folder: Path) -> Topology:
 def _on_the_bus(
     robot: RobotConfig, topology: Topology, trial: ContourTrial, settings: Sequence[Setting], in_process: bool
 ) -> tuple[list[tuple[Track, int]], Jitter, Mapping[str, str]]:
-    """Tracks, each with the cycles left out meanwhile; the timing of cycles; the bus's last diagnostics."""
+    """Follow the contour on the bus with each setting.
+
+    Returns:
+        Tracks, each with the cycles left out meanwhile; the timing of cycles; the bus's last values.
+    """
     number = os.getpid()  # outside the namespace as well: the names are those of shared memory, too
     interfaces = f"ecm{number}", f"ecs{number}"
     make_pair(*interfaces)
-    with ExitStack() as stack:
-        session = start(lambda: stack.enter_context(_running(robot, topology, interfaces, in_process)))
-        tracks = [session.follow(trial, setting) for setting in settings]
-        return tracks, session.jitter(), session.diagnostics()
-
-
-def start(enter: Callable[[], ContourSession]) -> ContourSession:
-    """Start the system; once more where that fails, as on a machine that stalls."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return enter()
-        except HardwareFault as error:
-            if error.name == "rate":  # the machine is too slow, and will be
-                raise
-            print(f"{error}; once more", file=sys.stderr)
-            for number in (signal.SIGINT, signal.SIGTERM):  # which `spinning` leaves ignored at its end
-                signal.signal(number, signal.default_int_handler)
-    return enter()
+    with (
+        TemporaryDirectory(prefix="robot_control_ros.contour.") as folder,
+        _running(robot, topology, interfaces, in_process) as session,
+    ):
+        tracks = [
+            session.follow(trial, setting, Path(folder) / f"{index}.mcap") for index, setting in enumerate(settings)
+        ]
+        return tracks, session.jitter(), session.diagnosis().values
 
 
 @contextmanager
 def _running(
     robot: RobotConfig, topology: Topology, interfaces: tuple[str, str], in_process: bool
 ) -> Iterator[ContourSession]:
-    """The emulated bus, the nodes, and a session with drives that are enabled."""
-    from robot_control_ros.nodes.demo.contour_operator import ContourOperator
-    from robot_control_ros.ros.running import spinning
+    """Run the emulated bus and the nodes, and enable the drives."""
+    from .contour_session import ContourSession
 
     master, slaves = interfaces
-    hosted = "true" if in_process else "false"
     file = str(topology.path)
-    given = {"interface": master, "robot": ROBOT, "law": LAW, "topology": file}
-    ethercat, *others = SETUPS["ethercat"].make(**given, in_process=hosted, emulated_bus="true").nodes()
+    setup = SETUPS["ethercat"].make(
+        interface=master,
+        robot=ROBOT,
+        law=LAW,
+        topology=file,
+        in_process="true" if in_process else "false",
+        emulated_bus="true",
+    )
+    ethercat, *others = setup.nodes()
     ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})  # peaks last a few cycles
     with (
         emulated_bus(ROBOT, file, slaves),
         Processes([ethercat, *others]) as processes,
-        spinning(lambda: ContourOperator(robot)) as (operator, spin),
+        connect(processes) as arm,
+        closing(open_memory(memory_path(master))) as memory,
     ):
-        session = ContourSession(operator, spin, processes, topology)
-        session.start()
-        with closing(open_memory(memory_path(master))) as memory:
-            session.recorder = TimingRecorder(Timing(memory.region("timing")))
+        session = ContourSession(arm, topology, TimingRecorder(Timing(memory.region("timing"))))
+        try:
+            session.enable()
             session.check_speed()
             yield session
+        except RobotControlError:
+            processes.check()  # a process that has ended is the cause
+            raise
 
 
 def _unit(name: str) -> str:
@@ -161,9 +167,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--domains", nargs="+", default=["time", "matched"], choices=DOMAINS, help="of the law (default: time matched)"
     )
     parser.add_argument("--topics", action="store_true", help="the law over ROS topics, not in the bus's process")
-    parser.add_argument(
-        "--rate", type=float, default=RATES[0], choices=RATES, help="of the bus [Hz] (default: %(default)g)"
-    )
+    parser.add_argument("--rate", type=POSITIVE, default=RATE, metavar="HZ", help="of the bus (default: %(default)g)")
     parser.add_argument(
         "--output",
         type=OUTPUT_FOLDER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,7 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.nodes.watchdog.node import LABEL
-from robot_control_ros.ros.messages import read_message
-from robot_control_ros.ros.polled import PolledSubscriptions
+from robot_control_ros.ros.topic_recorder import RecordedMessage, TopicRecorder
 
 from .judge import Heard
 
@@ -35,34 +34,29 @@ class HeardCommands:
 
     def __init__(self, node: Any, size: int) -> None:
         self._size = size
-        polled = PolledSubscriptions(node, "ears")
-        node.context.on_shutdown(polled.close)
+        self._now = 0.0  # the arm's time [s]
+        self._commands: list[Heard] = []
+        self._recorder = TopicRecorder(node, "ears")
+        node.context.on_shutdown(self._recorder.close)
         quality = QoSProfile(depth=QUEUE)
-        self._subscriptions = []
         for mode in CommandMode:
             topic = f"forward_{mode.value}_controller/commands"
             node.create_subscription(Float64MultiArray, topic, lambda _: None, quality, raw=True)
-            self._subscriptions.append((mode, polled.add_timed(Float64MultiArray, topic, quality)))
+            self._recorder.add(Float64MultiArray, topic, partial(self._keep, mode), quality)
 
     def take(self, now: float) -> list[Heard]:
-        """Commands since the last look, in the order in which they were sent.
+        """What has come since the last look, in the order in which it was sent; `now` is the arm's time [s]."""
+        self._now = now
+        self._commands = []
+        self._recorder.poll()
+        return sorted(self._commands, key=lambda command: command.clock)
 
-        `now` is the arm's time [s].
-        """
-        found = []
-        for mode, subscription in self._subscriptions:
-            for data, info in subscription.take():
-                command = self._read(data, info, mode, now)
-                if command is not None:
-                    found.append(command)
-        return sorted(found, key=lambda command: command.clock)
-
-    def _read(self, data: bytes, info: Mapping[str, Any], mode: CommandMode, now: float) -> Heard | None:
-        """A command as a forward controller takes it; None where it drops it: of another size, or not finite."""
-        message = read_message(data, Float64MultiArray)
+    def _keep(self, mode: CommandMode, recorded: RecordedMessage) -> None:
+        """Keep a command as a forward controller does: one of another size, or not finite, is dropped."""
+        message = recorded.read()
         values = np.array(message.data)
         if values.shape != (self._size,) or not np.isfinite(values).all():
-            return None
+            return
         labels = [dimension.label for dimension in message.layout.dim]
-        sent = info["source_timestamp"] * 1e-9
-        return Heard(now, sent, mode, values, LABEL in labels, STRANGER in labels)
+        command = Heard(self._now, recorded.sent_at, mode, values, LABEL in labels, STRANGER in labels)
+        self._commands.append(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import c_long
@@ -12,14 +13,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
 
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.processes import Processes
-from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.client.robot import Robot
 from robot_control_ros.ros.process_environment import environment
 
-from .page_load import REPORTED, ROBOT, connected, open_page, wait_until
+from .circling import LOOP, circling
+from .page_load import REPORTED, ROBOT, connected, open_page
 
 TURNS = 4  # of each kind
 SETTLE = 5.0  # s after a change that don't count: the controller's times are those of its last 2000 cycles
@@ -64,28 +65,19 @@ def mutated_load(seconds: float) -> int:
         seconds: of each turn; four without and four with messages take turns.
     """
     os.environ.update(environment())
-    from robot_control_ros.nodes.demo.operator import Operator
-    from robot_control_ros.ros.entities import Entities
-    from robot_control_ros.ros.running import spinning
-
     taken: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
     sent = multiprocessing.Value("l", 0, lock=False)
-    newest = [(np.nan, np.nan)]
     specs = SETUPS["sim"].make(robot=ROBOT).nodes()
-    config = load_robot(ROBOT)
-    with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
-        Entities(operator).subscription(DiagnosticArray, "/diagnostics", lambda message: _keep(message, newest))
-        wait_until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
-        with open_page(spin) as port, connected(_take, port):
-            for turn in range(2 * TURNS):
-                name = ("without", "with")[turn % 2]
-                with connected(_send, port, sent, turn) if name == "with" else _nobody():
-                    spin(SETTLE)
-                    for _ in range(max(1, round(seconds / REPORTED))):
-                        spin(REPORTED)
-                        taken[name].append(newest[0])
-                processes.check()
-                print(f"{name}: p99 {taken[name][-1][1]:.0f} us, {sent.value} messages so far", flush=True)
+    with Processes(specs) as processes, circling(processes) as robot, open_page() as port, connected(_take, port):
+        for turn in range(2 * TURNS):
+            name = ("without", "with")[turn % 2]
+            with connected(_send, port, sent, turn) if name == "with" else _nobody():
+                time.sleep(SETTLE)
+                for _ in range(max(1, round(seconds / REPORTED))):
+                    time.sleep(REPORTED)
+                    taken[name].append(_response(robot))
+            processes.check()
+            print(f"{name}: p99 {taken[name][-1][1]:.0f} us, {sent.value} messages so far", flush=True)
     _print(taken, sent.value)
     return 0
 
@@ -109,11 +101,10 @@ def mutated(fields: dict[str, Any], chance: random.Random) -> bytes:
     return b"\x91" * 3000 if kind == 5 else raw
 
 
-def _keep(message: DiagnosticArray, newest: list[tuple[float, float]]) -> None:
-    for status in message.status:
-        values = {item.key: item.value for item in status.values}
-        if P99 in values:
-            newest[0] = float(values[P50]), float(values[P99])
+def _response(robot: Robot) -> tuple[float, float]:
+    """Median and 99 % of the controller's response [us], as it reported them last."""
+    values = robot.diagnostics[LOOP].values
+    return float(values[P50]), float(values[P99])
 
 
 @contextmanager

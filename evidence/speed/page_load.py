@@ -18,14 +18,14 @@ from urllib.request import urlopen
 
 from robot_control_ros.bringup import SETUPS, page
 from robot_control_ros.bringup.processes import Processes
-from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.client.robot import Robot
 from robot_control_ros.dashboard.access import Access
-from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.ros.process_environment import environment
+
+from .circling import LOOP, circling, wait_until
 
 ROBOT = "ur5"
 TURNS = 3  # of each kind
-START_LIMIT = 60.0  # s
 SETTLE = 3.0  # s after a change that don't count
 REPORTED = 1.5  # s after which the controller's diagnostics hold what has happened
 BROWSER = (
@@ -61,28 +61,30 @@ def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
         browsers: how many of them.
     """
     os.environ.update(environment())
-    from robot_control_ros.nodes.demo.operator import Operator
-    from robot_control_ros.ros.running import spinning
-
     counts = {"closed": Count(), "open": Count()}
     specs = SETUPS["sim"].make(robot=ROBOT).nodes()
-    config = load_robot(ROBOT)
-    with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
-        wait_until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
+    with Processes(specs) as processes, circling(processes) as robot:
         for _ in range(TURNS):
             for name, count in counts.items():
-                with _page([browser] * browsers if browser else [], spin) if name == "open" else _nothing() as messages:
-                    spin(SETTLE)
-                    before = operator.elapsed, operator.missed, messages.value
-                    spin(seconds)
-                    count.messages += messages.value - before[2]
-                    spin(REPORTED)
-                    count.seconds += operator.elapsed - before[0]
-                    count.missed += operator.missed - before[1]
+                with _page([browser] * browsers if browser else []) if name == "open" else _nothing() as messages:
+                    time.sleep(SETTLE)
+                    began = robot.time
+                    missed = _missed(robot)
+                    sent = messages.value
+                    time.sleep(seconds)
+                    count.messages += messages.value - sent
+                    time.sleep(REPORTED)
+                    count.seconds += robot.time - began
+                    count.missed += _missed(robot) - missed
                 processes.check()
                 print(f"{name}: {count.missed} late or lost in {count.seconds:.0f} s so far", flush=True)
     _print(counts, seconds)
     return 0
+
+
+def _missed(robot: Robot) -> int:
+    """Joint states that were late or lost so far, as the controller reports them."""
+    return int(robot.diagnostics[LOOP].values["missed deadlines"])
 
 
 def _print(counts: dict[str, Count], seconds: float) -> None:
@@ -102,24 +104,24 @@ def _nothing() -> Iterator[Any]:
 
 
 @contextmanager
-def _page(browsers: list[str], spin: Any) -> Iterator[Any]:
+def _page(browsers: list[str]) -> Iterator[Any]:
     """The page's node and those who look at it; yields the number of messages that have come to one."""
     messages: Synchronized[int] = multiprocessing.Value("l", 0)
-    with open_page(spin) as port, connected(_count, port, messages), ExitStack() as stack:
+    with open_page() as port, connected(_count, port, messages), ExitStack() as stack:
         for browser in browsers:
             stack.enter_context(_browser(browser, port))
         yield messages
 
 
 @contextmanager
-def open_page(spin: Any) -> Iterator[int]:
-    """The page's node; yields its port."""
+def open_page() -> Iterator[int]:
+    """Run the page's node; yields its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     spec = page(ROBOT, "sim")
     with Processes([replace(spec, parameters={**spec.parameters, "port": port})]):
-        wait_until(lambda: _listens(port), spin, "the page")
+        wait_until(lambda: _listens(port), "the page")
         yield port
 
 
@@ -172,12 +174,3 @@ def _listens(port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def wait_until(condition: Any, spin: Any, what: str) -> None:
-    """Spin until the condition holds."""
-    deadline = time.monotonic() + START_LIMIT
-    while not condition():
-        if time.monotonic() > deadline:
-            raise HardwareFault(f"waited {START_LIMIT:g} s for: {what}")
-        spin(0.1)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import rclpy
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -18,6 +17,7 @@ from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.ros.process_environment import environment
+from robot_control_ros.ros.topic_recorder import TopicRecorder
 from robot_control_ros.ros.transport import leave_shared_memory
 
 from .process_figures import processor_time
@@ -30,22 +30,6 @@ START_LIMIT = 60.0
 SETTLE = 3.0
 
 
-class Stamps:
-    """When the messages of a topic were sent, by the system's clock; nobody is woken by them."""
-
-    def __init__(self, node: Node, kind: type, topic: str) -> None:
-        qos = QoSProfile(depth=3000, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self._made: Any = node.create_subscription(kind, topic, lambda _: None, qos, raw=True)
-        self._kind = kind
-        self.times: list[float] = []
-
-    def poll(self) -> None:
-        """Take what has come."""
-        with self._made.handle:
-            while (taken := self._made.handle.take_message(self._kind, True)) is not None:
-                self.times.append(taken[1]["source_timestamp"] * 1e-9)
-
-
 def two_arms(seconds: float) -> int:
     """Measure and print; returns the exit status, 1 where too many commands are late.
 
@@ -56,33 +40,46 @@ def two_arms(seconds: float) -> int:
     leave_shared_memory()
     with rclpy.init(), Processes([]) as processes:
         node = Node("recorder")  # in no executor, which would be woken by each message
-        states = {arm: Stamps(node, JointState, f"/{arm}/joint_states") for arm in ARMS}
-        commands = {arm: Stamps(node, Float64MultiArray, f"/{arm}/forward_effort_controller/commands") for arm in ARMS}
+        recorder = TopicRecorder(node)
+        states = {arm: _sending_times(recorder, JointState, f"/{arm}/joint_states") for arm in ARMS}
+        commands = {
+            arm: _sending_times(recorder, Float64MultiArray, f"/{arm}/forward_effort_controller/commands")
+            for arm in ARMS
+        }
         running = {spec.full_name: processes.start(spec).pid for spec in specs}
         topics = [*states.values(), *commands.values()]
-        _record(topics, START_LIMIT, processes, lambda: all(topic.times for topic in topics))
-        if not all(topic.times for topic in topics):
+        _record(recorder, START_LIMIT, processes, lambda: all(topics))
+        if not all(topics):
             raise HardwareFault(f"no commands for both arms within {START_LIMIT:g} s")
-        _record(topics, SETTLE, processes)
-        for topic in topics:
-            topic.times.clear()
+        _record(recorder, SETTLE, processes)
+        for times in topics:
+            times.clear()
         before = {name: processor_time(pid) for name, pid in running.items()}
-        _record(topics, seconds, processes)
+        _record(recorder, seconds, processes)
         for name, pid in running.items():
             print(f"{name}: {(processor_time(pid) - before[name]) / seconds:.0%} of a core")
-    late = [_print_arm(arm, np.array(states[arm].times), np.array(commands[arm].times), 1.0 / RATE) for arm in ARMS]
+    late = [_print_arm(arm, np.array(states[arm]), np.array(commands[arm]), 1.0 / RATE) for arm in ARMS]
     return int(max(late) >= LATE)
 
 
+def _sending_times(recorder: TopicRecorder, kind: type, topic: str) -> list[float]:
+    """Times at which the messages of a topic were sent [s]; the recorder adds to the list."""
+    times: list[float] = []
+    recorder.add(kind, topic, lambda recorded: times.append(recorded.sent_at))
+    return times
+
+
 def _record(
-    topics: list[Stamps], seconds: float, processes: Processes, enough: Callable[[], bool] = lambda: False
+    recorder: TopicRecorder,
+    seconds: float,
+    processes: Processes,
+    enough: Callable[[], bool] = lambda: False,
 ) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end and not enough():
         time.sleep(0.5)
         processes.check()
-        for topic in topics:
-            topic.poll()
+        recorder.poll()
 
 
 def _print_arm(arm: str, sent: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], period: float) -> float:

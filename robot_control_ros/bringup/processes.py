@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from ..core.errors import HardwareFault
 from ..ros.process_environment import environment
@@ -78,3 +80,21 @@ class Processes:
                 process.kill()
                 process.wait()
         self._running.clear()
+
+
+@contextmanager
+def interrupted_once() -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM interrupt a block, and no other: its processes end in order."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def interrupt(number: int, frame: object) -> None:
+        for each in signals:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {each: signal.signal(each, interrupt) for each in signals}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

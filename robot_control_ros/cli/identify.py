@@ -84,7 +84,7 @@ class TerminalDialog:
     """A person at a terminal, who answers the question and stops by Ctrl-C; see ``identification/dialog.py``.
 
     Args:
-        asks: Whether the person is asked before the motion.
+        asks: False moves the arm without a question.
     """
 
     def __init__(self, asks: bool) -> None:

@@ -115,10 +115,10 @@ def _add_demo(commands: Any) -> None:
     add("--scene", **SCENE)
     add("--imperfections", **IMPERFECTIONS)
     add("--workcell", **WORKCELL)
-    text = "instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV"
+    text = "instead: a circle and a push, in a scene the push alone; and a summary, plot and CSV"
     add("--no-page", action="store_true", help=text)
     add("--headless", action="store_true", help="no live line")
-    add("--seconds", type=NOT_NEGATIVE, help="length; 0 runs until Ctrl-C (default: 0 with the page or keys, else 20)")
+    add("--seconds", type=NOT_NEGATIVE, help="length; 0 runs until Ctrl-C (default: 0 with the page, else 20)")
     add("--output", type=OUTPUT_FOLDER, default="demo-output", metavar="FOLDER", help="for plot and CSV")
     add_page_options(add)
 

@@ -32,7 +32,7 @@ from ..robot.model import JointLimits, RobotModel
 from ..robot.payload import Payload
 from ..ros.process_environment import environment
 from ..sensing.contact_detector import DetectedContact
-from ..simulation.log import Log
+from ..simulation.log import Log, LogSample
 from .backend import PUSH_LASTS, Diagnosis, RobotBackend, told_payload
 from .goals import (
     MotionGoal,
@@ -96,7 +96,8 @@ class Robot:
             backend = _over_ros(name, namespace, controller, domain, timeout, lost_after)
         self._backend = backend
         self._callbacks = Callbacks(backend.concurrent)
-        self._recording = StateRecording()
+        self._samples: list[LogSample] = []  # what record() keeps
+        self._recording = StateRecording(self._samples.append, math.inf)
         self._files: list[FileRecording] = []
         self.close = weakref.finalize(self, _close, os.getpid(), backend, self._callbacks, self._files)
         backend.feed.listeners += [self._recording.take, self._callbacks.take]
@@ -492,6 +493,7 @@ class Robot:
         """
         if path is None:
             self._recording.restart(self.time)
+            self._samples.clear()
             return None
         recording = record_robot(self._backend, path, largest)
         self._files.append(recording)
@@ -505,7 +507,7 @@ class Robot:
             ConfigError: Nothing was recorded.
         """
         mode = self.gains.get("output") or law_class(self.law).mode
-        return Log.of(self.config.joints, CommandMode(mode), self._recording.samples, self.limits)
+        return Log.of(self.config.joints, CommandMode(mode), self._samples, self.limits)
 
 
 def _over_ros(

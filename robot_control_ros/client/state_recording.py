@@ -1,8 +1,8 @@
-"""The states that a robot's user wants to keep."""
+"""The states of a robot from a time on, as samples of a log: in memory or in a file."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 
 from ..simulation.log import LogSample
 from .snapshot import Snapshot
@@ -10,22 +10,22 @@ from .state_feed import Event
 
 
 class StateRecording:
-    """Keeps nothing before :meth:`restart`.
+    """Gives the states of a feed to a function that keeps them.
 
-    Attributes:
-        samples: so far.
+    Args:
+        keep: Function that takes each sample.
+        start: Time of the first state that is kept, which counts as 0 [s].
     """
 
-    def __init__(self) -> None:
-        self.samples: list[LogSample] = []
-        self._start = math.inf
+    def __init__(self, keep: Callable[[LogSample], object], start: float) -> None:
+        self._keep = keep
+        self._start = start
 
     def restart(self, start: float) -> None:
-        """Keep the states from a time [s] on, and forget those of before."""
-        self.samples = []
+        """Keep the states from another time [s] on."""
         self._start = start
 
     def take(self, event: Event) -> None:
         """A state; what else comes isn't kept."""
         if isinstance(event, Snapshot) and event.time >= self._start:
-            self.samples.append(LogSample.of(event.time - self._start, event.blocks))
+            self._keep(LogSample.of(event.time - self._start, event.blocks))

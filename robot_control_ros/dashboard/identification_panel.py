@@ -38,11 +38,12 @@ class IdentificationPanel:
         thread: Thread of the page.
 
     Attributes:
-        available: Whether the buttons that plan and move act.
+        available: Availability of the buttons that plan and move.
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread) -> None:
-        self._identification = identification = link.identification
+        identification = link.identification
+        self._identification = identification
         self._thread = thread
         self._shown: IdentificationStep | None = None
         actions = {PLAN: identification.plan, MOVE: identification.agree, STOP: identification.stop}

@@ -24,12 +24,12 @@ class Alignment:
     """Measured efforts as a delayed copy of the commands: e(t) = s u(t - L) + b g(q) + o + noise.
 
     Attributes:
-        delay: mean L from a command to its effect [s].
-        jitter: width of the uniform distribution that L is drawn from [s].
-        noise: (n,) standard deviations of the efforts.
-        scale: (n,) s, effort per commanded torque.
-        offset: (n,) o.
-        predicted: (k, n) u(t - L), the mean over the period before each stamp [N·m].
+        delay: Mean L from a command to its effect [s].
+        jitter: Width of the uniform distribution that L is drawn from [s].
+        noise: (n,) Standard deviations of the efforts.
+        scale: (n,) Effort per commanded torque, s.
+        offset: (n,) Offsets of the efforts, o.
+        predicted: (k, n) Delayed command u(t - L), the mean over the period before each stamp [N·m].
     """
 
     delay: Estimate
@@ -48,11 +48,11 @@ def align(recording: ArmRecording, gravity: Array | None) -> Alignment:
     Jitter is what they have beyond noise where the command jumps: E r² = σ² + var(L) (s du/dL)².
 
     Args:
-        recording: of torques commanded and measured.
-        gravity: (k, n) g(q) of the model [N·m], where efforts may lack it; None: b is 0.
+        recording: Recording of torques that were commanded and measured.
+        gravity: (k, n) Gravity g(q) of the model [N·m], where efforts may lack it. With None, b is 0.
 
     Raises:
-        ConfigError: efforts that stand still, or that follow no command within 60 ms.
+        ConfigError: The efforts stand still, or follow no command within 60 ms.
     """
     used = (recording.stamp > recording.stamp[0] + SKIPPED) & ~_after_gaps(recording)
     effort = recording.effort[used]
@@ -75,21 +75,25 @@ def align(recording: ArmRecording, gravity: Array | None) -> Alignment:
     noise, jitter = _noise_and_jitter(residual, slope)
     predicted, _ = fit.predict(recording.stamp, delay)
     deviation = Z * np.sqrt(covariance)
-    figures = Estimate(weights[0], deviation[0]), Estimate(weights[-1], deviation[-1])
     return Alignment(
-        Estimate(np.array(delay), np.array(Z * spread + EDGE * fit.period)), jitter, noise, *figures, predicted
+        delay=Estimate(np.array(delay), np.array(Z * spread + EDGE * fit.period)),
+        jitter=jitter,
+        noise=noise,
+        scale=Estimate(weights[0], deviation[0]),
+        offset=Estimate(weights[-1], deviation[-1]),
+        predicted=predicted,
     )
 
 
 def _after_gaps(recording: ArmRecording) -> Any:
-    """(k,) whether a sample follows a gap of the recording so soon that it may show commands that weren't recorded."""
+    """Mask (k,) of samples that follow a gap so soon that they may show commands that weren't recorded."""
     stamp = recording.stamp
     gaps = np.diff(stamp)
-    last = np.flatnonzero(gaps > GAP * np.median(gaps)) + 1
-    found = np.zeros(len(stamp), dtype=bool)
-    for index in last:
-        found |= (stamp >= stamp[index]) & (stamp < stamp[index] + MAX_DELAY)
-    return found
+    gap_ends = np.flatnonzero(gaps > GAP * np.median(gaps)) + 1
+    late_samples = np.zeros(len(stamp), dtype=bool)
+    for index in gap_ends:
+        late_samples |= (stamp >= stamp[index]) & (stamp < stamp[index] + MAX_DELAY)
+    return late_samples
 
 
 class _Fit:
@@ -108,8 +112,10 @@ class _Fit:
 
     def predict(self, stamp: Array, delay: float) -> tuple[Array, Array]:
         """Mean command (m, n) over the period that ends `delay` before each stamp, and its change by the delay."""
-        (late, now), (early, before) = self._at(stamp - delay), self._at(stamp - delay - self.period)
-        return (late - early) / self.period, (before - now) / self.period
+        end_integral, end_command = self._at(stamp - delay)
+        begin_integral, begin_command = self._at(stamp - delay - self.period)
+        mean = (end_integral - begin_integral) / self.period
+        return mean, (begin_command - end_command) / self.period
 
     def _at(self, t: Array) -> tuple[Array, Array]:
         """Integral of the commands until times t (m,), and the commands then."""
@@ -177,7 +183,10 @@ def _noise_and_jitter(residual: Array, slope: Array) -> tuple[Estimate, Estimate
 
 
 def _variances(x: Array, y: Array) -> tuple[Array, Array]:
-    """What squared residuals y (m,) are made of, by regressors x (m, p), the first one 1, and its variances (p,)."""
+    """Coefficients (p,) of squared residuals y (m,) by regressors x (m, p), and their variances (p,).
+
+    The first regressor is 1.
+    """
     fit = np.zeros(x.shape[1])
     fit[0] = y.mean()
     for _ in range(5):  # the variance of r² is 2 (E r²)²
@@ -194,7 +203,7 @@ def _white(inverse: Array, score: Array) -> Array:
     heteroskedasticity, Econometrica 48(4), 1980.
 
     Args:
-        inverse: (p, p) of the regressors' squares.
-        score: (m, p) residual times regressor, in each sample.
+        inverse: (p, p) Inverse of the regressors' squares.
+        score: (m, p) Residual times regressor, in each sample.
     """
     return np.asarray((inverse @ (score.T @ score) @ inverse).diagonal())

@@ -36,19 +36,19 @@ class Identification:
     """An arm with n joints, as measured.
 
     Attributes:
-        mode: of the commands.
-        rate: of the states [Hz].
-        lost: fraction of the states that never arrived.
-        state_delay, state_jitter: from a state's stamp to its arrival, least and spread [s].
-        line: commands and efforts, see :class:`Alignment`. Under positions, `delay` includes the servo's lag,
-            `predicted` are positions [rad], and jitter, scale and offset are NaN.
-        effort_kind: what the efforts are, a value of the profile's `joint_effort`; empty where it is unknown.
-        position_noise, velocity_noise: (n,) standard deviations [rad, rad/s].
-        wrench_noise: (2,) of each force and torque [N, N·m]; NaN where none was measured.
-        coulomb, viscous: (n,) friction [N·m, N·m·s/rad]; NaN for joints that didn't move, and where
+        mode: Mode of the commands.
+        rate: Rate of the states [Hz].
+        lost: Fraction of the states that never arrived.
+        state_delay, state_jitter: Least time from a state's stamp to its arrival, and its spread [s].
+        line: Alignment of commands and efforts. Under positions, `delay` includes the servo's lag, `predicted` are
+            positions [rad], and jitter, scale and offset are NaN.
+        effort_kind: Meaning of the efforts, a value of the profile's `joint_effort`; empty where it is unknown.
+        position_noise, velocity_noise: (n,) Standard deviations [rad, rad/s].
+        wrench_noise: (2,) Standard deviations of each force and torque [N, N·m]; NaN where none was measured.
+        coulomb, viscous: (n,) Friction [N·m, N·m·s/rad]; NaN for joints that didn't move, and where
             no torque is measured.
-        payload_mass: on the tip, which the model doesn't have [kg].
-        payload_moment: (3,) its mass times its centre, in the tip [kg·m].
+        payload_mass: Mass on the tip that the model doesn't have [kg].
+        payload_moment: (3,) Mass times centre of this payload, in the tip [kg·m].
     """
 
     mode: CommandMode
@@ -71,35 +71,43 @@ def identify(recording: ArmRecording, plan: MotionPlan, model: RobotModel, profi
     """Estimate everything from one motion.
 
     Args:
-        recording: of the motion, under a law that commands torques with gravity, or positions.
-        plan: of the motion.
-        model: of the arm without errors.
-        profile: says what the efforts are; needed under positions alone.
+        recording: Recording of the motion, under a law that commands torques with gravity, or positions.
+        plan: Plan of the motion.
+        model: Model of the arm without errors.
+        profile: Hardware profile that says what the efforts are; needed under positions alone.
 
     Raises:
-        ConfigError: velocities were commanded; see :func:`align` and :func:`~.position_lag.position_lag`.
+        ConfigError: Velocities were commanded; see :func:`align` and :func:`~.position_lag.position_lag`.
     """
     if recording.mode is CommandMode.VELOCITY:
         raise refused("mode", recording.mode.value, "must be effort or position", (CommandMode.EFFORT, "position"))
     since = recording.stamp - recording.start
     still = (since > REST / 2.0) & (since < REST)
-    torques = _under_torques if recording.mode is CommandMode.EFFORT else _under_positions
-    line, kind, torque, offset = torques(recording, plan, model, profile, still)
+    align_efforts = _under_torques if recording.mode is CommandMode.EFFORT else _under_positions
+    line, kind, torque, offset = align_efforts(recording, plan, model, profile, still)
     late = recording.received - recording.stamp
     gaps = np.diff(recording.stamp)
     period = float(np.median(gaps))
     earliest, latest = np.percentile(late, USUAL)
     width = float(latest - earliest)
     lost = 1.0 - len(gaps) * period / float(gaps.sum())
-    friction = _friction(recording, plan, model, torque, since, offset)
+    coulomb, viscous, payload_mass, payload_moment = _friction(recording, plan, model, torque, since, offset)
     jitter = Estimate(np.array(width), np.array((3.0 / len(late) + OUTSIDE) * width))
-    found = recording.mode, 1.0 / period, max(lost, 0.0), float(earliest), jitter, line, kind
     return Identification(
-        *found,
-        _noise(recording.q[still]),
-        _noise(recording.v[still]),
-        _wrench_noise(recording.wrench[still]),
-        *friction,
+        mode=recording.mode,
+        rate=1.0 / period,
+        lost=max(lost, 0.0),
+        state_delay=float(earliest),
+        state_jitter=jitter,
+        line=line,
+        effort_kind=kind,
+        position_noise=_noise(recording.q[still]),
+        velocity_noise=_noise(recording.v[still]),
+        wrench_noise=_wrench_noise(recording.wrench[still]),
+        coulomb=coulomb,
+        viscous=viscous,
+        payload_mass=payload_mass,
+        payload_moment=payload_moment,
     )
 
 
@@ -137,7 +145,10 @@ def _under_torques(
 def _under_positions(
     recording: ArmRecording, plan: MotionPlan, model: RobotModel, profile: HardwareProfile, still: Any
 ) -> tuple[Alignment, str, Array, Array]:
-    """As :func:`_under_torques`; torques are NaN where efforts aren't those that the profile says, or give none."""
+    """The line, what efforts are, torques (k, n) [N·m], the standard deviations (n,) of their offsets.
+
+    Torques are NaN where efforts aren't those that the profile says, or give none.
+    """
     n = model.n
     effort = recording.effort
     unknown = Estimate(np.full(n, np.nan), np.full(n, np.nan))

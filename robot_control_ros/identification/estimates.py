@@ -16,13 +16,13 @@ class Estimate:
     """A measured figure, or one per joint.
 
     Attributes:
-        value: of any shape.
-        half_width: of its 99 % interval, of the same shape and unit.
+        value: Figure, of any shape.
+        half_width: Half width of its 99 % interval, of the same shape and unit.
     """
 
     value: Array
     half_width: Array
 
     def holds(self, true: Array | float) -> Array:
-        """Whether the interval holds a value (or each one)."""
+        """Return whether the interval holds a value (or each one)."""
         return np.asarray(np.abs(self.value - true) <= self.half_width)

@@ -29,7 +29,7 @@ DIGITS = 4
 PLACES = 9
 
 
-def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> Path:
+def write_file(path: str | Path, robot: RobotConfig, identification: Identification) -> Path:
     """Write the arm as imperfections, with the table as comments.
 
     Of a delay under positions, the simulated servo's lag is left out: the simulation adds it. A joint that did not move
@@ -41,8 +41,8 @@ def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> P
             such as the robot's own, is there.
     """
     target = imperfections_path(path)
-    head = "".join(f"# {line}\n" for line in table(robot, found).splitlines())
-    text = yaml_text(entries(robot, found), flow=None)
+    head = "".join(f"# {line}\n" for line in table(robot, identification).splitlines())
+    text = yaml_text(entries(robot, identification), flow=None)
     return write_text(target, head + text, *ENDINGS)
 
 
@@ -62,60 +62,67 @@ def imperfections_path(path: str | Path) -> Path:
     return target
 
 
-def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
+def entries(robot: RobotConfig, identification: Identification) -> dict[str, Any]:
     """The entries of the file."""
-    line = found.line
-    wrench = np.nan_to_num(found.wrench_noise.value)
-    offset = _offset(found)
+    line = identification.line
+    wrench = np.nan_to_num(identification.wrench_noise.value)
+    offset = _offset(identification)
     jitter = float(np.nan_to_num(line.jitter.value))
     commands = {"delay": _number(max(float(line.delay.value) - jitter / 2.0, 0.0)), "jitter": _number(jitter)}
-    if found.mode is CommandMode.POSITION:
+    if identification.mode is CommandMode.POSITION:
         commands = {"position_delay": _number(max(float(line.delay.value) - SERVO_LAG, 0.0))}
-    mass = float(found.payload_mass.value) if found.payload_mass.value > found.payload_mass.half_width else 0.0
+    payload = identification.payload_mass
     model: dict[str, Any] = {}
-    if mass > 0.0:
-        model = {"payload_mass": _number(mass), "payload_centre": _numbers(found.payload_moment.value / mass)}
+    if payload.value > payload.half_width:
+        mass = float(payload.value)
+        model = {"payload_mass": _number(mass), "payload_centre": _numbers(identification.payload_moment.value / mass)}
     data = {
         "description": f"{robot.name}, identified",
         "states": {
-            "delay": _number(max(found.state_delay, 0.0)),
-            "jitter": _number(float(found.state_jitter.value)),
-            "lost": _number(found.lost),
+            "delay": _number(max(identification.state_delay, 0.0)),
+            "jitter": _number(float(identification.state_jitter.value)),
+            "lost": _number(identification.lost),
         },
         "commands": commands,
         "noise": {
-            "position": _numbers(found.position_noise.value),
-            "velocity": _numbers(found.velocity_noise.value),
+            "position": _numbers(identification.position_noise.value),
+            "velocity": _numbers(identification.velocity_noise.value),
             "effort": _numbers(np.nan_to_num(line.noise.value)),
             "force": _number(wrench[0]),
             "torque": _number(wrench[1]),
         },
-        "friction": {name: _positive(each) for name, each in _friction(found).items() if np.isfinite(each.value).any()},
+        "friction": {
+            name: _positive(each) for name, each in _friction(identification).items() if np.isfinite(each.value).any()
+        },
         "model": model,
         "effort_offset": _numbers(offset) if offset.any() else [],
-        "half_width": _half_widths(found),
+        "half_width": _half_widths(identification),
     }
     return {key: value for key, value in data.items() if value}
 
 
-def table(robot: RobotConfig, found: Identification) -> str:
+def table(robot: RobotConfig, identification: Identification) -> str:
     """All figures with their 99 % intervals, a line each, for people."""
-    line = found.line
+    line = identification.line
+    rate = f"{identification.rate:.1f} Hz"
+    lost = f"{100.0 * identification.lost:.2f} % lost"
+    late = f"{1e3 * identification.state_delay:.2f} ms late"
+    payload = identification.payload_mass
     lines = [
-        f"states: {found.rate:.1f} Hz, {100.0 * found.lost:.2f} % lost, {1e3 * found.state_delay:.2f} ms late",
-        f"jitter of the states {_shown(found.state_jitter, 1e3)} ms",
-        *_line_of(found),
-        f"efforts look like: {found.effort_kind or 'nothing known'}",
-        f"payload {_shown(found.payload_mass)} kg" if np.isfinite(found.payload_mass.value) else NO_TORQUE,
+        f"states: {rate}, {lost}, {late}",
+        f"jitter of the states {_shown(identification.state_jitter, 1e3)} ms",
+        *_line_of(identification),
+        f"efforts look like: {identification.effort_kind or 'nothing known'}",
+        f"payload {_shown(payload)} kg" if np.isfinite(payload.value) else NO_TORQUE,
     ]
     columns = {
-        "N·m Coulomb": found.coulomb,
-        "N·m·s/rad viscous": found.viscous,
-        "rad noise": found.position_noise,
-        "rad/s noise": found.velocity_noise,
+        "N·m Coulomb": identification.coulomb,
+        "N·m·s/rad viscous": identification.viscous,
+        "rad noise": identification.position_noise,
+        "rad/s noise": identification.velocity_noise,
         "N·m noise": line.noise,
     }
-    if found.effort_kind == "torque":
+    if identification.effort_kind == "torque":
         columns["N·m offset"] = line.offset
     for index, joint in enumerate(robot.joints):
         known = ((unit, _one(each, index)) for unit, each in columns.items() if np.isfinite(each.value[index]))
@@ -124,15 +131,15 @@ def table(robot: RobotConfig, found: Identification) -> str:
     return "\n".join(lines)
 
 
-def _line_of(found: Identification) -> list[str]:
-    delay = _shown(found.line.delay, 1e3)
-    jitter = _shown(found.line.jitter, 1e3)
-    if found.mode is CommandMode.EFFORT:
+def _line_of(identification: Identification) -> list[str]:
+    delay = _shown(identification.line.delay, 1e3)
+    jitter = _shown(identification.line.jitter, 1e3)
+    if identification.mode is CommandMode.EFFORT:
         return [f"delay from command to effect {delay} ms, jitter {jitter} ms"]
     return [f"delay from position command to position {delay} ms, the servo's lag included"]
 
 
-def plot(path: str | Path, robot: RobotConfig, found: Identification, recording: ArmRecording) -> Path:
+def plot(path: str | Path, robot: RobotConfig, identification: Identification, recording: ArmRecording) -> Path:
     """Angles, and efforts with the delayed commands laid over them, as a picture.
 
     Raises:
@@ -146,37 +153,37 @@ def plot(path: str | Path, robot: RobotConfig, found: Identification, recording:
         left.plot(t, recording.q[:, joint], linewidth=0.8)
         left.set_ylabel(f"{robot.joints[joint]} [rad]")
         right.plot(t, recording.effort[:, joint], linewidth=0.5, label="measured")
-        side = right if found.mode is CommandMode.EFFORT else left
-        side.plot(t, found.line.predicted[:, joint], linewidth=0.8, label="command, delayed")
+        side = right if identification.mode is CommandMode.EFFORT else left
+        side.plot(t, identification.line.predicted[:, joint], linewidth=0.8, label="command, delayed")
         right.set_ylabel("effort [N·m]")
-    axes[0, int(found.mode is CommandMode.EFFORT)].legend(loc="upper right", frameon=False)
+    axes[0, int(identification.mode is CommandMode.EFFORT)].legend(loc="upper right", frameon=False)
     for axis in axes[-1]:
         axis.set_xlabel("time [s]")
     return save_picture(figure, target, dpi=100)
 
 
-def _half_widths(found: Identification) -> dict[str, Any]:
+def _half_widths(identification: Identification) -> dict[str, Any]:
     """The entries of `half_width`: what has none, or was not seen in the motion, is left out, or 0 for a joint."""
-    jitter = float(np.nan_to_num(found.line.jitter.half_width)) / 2.0
-    widths: dict[str, Any] = {"delay": _number(float(found.line.delay.half_width) + jitter)}
-    for name, each in _friction(found).items():
+    jitter = float(np.nan_to_num(identification.line.jitter.half_width)) / 2.0
+    widths: dict[str, Any] = {"delay": _number(float(identification.line.delay.half_width) + jitter)}
+    for name, each in _friction(identification).items():
         seen = np.isfinite(each.value) & (each.half_width <= WIDEST)
         if seen.any():
             widths[name] = _numbers(np.where(seen, each.half_width, 0.0))
-    payload = found.payload_mass
+    payload = identification.payload_mass
     if np.isfinite(payload.value) and payload.half_width <= WIDEST:
         widths["payload_mass"] = _number(float(payload.half_width))
     return widths
 
 
-def _friction(found: Identification) -> dict[str, Estimate]:
-    return {"coulomb": found.coulomb, "viscous": found.viscous}
+def _friction(identification: Identification) -> dict[str, Estimate]:
+    return {"coulomb": identification.coulomb, "viscous": identification.viscous}
 
 
-def _offset(found: Identification) -> Array:
+def _offset(identification: Identification) -> Array:
     """(n,) what is added to the measured torques [N·m]; 0 where efforts are no torques."""
-    offset = found.line.offset
-    sure = (np.abs(offset.value) > offset.half_width) & (found.effort_kind == "torque")
+    offset = identification.line.offset
+    sure = (np.abs(offset.value) > offset.half_width) & (identification.effort_kind == "torque")
     return np.where(sure, offset.value, 0.0)
 
 

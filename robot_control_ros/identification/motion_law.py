@@ -25,7 +25,7 @@ def motion_mode(profile: HardwareProfile, wanted: str = "") -> CommandMode:
     """The commands by which an arm is identified: torques where it takes them, else positions.
 
     Raises:
-        ConfigError: the profile hasn't got the wanted mode, or neither of the two.
+        ConfigError: The profile hasn't got the wanted mode, or neither of the two.
     """
     offered = [mode for mode in LAWS if mode in profile.commands and wanted in ("", mode.value)]
     if not offered:
@@ -39,13 +39,13 @@ def motion_gains(robot: RobotConfig, model: RobotModel, mode: CommandMode, q0: A
     """Gains of the law by name: the command is the reference itself, or each joint a spring of 15 rad/s on its inertia.
 
     Args:
-        robot: its configuration.
-        model: of the robot.
-        mode: of the commands.
-        q0: (n,) where the motion starts [rad].
+        robot: Configuration of the robot.
+        model: Model of the robot.
+        mode: Mode of the commands.
+        q0: (n,) Joint angles at which the motion starts [rad].
     """
-    given: dict[str, Any] = {"output": "position", "domain": "time"}
+    chosen: dict[str, Any] = {"output": "position", "domain": "time"}
     if mode is CommandMode.EFFORT:
-        given = {"stiffness": FREQUENCY**2 * model.mass(q0).diagonal()}
-    gains = RunningLaw(robot, LAWS[mode], given).gains.target
+        chosen = {"stiffness": FREQUENCY**2 * model.mass(q0).diagonal()}
+    gains = RunningLaw(robot, LAWS[mode], chosen).gains.target
     return {name: np.asarray(getattr(gains, name)).tolist() for name in _GAINS[mode]}

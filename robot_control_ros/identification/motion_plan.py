@@ -30,9 +30,9 @@ class MotionBounds:
     """What the user allows.
 
     Attributes:
-        amplitude: of each joint's strokes, about its start [rad].
-        speed: of the fastest stroke [rad/s].
-        joints: names of those that move; all where empty.
+        amplitude: Amplitude of each joint's strokes, about its start [rad].
+        speed: Speed of the fastest stroke [rad/s].
+        joints: Names of the joints that move; all where empty.
     """
 
     amplitude: float = 0.25
@@ -45,9 +45,9 @@ class Stroke:
     """A part of the motion in which one joint's reference has constant speed.
 
     Attributes:
-        joint: its number.
-        velocity: of the reference [rad/s].
-        start, end: [s] after the motion's start.
+        joint: Number of the joint.
+        velocity: Velocity of the reference [rad/s].
+        start, end: Times after the motion's start [s].
     """
 
     joint: int
@@ -61,13 +61,13 @@ class MotionPlan:
     """A motion, and the bounds that it keeps.
 
     Attributes:
-        q0: (n,) where it starts and ends [rad].
-        times, positions, velocities: (k,) [s], (k, n) [rad], (k, n) [rad/s] of the reference's knots.
-        strokes: parts of constant speed.
-        lower, upper: (n,) bounds of the joint angles [rad].
-        speed: (n,) bounds of the joint speeds [rad/s].
-        acceleration: (n,) largest accelerations of the reference [rad/s²].
-        duration: [s].
+        q0: (n,) Joint angles where the motion starts and ends [rad].
+        times, positions, velocities: Knots of the reference: (k,) [s], (k, n) [rad], (k, n) [rad/s].
+        strokes: Parts of constant speed.
+        lower, upper: (n,) Bounds of the joint angles [rad].
+        speed: (n,) Bounds of the joint speeds [rad/s].
+        acceleration: (n,) Largest accelerations of the reference [rad/s²].
+        duration: Duration of the motion [s].
     """
 
     q0: Array
@@ -90,7 +90,7 @@ class MotionPlan:
         return JointPath(model, self.q0, self.times, self.positions, self.velocities, start, limits)
 
     def left(self, q: Array, v: Array) -> str:
-        """Which bound joint angles and velocities (n,) leave; empty where they keep them."""
+        """Words for the bound that joint angles and velocities (n,) leave; empty where they keep all."""
         beyond = np.maximum(q - self.upper, self.lower - q)
         if beyond.max() > 0.0:
             joint = int(beyond.argmax())
@@ -105,7 +105,7 @@ class MotionPlan:
         """Refuse joint angles (k, n) at times (k,) [s] after the start that didn't follow the motion.
 
         Raises:
-            HardwareFault: a joint was more than 0.15 rad from its reference; names it.
+            HardwareFault: A joint was more than 0.15 rad from its reference; names it.
         """
         for name, angles, track in zip(joints, q.T, self.positions.T, strict=True):
             error = float(np.abs(angles - np.interp(times, self.times, track)).max())
@@ -127,47 +127,57 @@ def plan_motion(robot: RobotConfig, model: RobotModel, q0: Array, bounds: Motion
     """Plan the motion about a posture.
 
     Args:
-        robot: its configuration; the tip stays in its workspace.
-        model: of the robot.
-        q0: (n,) present joint angles [rad].
-        bounds: what the user allows.
+        robot: Configuration of the robot, in whose workspace the tip stays.
+        model: Model of the robot.
+        q0: (n,) Present joint angles [rad].
+        bounds: Bounds that the user allows; None takes the usual ones.
 
     Raises:
-        ConfigError: unknown joint; a stroke too short for the speed; joint limits or workspace leave no room.
+        ConfigError: A joint is unknown, a stroke is too short for the speed, or limits and workspace leave no room.
     """
-    given = bounds or MotionBounds()
-    names = list(given.joints) or list(robot.joints)
+    if bounds is None:
+        bounds = MotionBounds()
+    names = list(bounds.joints) or list(robot.joints)
     for name in names:
         if name not in robot.joints:
             raise unknown("joint", name, robot.joints)
     moving = np.array([name in names for name in robot.joints])
-    _check_stroke(given, model, moving)
-    reach = np.where(moving, given.amplitude, 0.0) + MARGIN
+    _check_stroke(bounds, model, moving)
+    reach = np.where(moving, bounds.amplitude, 0.0) + MARGIN
     lower = q0 - reach
     upper = q0 + reach
     model.limits.check(robot.joints, lower, "identification: least angle of ")
     model.limits.check(robot.joints, upper, "identification: largest angle of ")
-    _check_workspace(robot, model, q0, given.amplitude * moving)
+    _check_workspace(robot, model, q0, bounds.amplitude * moving)
     quick = np.minimum(QUICK, EFFORT * model.limits.effort / model.mass(q0).diagonal())
     knots = _Knots(q0)
     knots.wait(REST)
     for joint in np.flatnonzero(moving).tolist():
-        _joint(knots, joint, given, float(quick[joint]))
+        _joint(knots, joint, bounds, float(quick[joint]))
     acceleration = np.where(moving, np.maximum(quick, SLOW), 0.0)
     # a stuck joint comes loose faster than its reference moves; the trip is three times the fastest reference
-    speed = np.minimum(3.0 * given.speed, model.limits.velocity)
-    track = np.array(knots.times), np.array(knots.positions), np.array(knots.velocities)
-    return MotionPlan(q0, *track, tuple(knots.strokes), lower, upper, speed, acceleration)
+    speed = np.minimum(3.0 * bounds.speed, model.limits.velocity)
+    return MotionPlan(
+        q0=q0,
+        times=np.array(knots.times),
+        positions=np.array(knots.positions),
+        velocities=np.array(knots.velocities),
+        strokes=tuple(knots.strokes),
+        lower=lower,
+        upper=upper,
+        speed=speed,
+        acceleration=acceleration,
+    )
 
 
-def _check_stroke(given: MotionBounds, model: RobotModel, moving: Array) -> None:
+def _check_stroke(bounds: MotionBounds, model: RobotModel, moving: Array) -> None:
     fastest = float(model.limits.velocity[moving].min()) / 3.0
-    if not 0.0 < given.speed <= fastest:
-        raise refused("speed", given.speed, f"must be above 0, at most {fastest:g} rad/s", fastest, unit="rad/s")
-    least = given.speed**2 / SLOW + given.speed / 2.0
-    if not 2.0 * given.amplitude >= least:
-        rule = f"must be at least {least / 2.0:g} rad for {given.speed:g} rad/s"
-        raise refused("amplitude", given.amplitude, rule, least / 2.0, unit="rad")
+    if not 0.0 < bounds.speed <= fastest:
+        raise refused("speed", bounds.speed, f"must be above 0, at most {fastest:g} rad/s", fastest, unit="rad/s")
+    least = bounds.speed**2 / SLOW + bounds.speed / 2.0
+    if not 2.0 * bounds.amplitude >= least:
+        rule = f"must be at least {least / 2.0:g} rad for {bounds.speed:g} rad/s"
+        raise refused("amplitude", bounds.amplitude, rule, least / 2.0, unit="rad")
 
 
 def _check_workspace(robot: RobotConfig, model: RobotModel, q0: Array, amplitude: Array) -> None:
@@ -179,17 +189,17 @@ def _check_workspace(robot: RobotConfig, model: RobotModel, q0: Array, amplitude
             workspace.check(model.at(q).pose[:3, 3])
 
 
-def _joint(knots: _Knots, joint: int, given: MotionBounds, quick: float) -> None:
+def _joint(knots: _Knots, joint: int, bounds: MotionBounds, quick: float) -> None:
     """Strokes of one joint at each speed, then quick steps."""
-    speeds = [fraction * given.speed for fraction in SPEEDS]
-    knots.move(joint, -given.amplitude, given.speed, SLOW)
+    speeds = [fraction * bounds.speed for fraction in SPEEDS]
+    knots.move(joint, -bounds.amplitude, bounds.speed, SLOW)
     for speed in speeds:
         for direction in (1.0, -1.0):
-            knots.move(joint, direction * 2.0 * given.amplitude, speed, SLOW, stroke=True)
-    knots.move(joint, given.amplitude, given.speed, SLOW)
-    size = given.speed**2 / quick  # a step that reaches the speed, and brakes
+            knots.move(joint, direction * 2.0 * bounds.amplitude, speed, SLOW, stroke=True)
+    knots.move(joint, bounds.amplitude, bounds.speed, SLOW)
+    size = bounds.speed**2 / quick  # a step that reaches the speed, and brakes
     for step in range(STEPS):
-        knots.move(joint, size if step % 2 == 0 else -size, given.speed, quick)
+        knots.move(joint, size if step % 2 == 0 else -size, bounds.speed, quick)
 
 
 @dataclass

@@ -14,13 +14,13 @@ class ArmRecording:
     """Time series of k control cycles of a robot with n joints.
 
     Attributes:
-        mode: of the commands.
-        start: of the motion, by the stamps [s].
-        stamp: (k,) of the states [s].
-        received: (k,) when a state arrived and its command was sent, by the same clock [s].
-        q, v, effort: (k, n) as measured [rad, rad/s, N·m or as the driver sends it].
-        wrench: (k, 6) as measured [N, N·m]; NaN where there was none.
-        command: (k, n) as sent.
+        mode: Mode of the commands.
+        start: Start of the motion, by the stamps [s].
+        stamp: (k,) Stamps of the states [s].
+        received: (k,) Times when a state arrived and its command was sent, by the same clock [s].
+        q, v, effort: (k, n) States as measured [rad, rad/s, N·m or as the driver sends it].
+        wrench: (k, 6) Wrenches as measured [N, N·m]; NaN where there was none.
+        command: (k, n) Commands as sent.
     """
 
     mode: CommandMode
@@ -38,8 +38,8 @@ class Recorder:
     """Room for a number of cycles, taken once.
 
     Args:
-        cycles: at most; later ones are not recorded.
-        n: number of joints.
+        cycles: Largest number of cycles; later ones are not recorded.
+        n: Number of joints.
     """
 
     def __init__(self, cycles: int, n: int) -> None:

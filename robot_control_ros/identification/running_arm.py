@@ -84,9 +84,9 @@ class RunningIdentification:
         However it ends, the arm holds where it is, under the law and the gains of before.
 
         Raises:
-            ConfigError: the controller refuses law, gains or motion; see :func:`~.estimate.identify`.
-            HardwareFault: the arm left the bounds, or the controller was stopped.
-            StopRequested: the person has stopped it.
+            ConfigError: The controller refuses law, gains or motion; see :func:`~.estimate.identify`.
+            HardwareFault: The arm left the bounds, or the controller was stopped.
+            StopRequested: The person has stopped it.
         """
         self._arm.poll()
         if (moved := float(np.abs(self._arm.state.q - plan.q0).max())) > STARTED:
@@ -224,7 +224,7 @@ class RunningIdentification:
 
     @property
     def _clock_period(self) -> float:
-        """Of /clock [s]; 0 where the stamps are of the system's clock."""
+        """Period of /clock [s]; 0 where the stamps are of the system's clock."""
         return float(np.median(np.diff(_arrays(self._arm.clocks)[1]))) if self._simulated_time else 0.0
 
     def _wrenches(self, at: Array) -> Array:
@@ -251,12 +251,12 @@ class RunningIdentification:
 
     def _until(self, condition: Callable[[], Any], limit: float, problem: RobotControlError) -> Any:
         end = time.monotonic() + limit
-        while not (found := condition()):
+        while not (result := condition()):
             if time.monotonic() > end:
                 raise problem
             self._wait(PERIOD)
             self._arm.poll()
-        return found
+        return result
 
     def _pause(self, seconds: float) -> None:
         """Let some time pass by the stamps."""

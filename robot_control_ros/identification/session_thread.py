@@ -36,7 +36,7 @@ class IdentificationThread:
 
     @property
     def running(self) -> bool:
-        """Whether an identification isn't at its end."""
+        """True until an identification is at its end."""
         return self._thread is not None and self._thread.is_alive()
 
     def plan(self) -> None:
@@ -48,7 +48,8 @@ class IdentificationThread:
         if self.running and self.step is not None:
             state = self.step.state
             raise ConfigError(f"an identification is {state}: stop it first", name="identification", value=state)
-        self._dialog = dialog = _ThreadDialog(self._show)
+        dialog = _ThreadDialog(self._show)
+        self._dialog = dialog
         self._show(IdentificationStep("planning", "planning"))
         self._thread = threading.Thread(target=self._run, args=(dialog,), name="identification", daemon=True)
         self._thread.start()
@@ -105,7 +106,7 @@ class _ThreadDialog:
         show: Shows a step.
 
     Attributes:
-        stopped: Whether the stop was asked for.
+        stopped: True after the stop was asked for.
         warnings: All warnings.
     """
 

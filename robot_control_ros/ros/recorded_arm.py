@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -21,13 +20,9 @@ from ..core.errors import ConfigError
 from ..core.types import Array, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from .entities import Entities
-from .messages import numbers, read_message, seconds, to_duration, to_stamp
-from .polled import PolledSubscriptions, TimedSubscription
-from .refusals import Refusals
+from .messages import numbers, seconds, to_duration, to_stamp
 from .robot_states import RobotStateReader
-
-# Deep enough for two seconds in which this process is held up.
-RECORD_QOS = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
+from .topic_recorder import RecordedMessage, TopicRecorder
 
 
 class Sent(NamedTuple):
@@ -57,9 +52,7 @@ class RecordedArm:
         self.commands: list[Sent] = []
         self.wrenches: list[Sent] = []
         self.clocks: list[Sent] = []
-        self._polled = PolledSubscriptions(node, "recorder")
-        self._refusals = Refusals.of(node)
-        self._recorded: list[tuple[str, type, TimedSubscription, Callable[[float, Any], None]]] = []
+        self._recorder = TopicRecorder(node)
         self._trajectory = entities.publisher(JointTrajectory, f"{controller}/joint_trajectory")
         self._hold = entities.client(Trigger, f"{controller}/hold")
         self._get = entities.client(GetParameters, f"{controller}/get_parameters")
@@ -67,7 +60,7 @@ class RecordedArm:
 
     @property
     def ready(self) -> bool:
-        """Whether the controller is there."""
+        """True where the controller offers its services."""
         return all(client.service_is_ready() for client in (self._hold, self._get, self._set))
 
     def get(self, names: Sequence[str]) -> Future:
@@ -102,43 +95,41 @@ class RecordedArm:
         Args:
             robot: Configuration of the robot.
             mode: Mode of the commands that are recorded.
-            simulated_time: Whether the simulated clock is recorded, too.
+            simulated_time: True records the simulated clock, too.
         """
         profile = robot.profile
         reader = RobotStateReader(robot)
 
-        def keep_state(at: float, message: JointState) -> None:
-            state = reader.read_message(message)
+        def keep_state(recorded: RecordedMessage) -> None:
+            state = reader.read_message(recorded.read())
             if state is not None:
-                self.states.append(Sent(at, state))
+                self.states.append(Sent(recorded.sent_at, state))
 
-        def keep_wrench(at: float, message: WrenchStamped) -> None:
-            force = message.wrench.force
-            torque = message.wrench.torque
-            self.wrenches.append(Sent(at, (force.x, force.y, force.z, torque.x, torque.y, torque.z)))
+        def keep_wrench(recorded: RecordedMessage) -> None:
+            wrench = recorded.read().wrench
+            values = (*_components(wrench.force), *_components(wrench.torque))
+            self.wrenches.append(Sent(recorded.sent_at, values))
 
-        def keep_command(at: float, message: Any) -> None:
-            values = getattr(message, mode.value if profile.joint_commands else "data")
+        def keep_command(recorded: RecordedMessage) -> None:
+            values = getattr(recorded.read(), mode.value if profile.joint_commands else "data")
             if len(values) > 0:
-                self.commands.append(Sent(at, tuple(values)))
+                self.commands.append(Sent(recorded.sent_at, tuple(values)))
 
-        def keep_clock(at: float, message: Clock) -> None:
-            self.clocks.append(Sent(at, seconds(message.clock)))
+        def keep_clock(recorded: RecordedMessage) -> None:
+            self.clocks.append(Sent(recorded.sent_at, seconds(recorded.read().clock)))
 
-        self._record(JointState, profile.joint_states, keep_state)
+        recorder = self._recorder
+        recorder.add(JointState, profile.joint_states, keep_state)
         command_kind = JointState if profile.joint_commands else Float64MultiArray
-        self._record(command_kind, profile.command_topic(mode), keep_command)
+        recorder.add(command_kind, profile.command_topic(mode), keep_command)
         if profile.wrench_topic:
-            self._record(WrenchStamped, profile.wrench_topic, keep_wrench)
+            recorder.add(WrenchStamped, profile.wrench_topic, keep_wrench)
         if simulated_time:
-            self._record(Clock, "/clock", keep_clock)
+            recorder.add(Clock, "/clock", keep_clock)
 
     def poll(self) -> None:
         """Take what has come since the last call."""
-        for topic, kind, subscription, keep in self._recorded:
-            for data, info in subscription.take():
-                with self._refusals.told(topic):
-                    keep(info["source_timestamp"] * 1e-9, read_message(data, kind))
+        self._recorder.poll()
 
     def forget(self) -> None:
         """Drop what was recorded so far, but the last of each topic."""
@@ -171,7 +162,9 @@ class RecordedArm:
 
     def close(self) -> None:
         """End the record; the requests end with the entities of the node."""
-        self._polled.close()
+        self._recorder.close()
 
-    def _record(self, kind: type, topic: str, keep: Callable[[float, Any], None]) -> None:
-        self._recorded.append((topic, kind, self._polled.add_timed(kind, topic, RECORD_QOS), keep))
+
+def _components(vector: Any) -> tuple[float, float, float]:
+    """The components of a geometry_msgs Vector3."""
+    return vector.x, vector.y, vector.z

@@ -107,6 +107,38 @@ def test_the_rest_of_its_commands(robot):
     robot.hold()
 
 
+def test_joints_follow_a_path_that_is_refused_or_ends(robot):
+    start = robot.state.blocks["reference_position"]
+    goal = start + 0.05
+    state = robot.follow_joints([1.0, 2.0], [start, goal], np.zeros((2, 6)), timeout=SLOW)
+    assert np.abs(state.blocks["reference_position"] - goal).max() < 1e-6
+    assert np.abs(state.q - goal).max() < 0.01
+    with pytest.raises(ConfigError, match="must rise"):
+        robot.follow_joints([2.0, 1.0], [start, goal])
+    times = np.linspace(0.0, 10.0, 5000)
+    with pytest.raises(ConfigError):  # more than a controller reads at once
+        robot.follow_joints(times, np.tile(start, (5000, 1)))
+
+
+def test_the_simulated_arm_is_pushed_and_comes_back(robot):
+    robot.set_gains(stiffness=[500.0] * 3 + [50.0] * 3)
+    rest = robot.wait(0.5)
+    robot.push([0.0, 0.0, 10.0], 1.5)
+    pushed = robot.state
+    assert pushed.pose[2, 3] - rest.pose[2, 3] == pytest.approx(0.02, abs=1e-3)
+    assert abs(robot.wait(2.0).pose[2, 3] - rest.pose[2, 3]) < 1e-3
+
+
+def test_services_are_requested_by_name_and_parts_diagnose_themselves(robot):
+    assert robot.request("controller/reset_ringing") == "the gains count again as they are"
+    with pytest.raises(ConfigError) as refused:
+        robot.request("ethercat/enable")
+    assert refused.value.name == "ethercat/enable"
+    robot.wait_until(lambda state: "controller: control loop" in robot.diagnostics, timeout=SLOW)
+    loop = robot.diagnostics["controller: control loop"]
+    assert int(loop.values["missed deadlines"]) >= 0
+
+
 @pytest.mark.starts("the thread that writes a record, whose end is waited for")
 def test_its_last_cycles_are_saved_here_and_can_be_replayed(robot, tmp_path):
     pytest.importorskip("mcap")
@@ -123,9 +155,9 @@ def test_its_last_cycles_are_saved_here_and_can_be_replayed(robot, tmp_path):
 
 def test_an_environment_on_a_running_controller(robot):
     pytest.importorskip("gymnasium")
-    from robot_control_ros import gym
+    from robot_control_learning import ComplianceEnv
 
-    env = gym.ComplianceEnv("reach", robot, stiffness=True)
+    env = ComplianceEnv("reach", robot, stiffness=True)
     for _ in range(2):
         seen, _ = env.reset(seed=1)
         assert seen in env.observation_space

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from robot_control_ros.bringup import SETUPS, package_nodes
-from robot_control_ros.cli.demo import force_text
+from robot_control_ros.cli.live_line import force_text
 from robot_control_ros.control.controller import missing_wrench
 from robot_control_ros.control.wrench_supply import check_wrench_supply, laws_without_wrench
 from robot_control_ros.core.errors import ConfigError

@@ -138,7 +138,7 @@ def test_a_full_disk_is_told_when_it_happens_and_what_is_there_can_be_read(name,
 def fill(path):
     """Write until the record says that it can't go on; it says so before it is closed."""
     if path.suffix == ".csv":
-        recording = CsvRecording(path, ("j",), 0.0, simulated=True)
+        recording = CsvRecording(path, ("j",), simulated=True)
         rows = (recording.put_item(sample(0.01 * k)) for k in itertools.count())
     else:
         recording = McapRecording(path, simulated=True)
@@ -195,7 +195,7 @@ def test_a_record_that_was_cut_off_is_read_to_there(cut, tmp_path):
 def test_an_older_record_is_not_overwritten(name, tmp_path):
     (tmp_path / name).write_text("old")
     with pytest.raises(ConfigError) as caught:
-        McapRecording(tmp_path / name) if name.endswith("mcap") else CsvRecording(tmp_path / name, ("j",), 0.0)
+        McapRecording(tmp_path / name) if name.endswith("mcap") else CsvRecording(tmp_path / name, ("j",))
     assert caught.value.value == str(tmp_path / name)
     assert (tmp_path / name).read_text() == "old"
 

@@ -92,7 +92,10 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 @pytest.fixture
 def result(tmp_path) -> Result:
     child = demo(tmp_path, "--domains", "matched")
-    assert child.process.wait() == 0, child.out + child.err
+    status = child.process.wait()
+    if status == 1 and "this machine is too slow" in child.err:
+        pytest.skip(child.err.splitlines()[-1])
+    assert status == 0, child.out + child.err
     return Result(child.out, tmp_path, rows_of(tmp_path / "samples.csv"), rows_of(tmp_path / "figures.csv"))
 
 

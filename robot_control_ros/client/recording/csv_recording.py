@@ -1,4 +1,4 @@
-"""A CSV file of states, written as they come; its columns are those of the log."""
+"""A CSV file of samples, written as they come; its columns are those of the log."""
 
 from __future__ import annotations
 
@@ -8,31 +8,24 @@ from typing import IO
 
 from ...recording.file_recording import LARGEST, FileRecording
 from ...simulation.log import LogSample, csv_columns, csv_row
-from ..snapshot import Snapshot
-from ..state_feed import Event
 
 
 class CsvRecording(FileRecording):
-    """Writes states to a CSV file; see FileRecording.
+    """Writes samples to a CSV file.
 
     Args:
-        path, simulated, largest: see FileRecording.
-        joints: their names.
-        start: time that counts as 0 [s].
+        path: Path of the file, which must not be there.
+        joints: Names of the joints.
+        simulated: True where time is that of a simulation, which can wait for the disk.
+        largest: Bytes of one file, after which the next one begins.
     """
 
     def __init__(
-        self, path: str | Path, joints: Sequence[str], start: float, *, simulated: bool = False, largest: int = LARGEST
+        self, path: str | Path, joints: Sequence[str], *, simulated: bool = False, largest: int = LARGEST
     ) -> None:
         super().__init__(path, simulated=simulated, largest=largest)
         self._header = ",".join(csv_columns(joints))
-        self._start = start
         self.start()
-
-    def take(self, event: Event) -> None:
-        """A state; what else comes isn't kept."""
-        if isinstance(event, Snapshot) and event.time >= self._start:
-            self.put_item(LogSample.of(event.time - self._start, event.blocks))
 
     def begin(self, file: IO[bytes]) -> None:
         self._out = file

@@ -29,11 +29,12 @@ def _gather(kind: str, texts: dict[str, str]) -> None:
     if kind in texts:
         return
     package, _, name = kind.partition("/")
-    texts[kind] = text = _definition(package, name)
+    text = _definition(package, name)
+    texts[kind] = text
     for line in text.splitlines():
-        found = FIELD.match(line)
-        if found and not PRIMITIVES.fullmatch(found[1]):
-            inner = found[1].replace("/msg/", "/")
+        field = FIELD.match(line)
+        if field and not PRIMITIVES.fullmatch(field[1]):
+            inner = field[1].replace("/msg/", "/")
             _gather(inner if "/" in inner else f"{package}/{inner}", texts)
 
 

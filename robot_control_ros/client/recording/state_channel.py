@@ -13,6 +13,7 @@ from ...recording.named_numbers import NumbersMessage
 from ..backend import RobotBackend
 from ..snapshot import Snapshot
 from ..state_feed import Event, StateFeed
+from ..state_recording import StateRecording
 from .csv_recording import CsvRecording
 
 STATE_TOPIC = "/state"
@@ -27,8 +28,8 @@ def record_robot(backend: RobotBackend, path: str | Path, largest: int = LARGEST
     if Path(path).suffix.lower() == ".csv":
         newest = backend.feed.newest
         start = 0.0 if newest is None else newest.time
-        table = CsvRecording(path, robot.joints, start, simulated=backend.simulated, largest=largest)
-        _listen(backend.feed, table, table.take)
+        table = CsvRecording(path, robot.joints, simulated=backend.simulated, largest=largest)
+        _listen(backend.feed, table, StateRecording(table.put_item, start).take)
         return table
     about = {"robot": robot.name, "joints": robot.joints}
     recording = McapRecording(path, metadata=about, simulated=backend.simulated, largest=largest)
@@ -47,9 +48,9 @@ class StateChannel:
     """Writes states, faults and contacts to a record.
 
     Args:
-        recording: to write to.
-        feed: that the events are of.
-        joints: their names.
+        recording: Record that is written.
+        feed: Feed whose newest state has the time of an event.
+        joints: Names of the joints.
     """
 
     def __init__(self, recording: McapRecording, feed: StateFeed, joints: Sequence[str]) -> None:

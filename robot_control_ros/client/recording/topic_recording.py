@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +13,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ...core.errors import ConfigError
 from ...recording.mcap_recording import McapRecording
 from ...ros.entities import Entities
-from ...ros.polled import PolledSubscriptions, TimedSubscription
+from ...ros.polled import TimedSubscription
+from ...ros.topic_recorder import RecordedMessage, TopicRecorder
 from ..ros_thread import RosThread
 from .message_schemas import message_schema
 
@@ -28,9 +30,9 @@ def record_topics(ros: RosThread, controller: str, recording: McapRecording) -> 
     It returns when its subscriptions are connected, so that what is done next is in the record.
 
     Args:
-        ros: to subscribe with.
-        controller: full name of its node.
-        recording: to write to.
+        ros: Thread whose node subscribes.
+        controller: Full name of the controller.
+        recording: Record that is written.
     """
     topics = ros.call(lambda: _RecordedTopics(ros, controller, recording))
     recording.on_close.callback(ros.call, topics.close)
@@ -43,50 +45,59 @@ class _RecordedTopics:
     """The subscriptions of a record. They are made, polled and closed in the thread that spins the node.
 
     Attributes:
-        connected: whether all publishers are, and the controller's state has come.
+        connected: True once all publishers are connected and the controller's state has come.
     """
 
     def __init__(self, ros: RosThread, controller: str, recording: McapRecording) -> None:
         self.connected = False
         self._recording = recording
         self._entities = Entities(ros.node)
-        self._polled = PolledSubscriptions(ros.node, "record")
-        self._state = f"{controller}/state"
-        self._subscriptions: dict[str, tuple[int, TimedSubscription, int]] = {}  # channel, ours, number of publishers
-        self._heard = False
+        self._recorder = TopicRecorder(ros.node, "record")
+        self._subscriptions: list[tuple[TimedSubscription, int]] = []  # each with the number of its publishers
+        self._state_channel = -1  # of the controller's state
+        self._state_came = False
         namespace, _, name = controller.rpartition("/")
         node = ros.node
-        found: dict[str, list[str]] = {}
+        kinds_of_topics: dict[str, list[str]] = {}
         for of_node in (node.get_publisher_names_and_types_by_node, node.get_subscriber_names_and_types_by_node):
-            found.update(dict(of_node(name, namespace or "/")))
-        for topic, kinds in sorted(found.items()):
-            if topic not in SKIPPED:
-                self._add(topic, kinds[0], node.get_publishers_info_by_topic(topic))
+            kinds_of_topics.update(dict(of_node(name, namespace or "/")))
+        for topic, kinds in sorted(kinds_of_topics.items()):
+            if topic in SKIPPED:
+                continue
+            channel = self._add(topic, kinds[0], node.get_publishers_info_by_topic(topic))
+            if topic == f"{controller}/state":
+                self._state_channel = channel
         self._entities.timer(POLL, self._poll)
 
     def close(self) -> None:
         """Take what has come until now, and unsubscribe."""
         self._entities.close()
         self._poll()
-        self._polled.close()
+        self._recorder.close()
 
-    def _add(self, topic: str, kind: str, publishers: Sequence[Any]) -> None:
+    def _add(self, topic: str, kind: str, publishers: Sequence[Any]) -> int:
+        """Record a topic; returns its channel, -1 for a type that isn't installed here."""
         try:
             schema = message_schema(kind)
             message_class = _message_class(kind)
         except (ConfigError, ImportError):
-            return  # a type that isn't installed here can't be subscribed to
-        taken = self._polled.add_timed(message_class, topic, _quality(publishers))
-        self._subscriptions[topic] = (self._recording.channel(topic, kind, schema), taken, len(publishers))
+            return -1
+        channel = self._recording.channel(topic, kind, schema)
+        keep = partial(self._keep, channel)
+        subscription = self._recorder.add(message_class, topic, keep, _quality(publishers))
+        self._subscriptions.append((subscription, len(publishers)))
+        return channel
+
+    def _keep(self, channel: int, recorded: RecordedMessage) -> None:
+        came = recorded.received or time.time_ns()
+        self._recording.put(channel, recorded.data, came, recorded.sent or came)
+        if channel == self._state_channel:
+            self._state_came = True
 
     def _poll(self) -> None:
-        for topic, (channel, subscription, _) in self._subscriptions.items():
-            for data, info in subscription.take():
-                came = info["received_timestamp"] or time.time_ns()
-                self._recording.put(channel, data, came, info["source_timestamp"] or came)
-                self._heard = self._heard or topic == self._state
-        if self._heard and not self.connected:
-            self.connected = all(each.publishers >= count for _, each, count in self._subscriptions.values())
+        self._recorder.poll()
+        if self._state_came and not self.connected:
+            self.connected = all(each.publishers >= count for each, count in self._subscriptions)
 
 
 def _message_class(kind: str) -> Any:

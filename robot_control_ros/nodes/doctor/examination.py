@@ -1,4 +1,4 @@
-"""Judges some seconds of a robot's messages: rates, clocks, frames, distances. No ROS is needed."""
+"""Judges some seconds of a robot's messages: rates, clocks, frames, distances."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Samples:
     """Messages of one topic, oldest first.
 
     Attributes:
-        arrivals: Times when each message came, by the wall clock [s].
-        stamps: Stamps of the messages [s].
+        arrivals: Times at which they came, by the wall clock [s].
+        stamps: Times of their stamps [s].
     """
 
     arrivals: Sequence[float]
@@ -35,15 +35,12 @@ class Samples:
         return len(self.arrivals)
 
     def gaps(self, simulated: bool) -> Array:
-        """Times between the messages [s], by stamps where time is simulated, else by arrivals."""
+        """Times between them [s], at least one: by stamps where time is simulated, else by arrivals."""
         return np.diff(self.stamps if simulated else self.arrivals)
 
 
 def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> Finding:
-    """Judge whether messages come at the rate `nominal` of the profile [Hz].
-
-    Where time is simulated, the rate is per second of simulated time.
-    """
+    """Compare the rate with the profile's [Hz], by simulated time where time is simulated."""
     text, rate = _rate(what, samples, simulated)
     if abs(rate / nominal - 1.0) <= RATE_TOLERANCE:
         return ok(text)
@@ -54,7 +51,7 @@ def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> 
 
 
 def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> Finding:
-    """Judge whether messages come often enough never to be older than `longest` [s]."""
+    """Find gaps in which messages become older than `longest` [s]."""
     text, _ = _rate(what, samples, simulated)
     if samples.gaps(simulated).max() > longest:
         remedy = "A law that needs it stops meanwhile: look at the sensor's rate and the network"
@@ -63,7 +60,7 @@ def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> 
 
 
 def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -> Finding:
-    """Judge whether stamps rise, and are of this machine's clock where time isn't simulated.
+    """Find stamps that don't rise, or that are of another machine's clock.
 
     In simulated time stamps may repeat: ros2_control stamps with the last time heard on /clock.
     """
@@ -86,7 +83,7 @@ def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -
 
 
 def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
-    """Judge whether all joints of the robot are among the names."""
+    """Find joints of the robot that are missing."""
     missing = [joint for joint in robot.joints if joint not in names]
     if missing:
         remedy = "Is it another robot, or one with a prefix? Joints are matched by name"
@@ -114,7 +111,7 @@ def judge_clearance(clearance: Clearance, q: Array) -> list[Finding]:
 
 
 def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Finding:
-    """Judge whether the frame of the sensor's wrench is known."""
+    """Look the sensor's frame up in the robot's model."""
     known = robot.profile.wrench_frames.get(frame, frame)
     if known not in model.frames:
         remedy = f"Add it to wrench_frames of profile {robot.profile_name}; frames: {', '.join(model.frames)}"
@@ -123,7 +120,7 @@ def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Fin
 
 
 def judge_force(force: Array, zero: str) -> Finding:
-    """Judge whether a mean force (3,) [N] in free space needs a tare; `zero` is its command."""
+    """Judge by a mean force (3,) [N] in free space if it needs a tare; `zero` is what to type for it."""
     size = float(np.linalg.norm(force))
     if size > MAX_FREE_FORCE:
         return warning(f"wrench: {size:.1f} N", "If nothing touches the tool, zero it", zero)

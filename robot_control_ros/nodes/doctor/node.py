@@ -1,4 +1,4 @@
-"""The doctor looks at a running system for some seconds, and says what is there and wrong."""
+"""The doctor looks at a running system for some seconds, and says what is there or wrong."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class Doctor(Node):
         return found
 
     def _options(self) -> str:
-        """Option of the command `doctor` that names this namespace; empty for the root."""
+        """Options of this command where it looks below a namespace."""
         return "" if self.get_namespace() == "/" else f" --namespace {self.get_namespace()}"
 
     def _diagnosis(self, name: str) -> Finding:

@@ -40,10 +40,10 @@ class ArmCoupling:
         bound here is derived above; it has the damper on v_r, the filter, and the scales in addition.
 
     Args:
-        axes: (3, 3) axes of the leader's base in the follower's.
-        scale: Scale s, displacement of the follower over that of the leader.
-        force_scale: Scale c, force of the leader over that of the follower.
-        spring: Spring of the follower's law, with the stiffness K.
+        axes: Axes (3, 3) of the leader's base in the follower's.
+        scale: Displacement s of the follower over that of the leader.
+        force_scale: Force c of the leader over that of the follower.
+        spring: Spring of the follower's law, with its stiffness K.
     """
 
     def __init__(self, axes: Array, scale: float, force_scale: float, spring: BoundedSpring) -> None:
@@ -63,8 +63,9 @@ class ArmCoupling:
         """Tie the arms where they are: the reference doesn't jump, and the leader feels nothing yet.
 
         Args:
-            leader, follower: (4, 4) pose of each tip in the base of its arm.
-            reference: (4, 4) pose of the follower's reference in its base.
+            leader: Pose (4, 4) of the leader in its base.
+            follower: Pose (4, 4) of the follower in its base.
+            reference: Reference (4, 4) of the follower in its base.
         """
         self._wanted.grip(leader, reference)
         self._felt.grip(leader, follower)
@@ -74,11 +75,11 @@ class ArmCoupling:
         self._wanted.release()
 
     def target(self, leader: Array) -> Array:
-        """Pose (4, 4) that the follower shall have, for one of the leader; only while engaged."""
+        """Target (4, 4) of the follower for a pose (4, 4) of the leader; only while engaged."""
         return _pose(self._wanted, leader)
 
     def wrench(self, leader: Array, follower: Array) -> Array:
-        """Wrench (6,) that pulls the leader, for poses (4, 4) of both arms; only while engaged."""
+        """Wrench (6,) that pulls at the leader, for the latest poses (4, 4) of both; only while engaged."""
         pull = -self._force_scale * self._spring.gradient(pose_error(_pose(self._felt, leader), follower))
         pull[3:] /= self._scale
         return (pull.reshape(2, 3) @ self._axes).ravel()
@@ -89,8 +90,7 @@ def leader_damping(stiffness: float, delay: float, age: float, damping_time: flo
 
     Args:
         stiffness: Stiffness that the hand feels, c K with a scale of 1 [N/m].
-        delay: Delay T from the leader's motion to the follower's reference and back, with sampling
-            and filter [s].
+        delay: Time T from the leader's motion to the follower's reference and back, with sampling and filter [s].
         age: Age T_0 of the leader's pose in its own force [s].
         damping_time: Time D/K of the follower [s].
     """

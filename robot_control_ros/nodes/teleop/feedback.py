@@ -1,4 +1,4 @@
-"""Forces at the tip for the hand: rumble of a gamepad, or a wrench for a device that shows one."""
+"""Forces at the tip for the hand: rumble of a gamepad, or a wrench for a device that can show one."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Feedback:
     """Publishes ``joy/set_feedback`` and ``hand_wrench`` from the controller's ``tip_wrench``.
 
     Args:
-        entities: Entities of the node, which the topics are made with.
+        entities: Entities of the node.
         controller: Name of the controller.
-        full_force: Force at the tip that gives full rumble [N].
-        scale: Wrench for the hand over the wrench at the tip; 0 publishes none.
-        axes: (3, 3) axes of the hand's frame in the base.
+        full_force: Force at the tip that is full rumble [N].
+        scale: Wrench for the hand over that at the tip; 0 publishes none.
+        axes: Axes (3, 3) of the hand's frame in the base.
     """
 
     def __init__(self, entities: Entities, controller: str, full_force: float, scale: float, axes: Array) -> None:

@@ -15,10 +15,10 @@ Axes = tuple[tuple[int, float], ...]  # of sensor_msgs/Joy, each with its sign; 
 
 @dataclass(frozen=True)
 class Device:
-    """The axes and the button of a device in its sensor_msgs/Joy.
+    """A device that sends sensor_msgs/Joy, and the meaning of its axes.
 
     Attributes:
-        axes: Axes of the device for each of x, y, z, rx, ry, rz; see `Axes`.
+        axes: Axes of the device for each of x, y, z, rx, ry, rz.
         button: Button that must be held while the tip shall move; -1 for none.
     """
 
@@ -52,10 +52,7 @@ def scale_deflection(deflection: Array, dead_band: float, linear: float, angular
 
 
 class HeldButton:
-    """Remembers whether a button is held. A message without the button changes nothing.
-
-    spacenav sends such messages. A negative number stands for no button, which counts as held.
-    """
+    """A button in messages that may leave it out: then it is as before, as spacenav sends them."""
 
     def __init__(self, button: int) -> None:
         self._button = button
@@ -80,8 +77,8 @@ class Clutch:
         p = p_T0 + s E (p_H - p_H0),   R = exp(E log(R_H R_H0ᵀ)) R_T0
 
     Args:
-        axes: (3, 3) matrix E, axes of the hand's frame in the base.
-        scale: Scale s, displacement of the tip over that of the hand.
+        axes: Axes E (3, 3) of the hand's frame in the base.
+        scale: Displacement s of the tip over that of the hand.
     """
 
     def __init__(self, axes: Array, scale: float) -> None:
@@ -103,7 +100,7 @@ class Clutch:
         self._gripped = None
 
     def target(self, hand: Array) -> Array | None:
-        """Pose (4, 4) that the tip shall have; None where the hand doesn't lead."""
+        """Target (4, 4) of the tip; None where the hand doesn't lead."""
         if self._gripped is None:
             return None
         hand0, tip0 = self._gripped

@@ -23,15 +23,14 @@ REFERENCE = "follower's reference"
 
 
 class LeaderArm:
-    """Ties the arms of two controllers while the button is held.
-
-    Their poses come in; the follower's target and the leader's wrench go out.
+    """Ties the arms of two controllers: poses in, the follower's target and the leader's wrench out.
 
     Args:
-        entities: Entities of the node, which the topics are made with.
-        leader, follower: Names of the controllers.
+        entities: Entities of the node.
+        leader: Name of the controller of the arm that leads.
+        follower: Name of the controller of the arm that is led.
         coupling: Coupling of the two arms.
-        timeout: Time without a pose of either after which both are let go [s].
+        timeout: Time without a pose of either arm after which both are let go [s].
         button: Button of joy that is held while the arms shall be tied.
     """
 
@@ -106,7 +105,7 @@ class LeaderArm:
         self._wrenches.publish(message)
 
     def _missing(self) -> str:
-        """Names of the arms or references whose poses don't come; empty where all do."""
+        """Names of those whose poses don't come; empty where all do."""
         late = time.monotonic() - self._timeout
         return ", ".join(which for which in (LEADER, FOLLOWER, REFERENCE) if self._came.get(which, -np.inf) < late)
 

@@ -1,4 +1,4 @@
-"""Teleoperation: a gamepad, a SpaceMouse, a hand or another arm leads the arm; see docs/teleop.md."""
+"""Teleoperation: a gamepad, a SpaceMouse, a hand or another arm leads the arm: docs/teleop.md."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _MOVED = {"joint_jog": "examples/servo_joint_jog.py", "motion_update": "examples
 
 
 class TeleopNode(Node):
-    """Takes the input of a person or a leader arm, and publishes targets of the controller."""
+    """Takes what a person's hand does, and publishes targets of the controller."""
 
     def __init__(self) -> None:
         super().__init__("teleop")

@@ -20,12 +20,11 @@ class HandPoseInput:
     """Subscribes to ``hand_pose`` and ``joy``, and publishes the controller's ``target_pose``.
 
     Args:
-        entities: Entities of the node, which the topics are made with.
+        entities: Entities of the node.
         controller: Name of the controller.
         button: Button of joy that is held while the hand grips.
         clutch: Clutch between the hand and the tip.
-        timeout: Time without a pose after which the hand must grip anew [s]. It may be elsewhere
-            when poses come back.
+        timeout: Time without a pose after which the hand must grip anew: it may be elsewhere then [s].
     """
 
     def __init__(self, entities: Entities, controller: str, button: HeldButton, clutch: Clutch, timeout: float) -> None:

@@ -1,4 +1,4 @@
-"""Leads the tip by velocities: of gamepads, SpaceMice, and programs that send twists."""
+"""Velocities of a hand in, those of the tip out: of gamepads, SpaceMice, programs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ class TipTwists:
     """Publishes the controller's ``target_twist``; at the end it stops the tip.
 
     Args:
-        entities: Entities of the node, which the topics are made with.
+        entities: Entities of the node.
         controller: Name of the controller.
         frame: Frame of the description whose axes deflections have; empty for the base.
-        dead_band: Deflection that counts as none, see :func:`~.hand_input.scale_deflection`.
-        linear, angular: Velocities at full deflection [m/s, rad/s].
+        dead_band: Deflection that counts as none.
+        linear: Velocity of a full deflection [m/s].
+        angular: Angular velocity of a full deflection [rad/s].
     """
 
     def __init__(
