@@ -57,6 +57,7 @@ lint: $(DEV) ## style, formatting, types, who imports whom, names, and the langu
 	$(BIN)/python lint/names.py
 	$(BIN)/python lint/tests.py
 	$(BIN)/python lint/docs.py
+	$(BIN)/python lint/reading.py
 
 # Chromium for the tests of the page: Debian's, where there is none and it can be installed.
 browser: $(DEV)
