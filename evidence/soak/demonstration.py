@@ -73,11 +73,11 @@ class Soak:
     """The demonstration with its page and a recorder, and a user who changes gains and laws, and moves the arm.
 
     Args:
-        programs: where it runs.
+        programs: Programs of the domain that it runs in.
 
     Attributes:
-        usages: of each process over time, by name.
-        counts: of joint states over time.
+        usages: Usages of each process over time, by name.
+        counts: Counts of joint states over time.
     """
 
     def __init__(self, programs: Programs) -> None:

@@ -19,9 +19,9 @@ def forty_lines(
 
     Args:
         model, data: MuJoCo's own, of an arm whose joints are the first n and have no actuators.
-        tip: number of the body that the spring holds.
-        q0: joint angles at the start [rad].
-        cycles: how many control cycles.
+        tip: Number of the body that the spring holds.
+        q0: Joint angles at the start [rad].
+        cycles: Number of control cycles.
     """
     n = len(q0)
     jacobian = np.zeros((6, model.nv))

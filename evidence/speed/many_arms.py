@@ -21,7 +21,7 @@ TURNS = 3  # the median counts
 
 
 def arm_rows() -> dict[str, dict[str, float]]:
-    """How much of them two processes do in a second beside one; their start isn't counted."""
+    """Work of two processes in a second beside that of one; their start isn't counted."""
     return {"simulate_many()": _simulated(), "Reach, in a vector": _stepped()}
 
 

@@ -26,7 +26,7 @@ def dds_rows(seconds: float) -> dict[str, Any]:
     """Latency from a joint state to its command [us], the memory of both programs [MB], and the start [s].
 
     Args:
-        seconds: of each node at each rate; they take turns of 2.5 s.
+        seconds: Time of each node at each rate; they take turns of 2.5 s.
     """
     os.environ.update(environment())
     from robot_control_ros.bringup.processes import Processes

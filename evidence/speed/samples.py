@@ -26,12 +26,12 @@ class Situation:
     """What happens to a law while its ticks are timed.
 
     Attributes:
-        wrench: whether the samples have a wrench; a law that needs one always gets it.
-        moving: whether the reference moves all the time.
-        streamed: whether a new target comes every tenth cycle.
-        fading: whether gains change all the time.
-        late: age of each sample when it arrives [s].
-        gains: of the law, by name, over its defaults.
+        wrench: True where the samples have a wrench; a law that needs one always gets it.
+        moving: True where the reference moves all the time.
+        streamed: True where a new target comes every tenth cycle.
+        fading: True where gains change all the time.
+        late: Age of each sample when it arrives [s].
+        gains: Gains of the law, by name, over its defaults.
     """
 
     wrench: bool = False

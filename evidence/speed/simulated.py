@@ -21,7 +21,7 @@ STEPS = 60  # of an environment in a turn
 
 
 def simulation_rows() -> dict[str, float]:
-    """How many times faster than real time a UR5 under impedance runs, at 1 kHz physics and control."""
+    """Speed of a UR5 under impedance, in real times, at 1 kHz physics and control."""
     robot = load_robot("ur5")
     plant = MujocoPlant(robot, rate=1000.0)
     tip = plant.model.body(robot.tip).id
@@ -81,7 +81,7 @@ def mujoco_step() -> float:
 
 
 def print_simulation(row: dict[str, float]) -> None:
-    """How many times faster than real time."""
+    """Print the speed in real times."""
     print(f"simulate(): {row['simulate_times_real_time']:.1f} x real time at 1 kHz physics and control")
     print(f"forty lines of MuJoCo and NumPy: {row['forty_lines_times_real_time']:.1f} x; ratio {row['ratio']:.3f}")
 

@@ -35,9 +35,9 @@ class Stopwatch:
     """Plays the robot for one node at a time; the others idle meanwhile.
 
     Args:
-        robot: whose joint states are sent, at home.
-        node: to send and listen with.
-        spin: spins it for some seconds.
+        robot: Robot whose joint states are sent, at home.
+        node: Node that sends and listens.
+        spin: Function that spins the node for some seconds.
     """
 
     def __init__(self, robot: RobotConfig, node: Node, spin: Callable[[float], None]) -> None:
@@ -104,7 +104,9 @@ class _Turn:
         self._message = message
         self._began = time.monotonic()
         self._sent_at: float | None = None
-        self._answered = self._counting = self._stopped = False
+        self._answered = False
+        self._counting = False
+        self._stopped = False
         self.sent = 0
         self.latencies: list[float] = []
 

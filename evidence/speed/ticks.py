@@ -38,7 +38,7 @@ def tick_rows(laws: tuple[str, ...] = ()) -> dict[str, dict[str, float]]:
     """Times of all rows, by the robot, the law and the situation.
 
     Args:
-        laws: those to measure with a wrench and a moving target; all registered ones by default.
+        laws: Laws to measure with a wrench and a moving target; all registered ones by default.
     """
     ur5 = load_robot("ur5")
     gen3 = load_robot("gen3")
@@ -67,7 +67,7 @@ class BareCalls:
     They are the placements of all frames, the tip's Jacobian and the gravity torques.
 
     Args:
-        robot: whose description is read.
+        robot: Robot whose description is read.
     """
 
     def __init__(self, robot: RobotConfig) -> None:
@@ -124,7 +124,7 @@ class _TimedLaw:
     """Stands before a law's command and adds up its time.
 
     Attributes:
-        total: time of all calls [s].
+        total: Time of all calls [s].
     """
 
     def __init__(self, command: Callable[..., Any]) -> None:
