@@ -93,5 +93,5 @@ def _magnification(error: float) -> float:
 
 
 def _plane(points: Array) -> tuple[Array, Array]:
-    """Their x and z, of points (k, 3) [mm]."""
+    """Coordinates x and z of points (k, 3) [mm]."""
     return 1e3 * points[:, 0], 1e3 * points[:, 2]

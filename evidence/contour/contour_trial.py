@@ -41,7 +41,7 @@ ALIGNED_AT = 0.1  # m from the beginning: where tracks of different clocks are a
 
 
 def dead_time(topology: Topology) -> float:
-    """Of the emulated drives [s]: a torque goes out with the next frame, and the current follows it."""
+    """Dead time of the emulated drives [s]: a torque goes out with the next frame, and the current follows it."""
     return topology.cycle + Motor().current_time
 
 
@@ -74,7 +74,7 @@ class Track:
         q: (k, n) joint angles [rad].
         tip: (k, 3) in the base [m].
         nearest: (k, 3) points of the contour [m].
-        max_gap: time between two samples from which on some are missing [s].
+        max_gap: Time between two samples from which on some are missing [s].
     """
 
     t: Array
@@ -85,12 +85,12 @@ class Track:
 
     @property
     def longest_gap(self) -> float:
-        """Between two samples, the beginning included [s]."""
+        """Longest time between two samples, the beginning included [s]."""
         return float(np.diff(self.t, prepend=0.0).max())
 
     @property
     def complete(self) -> bool:
-        """Whether no samples are missing: else the figures may miss a peak."""
+        """True where no samples are missing: else the figures may miss a peak."""
         return self.longest_gap <= self.max_gap
 
     def broken(self, values: Array) -> Array:
@@ -120,11 +120,11 @@ class Comparison:
     """One setting.
 
     Attributes:
-        setting: of the law.
-        bus: on the emulated bus.
-        simulated: in process, where torques act at once.
-        delayed: in process, where they act as those of the drives do.
-        left_out: cycles of the bus that were left out meanwhile, because others took too long.
+        setting: Setting of the law.
+        bus: Track on the emulated bus.
+        simulated: Track in process, where torques act at once.
+        delayed: Track in process, where torques act as those of the drives do.
+        left_out: Cycles of the bus that were left out meanwhile, because others took too long.
     """
 
     setting: Setting
@@ -142,14 +142,14 @@ class ContourTrial:
     """The rectangle of the UR5 in x and z, with rests in its corners, from where the robot is at home.
 
     Args:
-        robot: its configuration; its profile's rate is that of the simulation.
+        robot: Configuration of the robot; its profile's rate is that of the simulation.
 
     Attributes:
-        contour: of the tip, in the base.
-        lead: time before the contour, where the joints are at home [s].
+        contour: Contour of the tip, in the base.
+        lead: Time before the contour, where the joints are at home [s].
         times: (k,) [s] after the start: first the lead, then the way along the contour.
         positions, velocities: (k, n) at these times [rad, rad/s].
-        duration: of all, with a rest after it [s].
+        duration: Duration of all, with a rest after it [s].
     """
 
     def __init__(self, robot: RobotConfig) -> None:

@@ -14,13 +14,13 @@ MAX_MISSED = 1e-3  # share of the joint states
 
 @dataclass(frozen=True)
 class Usage:
-    """Of a process at one time.
+    """What a process takes at one time.
 
     Attributes:
-        time: since the begin [s].
-        memory: resident [MB].
-        handles: open files, sockets and the like.
-        threads: how many.
+        time: Time since the begin [s].
+        memory: Resident memory [MB].
+        handles: Number of open files, sockets and the like.
+        threads: Number of threads.
     """
 
     time: float
@@ -34,9 +34,9 @@ class Missed:
     """Joint states of the controller until one time.
 
     Attributes:
-        time: since the begin [s].
-        cycles: that were answered.
-        missed: that were late or lost.
+        time: Time since the begin [s].
+        cycles: Joint states that were answered.
+        missed: Joint states that were late or lost.
     """
 
     time: float
@@ -62,7 +62,7 @@ def settled_usages(usages: Sequence[Usage]) -> list[Usage]:
 
 
 def growth(usages: Sequence[Usage]) -> float:
-    """How much memory has grown since it had settled [MB]: the mean of the last tenth less that of the first.
+    """Growth of memory since it had settled [MB]: the mean of the last tenth less that of the first.
 
     It settles within ten minutes of the process. 0 where that ran for less time, or was looked at too seldom.
     """

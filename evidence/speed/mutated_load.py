@@ -62,7 +62,7 @@ def mutated_load(seconds: float) -> int:
     one more client sends mutated messages, as fast as the page reads them.
 
     Args:
-        seconds: of each turn; four without and four with messages take turns.
+        seconds: Length of each turn; four without and four with messages take turns.
     """
     os.environ.update(environment())
     taken: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}

@@ -41,7 +41,7 @@ BROWSER = (
 
 @dataclass
 class Count:
-    """Of some turns: their length, joint states that were late or lost, and messages that the page sent."""
+    """Figures of some turns: their length, joint states that were late or lost, and messages that the page sent."""
 
     seconds: float = 0.0
     missed: int = 0
@@ -56,9 +56,9 @@ def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
     machine; and, if wanted, browsers look at it here.
 
     Args:
-        seconds: of each turn; three with the page closed and three with it open take turns.
-        browser: command of a Chromium; empty for none.
-        browsers: how many of them.
+        seconds: Length of each turn; three with the page closed and three with it open take turns.
+        browser: Command of a Chromium; empty for none.
+        browsers: Number of browsers.
     """
     os.environ.update(environment())
     counts = {"closed": Count(), "open": Count()}
