@@ -93,5 +93,5 @@ def _magnification(error: float) -> float:
 
 
 def _plane(points: Array) -> tuple[Array, Array]:
-    """x and z (k,) each [mm] of points (k, 3) [m]."""
+    """Coordinates x and z of points (k, 3) [mm]."""
     return 1e3 * points[:, 0], 1e3 * points[:, 2]

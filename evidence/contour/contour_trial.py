@@ -41,10 +41,7 @@ ALIGNED_AT = 0.1  # m from the beginning: where tracks of different clocks are a
 
 
 def dead_time(topology: Topology) -> float:
-    """Dead time of the emulated drives [s].
-
-    A torque goes out with the next frame, and the current follows it.
-    """
+    """Dead time of the emulated drives [s]: a torque goes out with the next frame, and the current follows it."""
     return topology.cycle + Motor().current_time
 
 
@@ -88,7 +85,7 @@ class Track:
 
     @property
     def longest_gap(self) -> float:
-        """Between two samples, the beginning included [s]."""
+        """Longest time between two samples, the beginning included [s]."""
         return float(np.diff(self.t, prepend=0.0).max())
 
     @property
@@ -127,7 +124,7 @@ class Comparison:
         bus: Track on the emulated bus.
         simulated: Track in process, where torques act at once.
         delayed: Track in process, where torques act as those of the drives do.
-        left_out: Number of cycles of the bus that were left out meanwhile, because others took too long.
+        left_out: Cycles of the bus that were left out meanwhile, because others took too long.
     """
 
     setting: Setting
@@ -145,14 +142,14 @@ class ContourTrial:
     """The rectangle of the UR5 in x and z, with rests in its corners, from where the robot is at home.
 
     Args:
-        robot: Configuration of the robot, whose profile's rate is that of the simulation.
+        robot: Configuration of the robot; its profile's rate is that of the simulation.
 
     Attributes:
         contour: Contour of the tip, in the base.
         lead: Time before the contour, where the joints are at home [s].
         times: (k,) [s] after the start: first the lead, then the way along the contour.
         positions, velocities: (k, n) at these times [rad, rad/s].
-        duration: Length of all, with a rest after it [s].
+        duration: Duration of all, with a rest after it [s].
     """
 
     def __init__(self, robot: RobotConfig) -> None:

@@ -7,32 +7,30 @@ import itertools
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
-from sensor_msgs.msg import JointState
+import numpy as np
 
 from robot_control_ros.bringup import SETUPS, NodeSpec
 from robot_control_ros.cli.options import POSITIVE, picture
-from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.client.robot import Robot
+from robot_control_ros.core.errors import ConfigError, HardwareFault, StaleStateError
 from robot_control_ros.core.output_files import replaced_file
-from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.log import figure_class
 
 from ..programs import Program, Programs
 from .usage import Missed, Usage, growth, missed_share, settled_usages, soak_failures, usage_of
 
 ROBOT = "ur5"
+LOOP = "controller: control loop"  # name of the control loop's diagnosis
 LAWS = ("impedance", "joint_impedance", "admittance", "joint_pid")
 START_LIMIT = 60.0  # s
 LOOK = 5.0  # s between two looks at the processes
-# s between two of each
-GAIN_CHANGE = 1.0
-LAW_CHANGE = 7.0
-MOVE = 5.0
+LOST_AFTER = 10.0  # s of silence: this machine is full
+GAIN_CHANGE = 1.0  # s between two changes
+LAW_CHANGE = 7.0  # s between two changes
+MOVE = 5.0  # s between two moves
 RESTART = 150.0  # s between two restarts of the simulator
 SETTLE = 5.0  # s after the start that don't count
 HEAD = ("process", "memory at 10 min [MB]", "at the end [MB]", "grown [MB]", "handles", "threads")
@@ -47,36 +45,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the demonstration, print the table, draw the plot; the exit status is 1 where a bound isn't kept.
+    """Run the demonstration, print the table, draw the plot; the status is 1 where a bound isn't kept.
 
     Raises:
-        HardwareFault: a process ended by itself, or the controller doesn't begin.
-        ConfigError: the plot can't be written.
+        HardwareFault: A process ended by itself.
+        StaleStateError: The controller doesn't begin.
+        ConfigError: The plot can't be written.
     """
     with Programs() as programs:
         soak = Soak(programs)
         soak.start()
-        soak.run(60.0 * options.minutes)
+        domain = int(programs.environment["ROS_DOMAIN_ID"])
+        with Robot(ROBOT, domain=domain, timeout=START_LIMIT, lost_after=LOST_AFTER) as robot:
+            soak.run(robot, 60.0 * options.minutes)
         statuses = programs.end()
     print("\n".join(table(soak.usages)))
     print(f"\nmissed joint states: {missed_share(soak.counts):.3%} of {soak.counts[-1].cycles}", flush=True)
     plot(soak.usages, soak.counts, options.plot)
-    found = soak_failures(soak.usages, soak.counts)
+    failures = soak_failures(soak.usages, soak.counts)
     # The simulator is killed again and again; all others end as they should.
-    found += [f"{name} ended with status {each}" for name, each in statuses.items() if each and "simulator" not in name]
-    for failure in found:
+    failures += [
+        f"{name} ended with status {each}" for name, each in statuses.items() if each and "simulator" not in name
+    ]
+    for failure in failures:
         print(failure, file=sys.stderr)
-    return int(bool(found))
+    return int(bool(failures))
 
 
 class Soak:
     """The demonstration with its page and a recorder, and a user who changes gains and laws, and moves the arm.
 
     Args:
-        programs: Programs of the domain that it runs in.
+        programs: Programs among which it runs.
 
     Attributes:
-        usages: Usages of each process over time, by name.
+        usages: Usage of each process over time, by name.
         counts: Counts of joint states over time.
     """
 
@@ -86,42 +89,34 @@ class Soak:
         self._programs = programs
         self._specs: dict[str, NodeSpec] = {}
         self._running: dict[str, Program] = {}
-        self._values: dict[str, str] = {}  # of the controller's diagnostics
-        self._home = load_robot(ROBOT).home
-        node = programs.node
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        self._parameters = node.create_client(SetParameters, "/controller/set_parameters")
-        self._targets = node.create_publisher(JointState, "/controller/target_joint", 10)
-        self._stiffness = itertools.cycle((300.0, 500.0, 800.0))
+        self._factors = itertools.cycle((0.6, 1.0, 1.6))  # of the stiffness that a law begins with
+        self._stiffness: dict[str, np.ndarray] = {}  # that laws have begun with, by law
         self._laws = itertools.cycle(LAWS)
-        self._offsets = itertools.cycle((0.3, 0.0, -0.3))
+        self._offsets = itertools.cycle((0.3, 0.0, -0.3))  # rad from home, of the first joint
 
     def start(self) -> None:
-        """Start all; returns when the controller runs.
-
-        Raises:
-            HardwareFault: it doesn't within a minute.
-        """
+        """Start all processes."""
         for spec in SETUPS["sim"].make(robot=ROBOT, dashboard="true").nodes():
             self._specs[spec.name] = spec
             self._start(spec.name)
-        self._until(lambda: "cycles" in self._values, "a controller that runs")
-        record = [sys.executable, "-m", "robot_control_ros.cli", "record", "soak.mcap", "--seconds", "0"]
-        self._running["recorder"] = self._programs.run("recorder", record)
-        self._spin(SETTLE)
 
-    def run(self, seconds: float) -> None:
+    def run(self, robot: Robot, seconds: float) -> None:
         """Let it go on for a time [s], as a user would.
 
         Raises:
-            HardwareFault: a process ended by itself.
+            HardwareFault: A process ended by itself.
         """
+        while LOOP not in robot.diagnostics:
+            time.sleep(0.1)
+        record = [sys.executable, "-m", "robot_control_ros.cli", "record", "soak.mcap", "--seconds", "0"]
+        self._running["recorder"] = self._programs.run("recorder", record)
+        time.sleep(SETTLE)
         began = time.monotonic()
         actions: list[tuple[float, Callable[[], object]]] = [
-            (LOOK, lambda: self._look(time.monotonic() - began)),
-            (GAIN_CHANGE, lambda: self._set("impedance.stiffness", next(self._stiffness))),
-            (LAW_CHANGE, lambda: self._set("law", next(self._laws))),
-            (MOVE, self._move),
+            (LOOK, lambda: self._look(robot, time.monotonic() - began)),
+            (GAIN_CHANGE, lambda: self._change_gain(robot)),
+            (LAW_CHANGE, lambda: robot.set_law(next(self._laws))),
+            (MOVE, lambda: self._move(robot)),
             (RESTART, self._restart),
         ]
         due = [0.0, GAIN_CHANGE, LAW_CHANGE, MOVE, RESTART]
@@ -129,60 +124,49 @@ class Soak:
             for k, (period, action) in enumerate(actions):
                 if now >= due[k]:
                     due[k] += period
-                    action()
-            self._programs.spin(0.05)
-        self._look(time.monotonic() - began)
+                    with suppress(ConfigError, StaleStateError):  # refused while the simulator is away
+                        action()
+            time.sleep(0.05)
+        self._look(robot, time.monotonic() - began)
 
     def _start(self, name: str) -> None:
         spec = self._specs[name]
         options = {"parameter_files": spec.parameter_files, "remappings": spec.remappings}
         self._running[name] = self._programs.start(spec.executable, spec.parameters, name=name, **options)
 
-    def _look(self, now: float) -> None:
+    def _look(self, robot: Robot, now: float) -> None:
+        """Note what the processes take, and what the controller has missed."""
         for name, program in self._running.items():
             if program.process.poll() is not None:
                 raise HardwareFault(
                     f"the {name} ended with status {program.process.returncode}:\n{program.err[-2000:]}"
                 )
             self.usages.setdefault(name, []).append(usage_of(program.process.pid, now))
-        self.counts.append(Missed(now, int(self._values["cycles"]), int(self._values["missed deadlines"])))
+        values = robot.diagnostics[LOOP].values
+        self.counts.append(Missed(now, int(values["cycles"]), int(values["missed deadlines"])))
 
-    def _set(self, name: str, value: Any) -> None:
-        request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
-        self._parameters.call_async(request)
+    def _change_gain(self, robot: Robot) -> None:
+        """Change the stiffness, where the law has one."""
+        stiffness = robot.gains.get("stiffness")
+        if stiffness is not None:
+            first = self._stiffness.setdefault(robot.law, stiffness)
+            robot.set_gains(stiffness=first * next(self._factors))
 
-    def _move(self) -> None:
-        goal = list(self._home)
+    def _move(self, robot: Robot) -> None:
+        goal = np.array(robot.config.home)
         goal[0] += next(self._offsets)
-        self._targets.publish(JointState(name=list(load_robot(ROBOT).joints), position=goal))
+        robot.move_to(q=goal, wait=False)
 
     def _restart(self) -> None:
-        """The simulator is killed, and started again; its memory counts as a new process's."""
+        """Kill the simulator, and start it again; its memory counts as a new process's."""
         self._running["simulator"].process.kill()
         self._running["simulator"].process.wait()
         self.usages.pop("simulator", None)
         self._start("simulator")
 
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            if status.name.startswith("controller"):
-                self._values.update((value.key, value.value) for value in status.values)
-
-    def _until(self, condition: Any, what: str) -> None:
-        end = time.monotonic() + START_LIMIT
-        while not condition():
-            if time.monotonic() > end:
-                raise HardwareFault(f"waited {START_LIMIT:g} s for: {what}", name=what, bound=START_LIMIT)
-            self._programs.spin(0.1)
-
-    def _spin(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0.0:
-            self._programs.spin(left)
-
 
 def table(usages: dict[str, list[Usage]]) -> list[str]:
-    """What each process took, as lines of a table in Markdown."""
+    """Table of what each process took, as lines in Markdown."""
     lines = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- | --- | --- | --- |"]
     for name, seen in usages.items():
         settled = settled_usages(seen)

@@ -14,10 +14,10 @@ MAX_MISSED = 1e-3  # share of the joint states
 
 @dataclass(frozen=True)
 class Usage:
-    """Usage of a process at one time.
+    """What a process takes at one time.
 
     Attributes:
-        time: Time since the beginning [s].
+        time: Time since the begin [s].
         memory: Resident memory [MB].
         handles: Number of open files, sockets and the like.
         threads: Number of threads.
@@ -34,9 +34,9 @@ class Missed:
     """Joint states of the controller until one time.
 
     Attributes:
-        time: Time since the beginning [s].
-        cycles: Number of cycles that were answered.
-        missed: Number of cycles that were late or lost.
+        time: Time since the begin [s].
+        cycles: Joint states that were answered.
+        missed: Joint states that were late or lost.
     """
 
     time: float

@@ -41,7 +41,7 @@ BROWSER = (
 
 @dataclass
 class Count:
-    """Counts of some turns: length, joint states that were late or lost, messages of the page."""
+    """Figures of some turns: their length, joint states that were late or lost, and messages that the page sent."""
 
     seconds: float = 0.0
     missed: int = 0

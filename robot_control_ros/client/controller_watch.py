@@ -31,17 +31,18 @@ class ControllerWatch:
     that came. Of these only the last one counts.
 
     Args:
-        entities: where the subscriptions belong.
-        controller: that is watched.
-        name: its full name.
-        feed: that gets them.
-        lost_after: time without a sign of life after which it counts as gone [s].
-        hears: whether this process hears anything; where it doesn't, the controller isn't to blame.
+        entities: Entities that the subscriptions belong to.
+        controller: Controller that is watched.
+        name: Full name of the controller.
+        feed: Feed that gets states, faults and contacts.
+        lost_after: Time without a sign of life after which it counts as gone [s].
+        hears: Function that says whether this process hears anything. Where it doesn't, the controller
+            isn't to blame.
 
     Attributes:
-        lost: whether it is gone.
-        fault: why the robot doesn't follow its targets, in the controller's words; empty where it does, and None where
-            it hasn't said so yet.
+        lost: True while the controller is gone.
+        fault: Reason why the robot doesn't follow its targets, in the controller's words. It is empty
+            where it does, and None where the controller hasn't said so yet.
     """
 
     def __init__(
@@ -64,7 +65,9 @@ class ControllerWatch:
         self._feed = feed
         self._lost_after = lost_after
         self._states = 0  # since it was lost
-        self._looked_at = self._stalled_at = time.monotonic()
+        now = time.monotonic()
+        self._looked_at = now  # when _look() was called last [s]
+        self._stalled_at = now  # when this process was held up last [s]
         entities.subscription(Float64MultiArray, f"{name}/state", self._on_state, stamped=True)
         entities.subscription(String, f"{name}/fault", self._on_fault, _LATCHED, stamped=True)
         entities.subscription(DiagnosticStatus, f"{name}/contact", self._on_contact, _LATCHED)

@@ -38,7 +38,7 @@ class Gripper:
         """Width, force, and whether it holds something; to a client that has just come, fingers move for 0.3 s.
 
         Raises:
-            StaleStateError: the joint states have not had the gripper's joint within 5 s.
+            StaleStateError: The joint states have not had the gripper's joint within 5 s.
         """
         end = time.monotonic() + FOUND
         while (grip := self._fingers.grip) is None:
@@ -57,15 +57,15 @@ class Gripper:
         """Move the fingers to a width between them.
 
         Args:
-            width: [m].
-            force: of each finger, at most [N]; None takes the gripper's default.
+            width: Width between the fingers [m].
+            force: Force of each finger, at most [N]; None takes the gripper's default.
             wait: False returns at once.
-            timeout: [s].
+            timeout: Time after which the wait ends [s].
 
         Raises:
-            ConfigError: a width or force out of range, or the gripper's controller refuses it.
-            StaleStateError: nobody takes commands of the gripper.
-            NotReached: the fingers still move after the time-out.
+            ConfigError: A width or force out of range, or the gripper's controller refuses it.
+            StaleStateError: Nobody takes commands of the gripper.
+            NotReached: The fingers still move after the time-out.
         """
         return self._command(self.config.position(width), force, wait, timeout)
 

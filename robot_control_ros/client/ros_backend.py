@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.validate_full_topic_name import validate_full_topic_name
+from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 
 from ..control.requests import Parameter, RequestResult, Value
 from ..core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError, refused
@@ -28,8 +31,7 @@ from ..robot.workcell import arm_namespace
 from ..ros.controller_client import ControllerClient
 from ..ros.gripper_commands import RosGripper
 from ..ros.messages import check_count, to_stamp
-from ..ros.target_publishers import (
-    TargetPublishers,
+from ..ros.target_messages import (
     joints_message,
     path_message,
     pose_message,
@@ -81,7 +83,8 @@ class RosBackend:
         self.diagnostics: Mapping[str, Diagnosis] = {}  # replaced, never changed
         feed = self.feed
         parts = namespace.strip("/") or arm_namespace(robot), controller.strip("/")
-        self._name = name = _checked("/" + "/".join(filter(None, parts)))
+        name = _checked("/" + "/".join(filter(None, parts)))
+        self._name = name
         # Replies by the stamp of the target; None while a target waits for its reply.
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}
         self._ros = RosThread(
@@ -92,14 +95,19 @@ class RosBackend:
             entities = self._ros.entities
             self._controller = ControllerClient(self._ros.node, entities, name)
             self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after, self._ros.hears)
-            self._targets = TargetPublishers(entities, name)
+            self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
+            self._joints = entities.publisher(JointState, f"{name}/target_joint")
+            self._paths = entities.publisher(JointTrajectory, f"{name}/joint_trajectory")
+            self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")
+            self._pushes = entities.publisher(WrenchStamped, "simulator/push")
             self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in TRIGGERS}
             entities.subscription(DiagnosticStatus, f"{name}/target_reply", self._on_reply, QoSProfile(depth=20))
             entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, QoSProfile(depth=20))
             self._ros.start()
             self._connect(timeout, while_connecting)
             known = self._controller
-            self.config = config = load_robot(known.robot, known.profile, known.prefix)
+            config = load_robot(known.robot, known.profile, known.prefix)
+            self.config = config
             self._model = RobotModel.of(config)
             if (gripper := config.gripper) is not None:
                 states = config.profile.joint_states
@@ -133,25 +141,25 @@ class RosBackend:
         self.feed.wait(seen, limit)
 
     def move_to(self, pose: Array) -> float:
-        return self._send(self._targets.poses, pose_message(self.config.base, pose))
+        return self._send(self._poses, pose_message(self.config.base, pose))
 
     def move_joints_to(self, q: Array) -> float:
-        return self._send(self._targets.joints, joints_message(self.config.joints, q))
+        return self._send(self._joints, joints_message(self.config.joints, q))
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> float:
         check_count("joint trajectory", times.tolist())
         assert self.feed.newest is not None
         message = path_message(self.config.joints, times, positions, velocities)
         message.header.stamp = to_stamp(self.feed.newest.time + PATH_BEGINS)
-        return self._send(self._targets.paths, message)
+        return self._send(self._paths, message)
 
     def jog(self, twist: Array) -> None:
         self._check_alive()
-        self._targets.twists.publish(twist_message(self.config.base, twist))
+        self._twists.publish(twist_message(self.config.base, twist))
 
     def push(self, force: Array) -> None:
         self._check_alive()
-        publisher = self._targets.pushes
+        publisher = self._pushes
         taken = self._until(lambda: publisher.get_subscription_count() > 0, FOUND_WITHIN)
         if not taken:
             raise ConfigError(f"nobody simulates this robot: {publisher.topic_name}", name="push")
@@ -287,8 +295,7 @@ class RosBackend:
 
     def _connect(self, timeout: float, while_connecting: Callable[[], object]) -> None:
         end = time.monotonic() + timeout
-        targets = self._targets
-        takers = (targets.poses, targets.joints, targets.paths, targets.twists)
+        takers = (self._poses, self._joints, self._paths, self._twists)
 
         def ready() -> bool:
             heard = self.feed.newest and self._watch.fault is not None

@@ -34,13 +34,13 @@ class RosThread:
     """The node, and the thread that spins it.
 
     Args:
-        domain: of ROS; None takes ROS_DOMAIN_ID.
-        namespace: of the node, so that relative names are in it.
-        on_error: is called where the thread can't go on.
+        domain: ROS domain; None takes ROS_DOMAIN_ID.
+        namespace: Namespace of the node, so that relative names are in it.
+        on_error: Function that is called where the thread can't go on.
 
     Attributes:
-        node, entities: of the thread; make entities before :meth:`start`.
-        closed: whether :meth:`close` was called.
+        node, entities: Node of the thread, and its entities; make entities before :meth:`start`.
+        closed: True once :meth:`close` was called.
     """
 
     def __init__(self, domain: int | None, namespace: str, on_error: Callable[[Exception], None]) -> None:
@@ -70,11 +70,11 @@ class RosThread:
 
     @property
     def runs(self) -> bool:
-        """Whether it spins and hears; a forked process has no thread of its parent's."""
+        """True where it spins and hears; a forked process has no thread of its parent's."""
         return self._thread.is_alive() and not self.closed and not self._hearing.deaf
 
     def hears(self) -> bool:
-        """Whether it has heard itself just now."""
+        """Say whether it has heard itself just now."""
         return self._hearing.proven(time.monotonic(), HEARD_WITHIN)
 
     def check(self) -> None:

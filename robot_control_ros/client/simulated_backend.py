@@ -166,8 +166,8 @@ class SimulatedBackend:
         """Begin anew: law, gains and time as in a new one.
 
         Args:
-            q: (n,) joint angles [rad]; by default where it began.
-            seed: of the random numbers of the imperfections, in place of theirs.
+            q: Joint angles (n,) [rad]; by default where it began.
+            seed: Seed of the random numbers of the imperfections, in place of theirs.
         """
         with self._lock:
             self._closed.clear()
@@ -263,6 +263,6 @@ def _plain_values(prefix: str, tuned: ParameterSet, before: Any, plain: Mapping[
 
 
 def _stamp(loop: ControlLoop) -> float:
-    """Of its last sample [s]."""
+    """Stamp of the last sample [s]."""
     assert loop.state is not None
     return loop.state.time

@@ -16,14 +16,14 @@ class Snapshot:
     """One state of a robot under control, all of it from one sample.
 
     Attributes:
-        time: stamp of the sample, by the robot's clock [s].
+        time: Stamp of the sample, by the robot's clock [s].
         pose: (4, 4) tip in the base.
         pose_error: (6,) reference minus pose, base axes [m, rad].
         twist: (6,) of the tip, base axes [m/s, rad/s].
         wrench: (6,) by the environment on the tip, base axes [N, N·m]; NaN where there is no fresh one.
         q, v, effort: (n,) of the joints [rad, rad/s, N·m].
-        moving: whether the reference moves.
-        blocks: everything by name, see docs/controller.md.
+        moving: True while the reference moves.
+        blocks: Everything by name, see docs/controller.md.
     """
 
     time: float
@@ -39,7 +39,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, blocks: Mapping[str, Array]) -> Snapshot:
-        """The snapshot with the blocks of ``~/state``."""
+        """Make the snapshot with the blocks of ``~/state``."""
         return cls(
             time=float(blocks["time"][0]),
             pose=pose_from_rows(blocks["pose"]),

@@ -16,12 +16,12 @@ class StateFeed:
     """The newest state and the present fault.
 
     Attributes:
-        newest: the last state; None before the first.
-        fault: why the robot doesn't follow its targets; None where it does.
-        faults: how many there have been: a short one counts, too.
-        last_fault: the last of them.
-        contact: the last one that the controller has found; None where there was none since the last clear.
-        listeners: are called with each state, fault and new contact, in the thread that brings it.
+        newest: Last state; None before the first.
+        fault: Reason why the robot doesn't follow its targets; None where it does.
+        faults: Number of faults so far. A short one counts, too.
+        last_fault: Last fault; None before the first.
+        contact: Last contact that the controller has found; None where there was none since the last clear.
+        listeners: Functions that are called with each state, fault and new contact, in the thread that brings it.
     """
 
     def __init__(self) -> None:

@@ -19,10 +19,11 @@ RELEASED = 0.5  # of the contact's force: below it the contact has ended
 
 
 class Callbacks:
-    """Calls them as states and faults come.
+    """Calls a user's functions as states and faults come.
 
     Args:
-        concurrent: whether states come in a thread that must not wait: then the callbacks have one of their own.
+        concurrent: True where states come in a thread that must not wait. Then the callbacks have a
+            thread of their own.
     """
 
     def __init__(self, concurrent: bool) -> None:

@@ -21,18 +21,18 @@ def wait_for(
     faults: int | None = None,
     what: str = "the condition",
 ) -> Snapshot:
-    """The first state with a condition, of those that are looked at.
+    """Wait for the first state with a condition, of those that are looked at.
 
     Args:
-        backend: the robot.
-        condition: of a state.
-        timeout: [s].
-        faults: how many the feed had when the wait began to count; None for now.
-        what: is waited for.
+        backend: Robot that is waited for.
+        condition: Condition of a state.
+        timeout: Time after which the wait ends [s].
+        faults: Number of the feed's faults when the wait began to count; None for now.
+        what: Name of what is waited for.
 
     Raises:
-        NotReached: the time is over.
-        RobotControlError: the robot's fault.
+        NotReached: The time is over.
+        RobotControlError: The robot has a fault.
     """
     feed = backend.feed
     seen = None

@@ -81,20 +81,20 @@ class Calls:
 
 
 class ControllerClient:
-    """See the module.
+    """A controller as its clients see it: requests, replies, and what it has told of itself.
 
     Args:
-        node: that requests.
-        entities: where clients and subscriptions belong.
-        name: of the controller; a relative one is in the namespace of the node.
+        node: Node that requests.
+        entities: Entities that clients and subscriptions belong to.
+        name: Name of the controller; a relative one is in the namespace of the node.
 
     Attributes:
-        law: that runs; empty until it is known.
-        robot, profile, prefix: as its parameters name them.
-        parameters: its gains and settings; replaced, never changed.
-        lifecycle: the last known state.
-        stopped: whether STOP holds it.
-        stopped_here: whether :meth:`stop` of this client was called since it was released last.
+        law: Law that runs; empty until it is known.
+        robot, profile, prefix: Names of robot, profile and prefix, as the parameters have them.
+        parameters: Gains and settings; replaced, never changed.
+        lifecycle: Last known state of the lifecycle.
+        stopped: True while STOP holds the controller.
+        stopped_here: True where :meth:`stop` of this client was called since STOP was released last.
     """
 
     def __init__(self, node: Node, entities: Entities, name: str = "controller") -> None:
@@ -104,11 +104,16 @@ class ControllerClient:
         self.profile = ""
         self.prefix = ""
         self.parameters: Mapping[str, Parameter] = {}
-        self.stopped = self.stopped_here = False
+        self.stopped = False
+        self.stopped_here = False
         self._node = node
         self._name = in_namespace(node, name)
         self._calls = Calls()
-        self._answered_at = self._telemetry = self._requested_at = self._learned = -1e9
+        # Times by the steady clock [s]; long ago before the first.
+        self._answered_at = -1e9  # of the last sign of life
+        self._telemetry = -1e9  # of the last telemetry
+        self._requested_at = -1e9  # of the last request of the lifecycle's state
+        self._learned = -1e9  # of the last attempt to learn the gains
         self._known = False  # what the controller's gains are
         self._processes: set[bytes] = set()  # that have had the controller's name: each has a publisher of its own
         self._round: Script | None = None  # of learning them; a new one takes the place of the one before
@@ -139,22 +144,24 @@ class ControllerClient:
 
     @property
     def silence(self) -> float:
-        """Since its last sign of life, or since this began [s]."""
+        """Time since its last sign of life, or since this began [s]."""
         return time.monotonic() - max(self._answered_at, self._since)
 
     @property
     def answers(self) -> bool:
-        """Whether it has shown a sign of life lately."""
+        """True where it has shown a sign of life lately."""
         return time.monotonic() - self._answered_at < SILENT
 
     @property
     def known(self) -> bool:
-        """Whether it answers, and its law and gains are those of the process that does."""
+        """True where it answers, and its law and gains are those of the process that does."""
         return self._known and self.answers
 
     def on_telemetry(self) -> None:
         """Telemetry is a sign of life, and of an active controller."""
-        self._telemetry = self._answered_at = time.monotonic()
+        now = time.monotonic()
+        self._telemetry = now
+        self._answered_at = now
         self.lifecycle = "active"
 
     def _poll(self) -> None:
@@ -168,7 +175,10 @@ class ControllerClient:
             self._learn()
 
     def _another_process(self) -> bool:
-        """Whether another process has taken the controller's name; it may do so within the time of a late answer."""
+        """Say whether another process has taken the controller's name.
+
+        It may do so within the time of a late answer.
+        """
         publishers = self._node.get_publishers_info_by_topic(f"{self._name}/transition_event")
         new = {bytes(each.endpoint_gid) for each in publishers} - self._processes
         self._processes |= new
@@ -287,10 +297,10 @@ class ControllerClient:
         clients = self._clients
         depth = ListParameters.Request.DEPTH_RECURSIVE
         response = yield clients["get_parameters"], GetParameters.Request(names=["law", "robot", "profile", "prefix"])
-        found = [str(value.string_value) for value in response.values]
-        if len(found) != 4 or not found[0]:
+        names = [str(value.string_value) for value in response.values]
+        if len(names) != 4 or not names[0]:
             return
-        law, self.robot, self.profile, self.prefix = found
+        law, self.robot, self.profile, self.prefix = names
         prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
         response = yield clients["list_parameters"], ListParameters.Request(prefixes=prefixes, depth=depth)
         names = list(response.result.names)

@@ -21,7 +21,14 @@ from ...robot.configuration import RobotConfig
 from ...ros.controller_client import ControllerClient
 from ...ros.entities import Entities, in_namespace
 from ...ros.gripper_commands import RosGripper
-from ...ros.messages import fill_pose, fill_twist, fill_vector, fill_wrench
+from ...ros.messages import fill_vector
+from ...ros.target_messages import (
+    joints_message,
+    pose_message,
+    push_message,
+    twist_message,
+    wrench_message,
+)
 from .other_arms import OtherArms
 from .robot_topics import RobotTopics
 
@@ -53,8 +60,8 @@ class RosLink:
         states = robot.profile.joint_states
         gripper = robot.gripper
         self.gripper = None if gripper is None else RosGripper(node, entities, gripper, states)
-        self._target = entities.publisher(PoseStamped, "controller/target_pose")
-        self._joint_targets = entities.publisher(JointState, "controller/target_joint")
+        self._poses = entities.publisher(PoseStamped, "controller/target_pose")
+        self._joints = entities.publisher(JointState, "controller/target_joint")
         self._twists = entities.publisher(TwistStamped, "controller/target_twist")
         self._wrenches = entities.publisher(WrenchStamped, "controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "simulator/push")
@@ -125,33 +132,22 @@ class RosLink:
         return self._other_arms.names
 
     def set_target_pose(self, pose: Array) -> None:
-        message = PoseStamped()
-        message.header.frame_id = self.robot.base
-        fill_pose(message.pose, pose)
-        self._target.publish(message)
+        self._poses.publish(pose_message(self.robot.base, pose))
 
     def set_target_joints(self, q: Array) -> None:
-        self._joint_targets.publish(JointState(name=list(self.robot.joints), position=q.tolist()))
+        self._joints.publish(joints_message(self.robot.joints, q))
 
     def set_target_twist(self, twist: Array, frame: str) -> None:
-        message = TwistStamped()
-        message.header.frame_id = frame
-        fill_twist(message.twist, twist)
-        self._twists.publish(message)
+        self._twists.publish(twist_message(frame, twist))
 
     def set_target_wrench(self, wrench: Array) -> None:
         pose = self._topics.telemetry.blocks.get("pose")
         if pose is not None:
-            message = WrenchStamped()
-            message.header.frame_id = self.robot.base
-            fill_wrench(message.wrench, wrench_at(wrench, make_pose(pose.reshape(3, 4)[:, 3])))
-            self._wrenches.publish(message)
+            in_base = wrench_at(wrench, make_pose(pose.reshape(3, 4)[:, 3]))
+            self._wrenches.publish(wrench_message(self.robot.base, in_base))
 
     def push(self, link: str, force: Array) -> None:
-        message = WrenchStamped()
-        message.header.frame_id = link
-        fill_vector(message.wrench.force, force)
-        self._pushes.publish(message)
+        self._pushes.publish(push_message(link, force))
 
     def set_object_target(self, name: str, position: Array) -> None:
         message = PointStamped()

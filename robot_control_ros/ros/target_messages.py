@@ -9,29 +9,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..core.types import Array
-from .entities import Entities
 from .messages import fill_pose, fill_twist, fill_vector, fill_wrench, numbers, to_duration
-
-
-class TargetPublishers:
-    """Publishers of a controller's targets, and of pushes on its simulated arm.
-
-    Args:
-        entities: Entities that the publishers belong to.
-        controller: Name of the controller's node. A relative one is in the namespace of this node.
-
-    Attributes:
-        poses, joints, paths, twists, wrenches: Publishers of targets.
-        pushes: Publisher of pushes on the simulated arm in the namespace of this node.
-    """
-
-    def __init__(self, entities: Entities, controller: str = "controller") -> None:
-        self.poses = entities.publisher(PoseStamped, f"{controller}/target_pose")
-        self.joints = entities.publisher(JointState, f"{controller}/target_joint")
-        self.paths = entities.publisher(JointTrajectory, f"{controller}/joint_trajectory")
-        self.twists = entities.publisher(TwistStamped, f"{controller}/target_twist")
-        self.wrenches = entities.publisher(WrenchStamped, f"{controller}/target_wrench")
-        self.pushes = entities.publisher(WrenchStamped, "simulator/push")
 
 
 def pose_message(base: str, pose: Array) -> PoseStamped:
