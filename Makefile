@@ -91,7 +91,7 @@ $(RUN): setup.py | $(VENV)/pyvenv.cfg
 
 $(ETHERCAT): $(RUN)
 	@echo "Installing the EtherCAT master into $(VENV) …"
-	@$(INSTALL) '.[ros,sim,dashboard,ethercat]'
+	@$(INSTALL) '.[ros,sim,dashboard,ethercat,records]'
 	@touch $@
 
 # At once with what runs needs, where both are missing: pip is slow to look again.

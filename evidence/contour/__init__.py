@@ -1,1 +1,1 @@
-"""The contour demonstration: six emulated drives on an EtherCAT bus follow a rectangle, beside simulations."""
+"""The contour demonstration: six emulated drives on an EtherCAT bus follow a rectangle."""

@@ -94,7 +94,7 @@ class ContourSession:
         )
 
     def follow(self, trial: ContourTrial, setting: Setting, path: Path) -> tuple[Track, int]:
-        """Follow the contour, and write a record; returns the track, and the cycles left out meanwhile.
+        """Follow the contour, and record it; returns the track, and the cycles left out meanwhile.
 
         Args:
             trial: Trial that has the contour.
@@ -103,8 +103,8 @@ class ContourSession:
 
         Raises:
             ConfigError: The law refuses the gains.
-            HardwareFault: The drives or the law were stopped, as on a machine that stalls. Or the arm isn't
-                at the contour's end.
+            HardwareFault: The drives or the law were stopped, as on a machine that stalls. Or the
+                arm isn't at the contour's end.
         """
         robot = self._robot
         robot.set_gains(setting.gains(self._dead_time))
@@ -128,7 +128,7 @@ class ContourSession:
             robot.wait_until(lambda state: self._collect_until(state, end))
 
     def _collect_until(self, state: Snapshot, end: float) -> bool:
-        """Collect the cycles' times, as their ring holds some seconds only; say whether the end has come."""
+        """Collect the cycles' times, whose ring holds some seconds; say whether the end has come."""
         now = time.monotonic()
         if now > self._collected_at + COLLECT:
             self._collected_at = now

@@ -1,4 +1,4 @@
-"""A contour as joints follow it: the reference, the simulation that it is compared with, and the contour errors."""
+"""A contour as joints follow it: the reference, simulations of it, and the contour errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ALIGNED_AT = 0.1  # m from the beginning: where tracks of different clocks are a
 
 
 def dead_time(topology: Topology) -> float:
-    """Dead time of the emulated drives [s]: a torque goes out with the next frame, and the current follows it."""
+    """Dead time of the emulated drives [s]: the next frame has a torque, which the current follows."""
     return topology.cycle + Motor().current_time
 
 
@@ -94,7 +94,7 @@ class Track:
         return self.longest_gap <= self.max_gap
 
     def broken(self, values: Array) -> Array:
-        """Values of the samples (k, …), with NaN where samples are missing: a line of them has gaps."""
+        """Values of the samples (k, …) with NaN where some are missing: a line has gaps there."""
         gaps = np.flatnonzero(np.diff(self.t) > self.max_gap) + 1
         return np.insert(values, gaps, np.nan, axis=0)
 
@@ -139,7 +139,7 @@ class Comparison:
 
 
 class ContourTrial:
-    """The rectangle of the UR5 in x and z, with rests in its corners, from where the robot is at home.
+    """The rectangle of the UR5 in x and z, with rests in its corners, from its home.
 
     Args:
         robot: Configuration of the robot; its profile's rate is that of the simulation.

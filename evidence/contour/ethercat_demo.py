@@ -1,4 +1,4 @@
-"""The demonstration on EtherCAT: position-domain PD on an emulated six-axis bus, beside the same law in process."""
+"""The demonstration on EtherCAT: position-domain PD on an emulated bus, and in process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHOWN = ("on time [%]", "cycles", "cycles left out", "working counter", "wrong w
 
 
 def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, rate: float = RATE, output: Path = Path()) -> int:
-    """Run it within :func:`ethercat_emulator.network.veth.enter_namespace`; returns the exit status.
+    """Run the demonstration in a network namespace of its own; returns the exit status.
 
     Args:
         domains: Domains of the law, each without and with feed-forward.
@@ -107,7 +107,8 @@ def _on_the_bus(
     """Follow the contour on the bus with each setting.
 
     Returns:
-        Tracks, each with the cycles left out meanwhile; the timing of cycles; the bus's last values.
+        Tracks, each with the cycles left out meanwhile; the timing of cycles; the bus's last
+        values.
     """
     number = os.getpid()  # outside the namespace as well: the names are those of shared memory, too
     interfaces = f"ecm{number}", f"ecs{number}"
@@ -178,6 +179,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run :func:`ethercat_demo` by the options of :func:`add_arguments`, in a namespace; returns the exit status."""
+    """Run the demonstration by its options in a network namespace; returns the exit status."""
     enter_namespace()
     return ethercat_demo(options.domains, in_process=not options.topics, rate=options.rate, output=options.output)

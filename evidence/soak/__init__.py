@@ -1,4 +1,5 @@
-"""The demonstration for a long time, with all that a user does: what its processes take, and what they miss.
+"""The demonstration for a long time: what its processes take, and what they miss.
 
-usage: memory, handles and threads of a process; growth: what is judged; demonstration: ``python -m evidence soak``.
+usage: memory, handles and threads of a process, and what is judged.
+demonstration: ``python -m evidence soak``.
 """

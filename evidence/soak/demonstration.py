@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the demonstration, print the table, draw the plot; the status is 1 where a bound isn't kept.
+    """Run the demonstration, print the table, draw the plot; status 1 where a bound isn't kept.
 
     Raises:
         HardwareFault: A process ended by itself.
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class Soak:
-    """The demonstration with its page and a recorder, and a user who changes gains and laws, and moves the arm.
+    """The demonstration with its page, a recorder, and a user who changes gains and moves the arm.
 
     Args:
         programs: Programs among which it runs.

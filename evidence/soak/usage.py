@@ -62,9 +62,10 @@ def settled_usages(usages: Sequence[Usage]) -> list[Usage]:
 
 
 def growth(usages: Sequence[Usage]) -> float:
-    """Growth of memory since it had settled [MB]: the mean of the last tenth less that of the first.
+    """Growth of settled memory [MB]: the mean of the last tenth less that of the first.
 
-    It settles within ten minutes of the process. 0 where that ran for less time, or was looked at too seldom.
+    It settles within ten minutes of the process. 0 where that ran for less time, or was looked at
+    too seldom.
     """
     settled = [usage.memory for usage in settled_usages(usages)]
     part = len(settled) // 10

@@ -1,4 +1,4 @@
-"""What a hostile browser costs the controller: its response with and without mutated messages, in turns."""
+"""What a hostile browser costs the controller: its response with and without messages."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ KINDS: tuple[dict[str, Any], ...] = (
 def mutated_load(seconds: float) -> int:
     """Measure and print; returns the exit status.
 
-    A UR5 in the simulator follows a circle under impedance, and a client takes what the page sends. In every other turn
-    one more client sends mutated messages, as fast as the page reads them.
+    A UR5 in the simulator follows a circle under impedance, and a client takes what the page sends.
+    In every other turn one more client sends mutated messages, as fast as the page reads them.
 
     Args:
         seconds: Length of each turn; four without and four with messages take turns.

@@ -41,7 +41,7 @@ BROWSER = (
 
 @dataclass
 class Count:
-    """Figures of some turns: their length, joint states that were late or lost, and messages that the page sent."""
+    """Figures of some turns: length, joint states late or lost, and messages of the page."""
 
     seconds: float = 0.0
     missed: int = 0
@@ -51,9 +51,9 @@ class Count:
 def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
     """Measure and print; returns the exit status.
 
-    A UR5 in the simulator follows a circle under impedance, so that everything on the page moves. Open means that the
-    page's node runs and a client takes and counts what it sends, without drawing it, as if the browser were on another
-    machine; and, if wanted, browsers look at it here.
+    A UR5 in the simulator follows a circle under impedance, so that everything on the page moves.
+    Open means that the page's node runs and a client takes and counts what it sends, without
+    drawing it, as if the browser were on another machine; and, if wanted, browsers look at it here.
 
     Args:
         seconds: Length of each turn; three with the page closed and three with it open take turns.
@@ -105,7 +105,7 @@ def _nothing() -> Iterator[Any]:
 
 @contextmanager
 def _page(browsers: list[str]) -> Iterator[Any]:
-    """The page's node and those who look at it; yields the number of messages that have come to one."""
+    """Run the page's node and its browsers; yields the number of messages that came to one."""
     messages: Synchronized[int] = multiprocessing.Value("l", 0)
     with open_page() as port, connected(_count, port, messages), ExitStack() as stack:
         for browser in browsers:

@@ -18,7 +18,7 @@ GRACE = 3.0  # s for a node to end by itself
 
 
 class Processes:
-    """Nodes as child processes, ended with the ``with`` block, and by the kernel where this process is killed."""
+    """Nodes as child processes, which end with the ``with`` block, or with this process."""
 
     def __init__(self, specs: Iterable[NodeSpec]) -> None:
         self._specs = list(specs)
@@ -34,7 +34,7 @@ class Processes:
         self.stop()
 
     def start(self, spec: NodeSpec) -> subprocess.Popen[bytes]:
-        """Start one node, in a session of its own: the terminal's Ctrl-C reaches us, and we end it in order."""
+        """Start a node in a session of its own: Ctrl-C reaches this process, which ends the node."""
         command = [sys.executable, "-m", "robot_control_ros.nodes", spec.executable, *spec.ros_arguments()]
         process = subprocess.Popen(command, env=environment(), start_new_session=True, preexec_fn=die_with_parent)
         self._running[spec.full_name] = process
@@ -84,7 +84,7 @@ class Processes:
 
 @contextmanager
 def interrupted_once() -> Iterator[None]:
-    """Let the first SIGINT or SIGTERM interrupt a block, and no other: its processes end in order."""
+    """Let the first SIGINT or SIGTERM alone interrupt a block: its processes end in order."""
     signals = (signal.SIGINT, signal.SIGTERM)
 
     def interrupt(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""The demonstration: simulator and controller as processes, and the page, or a circle and a push."""
+"""The demonstration: simulator and controller, and the page, or a circle and a push."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def demo(
         live: True shows the live line.
         seconds: Length; 0 runs until Ctrl-C. By default it is 0 with the page, and 20 without it.
         output: Folder for the plot and the CSV file that are written without the page.
-        browser: True opens the page, for a person. False leads the arm along a circle, and pushes it.
+        browser: True opens the page, for a person. False leads the arm along a circle, and pushes
+            it.
         page_parameters: Parameters of the node `dashboard`, such as host and port.
 
     Raises:

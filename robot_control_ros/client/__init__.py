@@ -1,1 +1,1 @@
-"""What leads a running robot from Python: one object, with a controller over ROS or a simulation behind it."""
+"""Robot leads a running robot from Python: a controller over ROS, or a simulation."""

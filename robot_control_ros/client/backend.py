@@ -1,4 +1,4 @@
-"""What stands behind a :class:`~.robot.Robot`: a controller over ROS, or a simulation in this process."""
+"""What stands behind a :class:`~.robot.Robot`: a controller over ROS, or a simulation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def told_payload(parameters: Mapping[str, Any]) -> Payload:
 
 
 class RobotBackend(Protocol):
-    """A robot under a law. Commands raise what the controller refuses, with its words, as ConfigError.
+    """A robot under a law. What the controller refuses is a ConfigError with its words.
 
     Attributes:
         config: Configuration of the robot.
@@ -77,7 +77,7 @@ class RobotBackend(Protocol):
         """Time that time-outs count by [s]."""
 
     def advance(self, seen: Snapshot | None, limit: float) -> None:
-        """Return when there is another state than `seen`, or a fault; after `limit` seconds at most."""
+        """Return at another state than `seen`, or at a fault; after `limit` seconds at most."""
 
     def move_to(self, pose: Array) -> float:
         """Make a pose (4, 4) the target; states later than the returned time [s] are under it."""

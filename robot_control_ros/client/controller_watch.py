@@ -27,8 +27,8 @@ _LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 class ControllerWatch:
     """Feeds states, faults and contacts.
 
-    Who comes late gets the last faults as well, which have ended long ago: those that were sent before the first state
-    that came. Of these only the last one counts.
+    Who comes late gets the last faults as well, which have ended long ago: those that were sent
+    before the first state that came. Of these only the last one counts.
 
     Args:
         entities: Entities that the subscriptions belong to.
@@ -36,13 +36,13 @@ class ControllerWatch:
         name: Full name of the controller.
         feed: Feed that gets states, faults and contacts.
         lost_after: Time without a sign of life after which it counts as gone [s].
-        hears: Function that says whether this process hears anything. Where it doesn't, the controller
-            isn't to blame.
+        hears: Function that says whether this process hears anything. Where it doesn't, the
+            controller isn't to blame.
 
     Attributes:
         lost: True while the controller is gone.
-        fault: Reason why the robot doesn't follow its targets, in the controller's words. It is empty
-            where it does, and None where the controller hasn't said so yet.
+        fault: Reason why the robot doesn't follow its targets, in the controller's words. It is
+            empty where it does, and None where the controller hasn't said so yet.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class ControllerWatch:
     def _look(self) -> None:
         """See whether it is there; a time in which this process was held up doesn't count.
 
-        One that was lost is there again when its gains are known, and it sends states or says why it doesn't.
+        One that was lost is there again when its gains are known, and it sends states or says why
+        it doesn't.
         """
         now = time.monotonic()
         before = self._looked_at

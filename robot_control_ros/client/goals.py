@@ -54,8 +54,8 @@ class MotionGoal:
         """Say whether the reference rests at the goal, and the arm too, or long enough.
 
         Raises:
-            NotReached: The reference rests elsewhere, or waits for an arm whose way is blocked. Or the
-                arm rests too far away, as from a pose that is beyond reach.
+            NotReached: The reference rests elsewhere, or waits for an arm whose way is blocked. Or
+                the arm rests too far away, as from a pose that is beyond reach.
         """
         if self.arrived is None:
             if state.time <= self._since:

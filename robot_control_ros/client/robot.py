@@ -1,4 +1,4 @@
-"""One object for a running controller, whatever stands behind it, and for a simulation in this process."""
+"""One object for a running controller, and for a simulation in this process."""
 
 from __future__ import annotations
 
@@ -60,11 +60,12 @@ class Robot:
             robot.set_gains(stiffness=300.0)
             robot.move_to(robot.pose[:3, 3] + (0.0, 0.0, 0.1))
 
-    Poses are in the base. A call that waits ends with the fault that stops the robot, as HardwareFault.
-    It ends as StaleStateError within 0.5 s where the controller is gone. A Ctrl-C in it holds the robot.
+    Poses are in the base. A call that waits ends with the fault that stops the robot, as
+    HardwareFault. It ends as StaleStateError within 0.5 s where the controller is gone. A Ctrl-C in
+    it holds the robot.
 
     Args:
-        name: Name of the robot, which the controller must have. Empty takes what the controller has.
+        name: Name of the robot, which the controller must have. Empty takes what it has.
         namespace: Namespace of the controller. Empty takes that of an arm of a work cell: its name.
         controller: Name of the controller's node.
         domain: ROS domain; None takes ROS_DOMAIN_ID.
@@ -73,8 +74,8 @@ class Robot:
         backend: Robot that is led in place of a controller over ROS.
 
     Attributes:
-        close: Function that ends the connection, as the end of a ``with`` block does. The robot goes
-            on as it is.
+        close: Function that ends the connection, as the end of a ``with`` block does. The robot
+            goes on as it is.
 
     Raises:
         ConfigError: rclpy isn't installed, the controller isn't active, or has another robot.
@@ -121,7 +122,8 @@ class Robot:
         So a script gives the same each time. In real time it goes on by itself.
 
         Args:
-            name, law, gains, scene, imperfections, push: See :func:`~..simulation.in_process.simulate`.
+            name, law, gains, scene, imperfections, push: See
+                :func:`~..simulation.in_process.simulate`.
             gripper: Gripper on the tip: its name, or the path of a YAML file.
             real_time: True lets simulated time follow the clock.
 
@@ -139,7 +141,7 @@ class Robot:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # --- what it measures, and what it is set to: take `state` where several must be of one sample ---
+    # --- what it measures, and what it is set to; `state` is all of one sample ---
 
     @property
     def config(self) -> RobotConfig:
@@ -175,7 +177,7 @@ class Robot:
 
     @property
     def wrench(self) -> Array:
-        """Wrench by the environment on the tip (6,), base axes [N, N·m]; NaN without a fresh one."""
+        """Wrench (6,) by the environment on the tip, base axes [N, N·m]; NaN without one."""
         return self.state.wrench
 
     @property
@@ -217,7 +219,7 @@ class Robot:
 
     @property
     def limits(self) -> JointLimits:
-        """Limits of the joints; those of the tip are `config.tip_speed` and `config.tip_acceleration`."""
+        """Limits of the joints; `config.tip_speed` and `config.tip_acceleration` are the tip's."""
         return self._backend.model.limits
 
     @property
@@ -242,7 +244,7 @@ class Robot:
 
     @property
     def diagnostics(self) -> Mapping[str, Diagnosis]:
-        """Newest report on /diagnostics of each part of the system, by name; none in a simulation."""
+        """Newest report of each part on /diagnostics, by its name; none in a simulation."""
         return self._backend.diagnostics
 
     # --- motion ---
@@ -251,9 +253,9 @@ class Robot:
         """Move to a pose or to joint angles, within the robot's limits; returns the state there.
 
         It waits until the reference is at the goal and the arm rests; for 2 s at most where the arm
-        doesn't rest. An arm that can't get there ends the wait early, and is held: its way is blocked
-        for 1 s, or it rests more than 50 mm or 0.2 rad away, or more than 5 mm or 0.02 rad from a pose
-        that is beyond reach.
+        doesn't rest. An arm that can't get there ends the wait early, and is held: its way is
+        blocked for 1 s, or it rests more than 50 mm or 0.2 rad away, or more than 5 mm or 0.02 rad
+        from a pose that is beyond reach.
 
         Args:
             pose: Pose (4, 4), or a position (3,), to which the rotation of the reference is kept.
@@ -263,8 +265,8 @@ class Robot:
 
         Raises:
             ConfigError: The controller refuses the target.
-            NotReached: The time is over, or the arm can't get there, or another target or a hold took
-                the target's place.
+            NotReached: The time is over, or the arm can't get there, or another target or a hold
+                took the target's place.
         """
         if (pose is None) == (q is None):
             value = None if pose is None else "both"
@@ -305,7 +307,7 @@ class Robot:
             return self._wait_for_goal(goal, faults, limit) if wait else self.state
 
     def _wait_for_goal(self, goal: MotionGoal, faults: int, timeout: float) -> Snapshot:
-        """Wait for a goal, counted from so many faults of the feed; hold an arm that isn't there."""
+        """Wait for a goal, while the feed has so many faults; hold an arm that isn't there."""
         try:
             return wait_for(self._backend, goal.reached, timeout, faults, "the goal")
         except NotReached:
@@ -318,11 +320,12 @@ class Robot:
 
         Args:
             pose: See :meth:`move_to`.
-            stiffness: Gain that goes with the target. Nothing is sent where it is the present one. A
-                change costs a service call, and acts with `gain_time_constant`.
+            stiffness: Gain that goes with the target. Nothing is sent where it is the present one.
+                A change costs a service call, and acts with `gain_time_constant`.
 
         Raises:
-            ConfigError: The target or the stiffness is refused. A refused stiffness leaves the target.
+            ConfigError: The target or the stiffness is refused. A refused stiffness leaves the
+                target.
         """
         with held_on_interrupt(self._backend):
             if stiffness is not None:
@@ -332,7 +335,7 @@ class Robot:
             self._backend.move_to(tip_target(self._backend, pose))
 
     def jog(self, twist: Any, duration: float = 0.0) -> None:
-        """Move with a twist (6,), base axes [m/s, rad/s], for `duration`, or 0.2 s without waiting."""
+        """Move with a twist (6,), base axes [m/s, rad/s], for `duration`; 0 is 0.2 s, without waiting."""
         twist = finite("twist", twist, (6,))
         with held_on_interrupt(self._backend):
             self._renew(lambda: self._backend.jog(twist), JOG_LASTS, duration)
@@ -370,8 +373,8 @@ class Robot:
         They are at the full rate, and may be replayed: see ``robot_control replay --help``.
 
         Raises:
-            ConfigError: The file is there, or can't be written; the controller runs on another machine,
-                or refuses.
+            ConfigError: The file is there, or can't be written; the controller runs on another
+                machine, or refuses.
         """
         if not (math.isfinite(seconds) and seconds > 0.0):
             raise refused("seconds", seconds, "must be above 0 s", (0.0, math.inf))
@@ -385,7 +388,7 @@ class Robot:
     # --- gains, law, sensor ---
 
     def set_gains(self, values: Mapping[str, Any] | None = None, **named: Any) -> None:
-        """Change gains and settings, all or none: ``set_gains(stiffness=300.0, damping_ratio=1.0)``.
+        """Change gains and settings, all or none, as in ``set_gains(stiffness=300.0)``.
 
         Raises:
             ConfigError: A value is refused; the error has its name, value and bound.
@@ -414,7 +417,8 @@ class Robot:
                 number stands for the first three.
 
         Returns:
-            Text of what has to be done besides, where the robot compensates gravity itself; else empty.
+            Text of what has to be done besides, where the robot compensates gravity itself; else
+            empty.
 
         Raises:
             ConfigError: No body is like that, or the joints can't hold it at this posture.
@@ -424,7 +428,7 @@ class Robot:
         return robot_note(self.config)
 
     def zero_wrench(self) -> str:
-        """Make the present wrench zero; returns what was done, with a warning where the arm moves."""
+        """Make the present wrench zero; returns what was done, and warns where the arm moves."""
         with held_on_interrupt(self._backend):
             return self._backend.zero_wrench()
 
@@ -455,7 +459,7 @@ class Robot:
             return wait_for(self._backend, condition, timeout)
 
     def clear_contact(self) -> str:
-        """End the reaction to a contact, so that targets are taken again; returns what was cleared."""
+        """End the reaction to a contact: targets are taken again. Returns what was cleared."""
         with held_on_interrupt(self._backend):
             return self._backend.clear_contact()
 
@@ -464,8 +468,8 @@ class Robot:
 
         Args:
             callback: Function that gets the newest state.
-            force: Bound of the measured force [N], in place of the controller's detection. It needs a
-                wrist sensor.
+            force: Bound of the measured force [N], in place of the controller's detection. It needs
+                a wrist sensor.
         """
         self._callbacks.on_contact(callback, force)
 
@@ -483,9 +487,9 @@ class Robot:
         """Keep each state from now on, and forget those that were kept before; or write a file.
 
         Args:
-            path: Path of a new file, which is written until the result is closed, or the robot. A file
-                that ends in .csv has the states, in the columns of the log. Any other is an MCAP file:
-                it has the states and, of a running controller, each topic that it uses.
+            path: Path of a new file, which is written until the result is closed, or the robot. A
+                file that ends in .csv has the states, in the columns of the log. Any other is an
+                MCAP file: it has the states and, of a running controller, each topic that it uses.
             largest: Bytes of one file, after which the next one begins: run.mcap, run_1.mcap.
 
         Raises:

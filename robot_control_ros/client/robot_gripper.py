@@ -20,8 +20,9 @@ class Gripper:
         if robot.gripper.state.holding:
             robot.move_to(above)
 
-    The fingers keep the last command: when a program ends, or loses the robot, they go on holding. A wait ends when
-    they rest: at the target, or at something between them. It ends with the arm's fault, too.
+    The fingers keep the last command: when a program ends, or loses the robot, they go on holding.
+    A wait ends when they rest: at the target, or at something between them. It ends with the arm's
+    fault, too.
     """
 
     def __init__(self, backend: RobotBackend, fingers: Fingers) -> None:
@@ -35,7 +36,7 @@ class Gripper:
 
     @property
     def state(self) -> Grip:
-        """Width, force, and whether it holds something; to a client that has just come, fingers move for 0.3 s.
+        """Width, force, and whether it holds something; fingers count as moving for the first 0.3 s.
 
         Raises:
             StaleStateError: The joint states have not had the gripper's joint within 5 s.

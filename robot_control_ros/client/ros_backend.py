@@ -245,7 +245,7 @@ class RosBackend:
         raise StaleStateError(results[0].message, name=self._name)
 
     def _send(self, publisher: Any, message: Any) -> float:
-        """Send a target until it is answered; returns the time [s] after which states are under it."""
+        """Send a target until it is answered; states later than the returned time [s] are under it."""
         stamp = message.header.stamp
         if stamp.sec == 0:
             stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)

@@ -1,4 +1,4 @@
-"""A node with a context and a thread of its own: it lives beside a user's rclpy, and in a notebook."""
+"""A node with a context and a thread of its own, beside a user's rclpy or in a notebook."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ class SimulatedBackend:
 
 
 def _plain_values(prefix: str, tuned: ParameterSet, before: Any, plain: Mapping[str, Value]) -> dict[str, Value]:
-    """The targets of a set by name, as a parameter has them; `before` are other targets, whose values are `plain`."""
+    """Targets of a set by name, as parameters; `plain` has the values of the targets `before`."""
     values: dict[str, Value] = {}
     same_kind = type(before) is type(tuned.target)
     for spec in tuned.specs:

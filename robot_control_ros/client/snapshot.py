@@ -20,7 +20,8 @@ class Snapshot:
         pose: (4, 4) tip in the base.
         pose_error: (6,) reference minus pose, base axes [m, rad].
         twist: (6,) of the tip, base axes [m/s, rad/s].
-        wrench: (6,) by the environment on the tip, base axes [N, N·m]; NaN where there is no fresh one.
+        wrench: (6,) by the environment on the tip, base axes [N, N·m]; NaN where there is no fresh
+            one.
         q, v, effort: (n,) of the joints [rad, rad/s, N·m].
         moving: True while the reference moves.
         blocks: Everything by name, see docs/controller.md.

@@ -20,8 +20,10 @@ class StateFeed:
         fault: Reason why the robot doesn't follow its targets; None where it does.
         faults: Number of faults so far. A short one counts, too.
         last_fault: Last fault; None before the first.
-        contact: Last contact that the controller has found; None where there was none since the last clear.
-        listeners: Functions that are called with each state, fault and new contact, in the thread that brings it.
+        contact: Last contact that the controller has found; None where there was none since the
+            last clear.
+        listeners: Functions that are called with each state, fault and new contact, in the thread
+            that brings it.
     """
 
     def __init__(self) -> None:
@@ -61,7 +63,7 @@ class StateFeed:
             self._tell(contact)
 
     def wait(self, seen: Snapshot | None, limit: float) -> None:
-        """Wait until there is another state than `seen`, or another fault; `limit` seconds at most."""
+        """Wait for another state than `seen`, or another fault, `limit` seconds at most."""
         with self._changed:
             faults = self.faults
             self._changed.wait_for(lambda: self.newest is not seen or self.faults != faults, limit)

@@ -41,7 +41,7 @@ class Callbacks:
             check(event)
 
     def on_contact(self, callback: Callable[[Snapshot], object], force: float | None) -> None:
-        """Call at each contact that the controller finds, or when the measured force rises above a bound [N].
+        """Call at each contact that is found, or when the measured force rises above a bound [N].
 
         Such a force counts anew after it has fallen below half of the bound.
         """

@@ -1,4 +1,4 @@
-"""A controller from outside: whether it answers, its lifecycle, its law and gains; nothing here waits."""
+"""A controller from outside: its answers, its lifecycle, its law and gains; nothing waits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class Calls:
         self._open: dict[Any, tuple[float, Any, Callable[[Any], None]]] = {}
 
     def run(self, script: Script, reply: Reply = lambda result: None) -> None:
-        """Make the requests of a script. A missing response is a TimeoutError in it; one that ends it is the reply."""
+        """Make the requests of a script.
+
+        A missing response is a TimeoutError in it; one that ends it is the reply.
+        """
 
         def advance(step: Callable[[], tuple[Any, Any]]) -> None:
             try:
@@ -94,7 +97,8 @@ class ControllerClient:
         parameters: Gains and settings; replaced, never changed.
         lifecycle: Last known state of the lifecycle.
         stopped: True while STOP holds the controller.
-        stopped_here: True where :meth:`stop` of this client was called since STOP was released last.
+        stopped_here: True where :meth:`stop` of this client was called since STOP was released
+            last.
     """
 
     def __init__(self, node: Node, entities: Entities, name: str = "controller") -> None:
@@ -203,7 +207,10 @@ class ControllerClient:
         self._calls.run(script(), reply)
 
     def change_state(self, transition: str, reply: Reply) -> None:
-        """A lifecycle transition by its name; a refusal has the message of the controller's log. Activate ends STOP."""
+        """Request a lifecycle transition by its name; a refusal has the words of the log.
+
+        Activate ends STOP.
+        """
 
         def script() -> Script:
             if transition == "activate" and self.stopped:
@@ -238,7 +245,7 @@ class ControllerClient:
         self._calls.run(script(), reply)
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
-        """Change gains of the running law and settings, all or none; the new ones are known before the reply."""
+        """Change gains and settings, all or none; the new ones are known before the reply."""
         prefixes = {name: "" if name.startswith(SETTINGS) else f"{self.law}." for name in values}
         full = {f"{prefixes[name]}{name}": ros_value(value) for name, value in values.items()}
 
@@ -264,7 +271,7 @@ class ControllerClient:
         return bool(result.successful)
 
     def read_cycles(self, first: int, fields: Sequence[str], joints: int, reply: CycleReply) -> None:
-        """Read some cycles of its last minute, of a robot with so many joints; see RobotLink of dashboard/link.py."""
+        """Read cycles of the last minute of a robot; see RobotLink of dashboard/link.py."""
 
         def script() -> Script:
             response = yield self._clients["get_cycles"], GetParameters.Request(names=[str(first), *fields])

@@ -14,14 +14,15 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from ..core.errors import ConfigError
 from ..core.types import Array, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from .entities import Entities
-from .messages import numbers, seconds, to_duration, to_stamp
+from .messages import seconds, to_stamp
 from .robot_states import RobotStateReader
+from .target_messages import path_message
 from .topic_recorder import RecordedMessage, TopicRecorder
 
 
@@ -152,12 +153,8 @@ class RecordedArm:
             positions: (k, n) Joint angles [rad].
             velocities: (k, n) Joint velocities [rad/s].
         """
-        message = JointTrajectory(joint_names=list(joints))
+        message = path_message(joints, times, positions, velocities)
         message.header.stamp = to_stamp(start)
-        for t, q, v in zip(times, positions, velocities, strict=True):
-            point = JointTrajectoryPoint(positions=numbers(q), velocities=numbers(v))
-            point.time_from_start = to_duration(float(t))
-            message.points.append(point)
         self._trajectory.publish(message)
 
     def close(self) -> None:

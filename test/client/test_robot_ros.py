@@ -12,6 +12,7 @@ pytest.importorskip("mujoco")
 from lockstep import LockstepRos
 
 from robot_control_ros import ConfigError, HardwareFault, NotReached, Robot, StaleStateError
+from robot_control_ros.client.ros_backend import RosBackend
 from robot_control_ros.control.law_replay import Replay
 from robot_control_ros.recording.cycle_file import CycleFile
 
@@ -183,6 +184,16 @@ def test_another_robot_and_a_controller_that_is_not_there_are_named(robot):
     with pytest.raises(StaleStateError, match="no controller /left/controller") as missing:
         Robot(namespace="/left", timeout=0.1)
     assert missing.value.bound == ("/controller",)
+
+
+def test_an_error_meanwhile_ends_the_search_for_a_controller(ros):
+    """As where one of the processes that were started ends."""
+
+    def fail():
+        raise HardwareFault("the simulator ended")
+
+    with pytest.raises(HardwareFault, match="the simulator ended"):
+        RosBackend("", "/left", "controller", None, SLOW, SLOW, fail)
 
 
 def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
