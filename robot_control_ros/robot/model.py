@@ -552,6 +552,9 @@ def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:
 def _read_model(urdf: str, joints: tuple[str, ...]) -> Any:
     """Pinocchio's model of a description; all other joints are locked. It is shared: change only a copy."""
     root = parse_description(urdf)  # a chain of 30,000 links would end the process in urdfdom
+    if root.tag != "robot" or root.find("link") is None:
+        message = "the robot description can't be read: it must be a <robot> with links (URDF)"
+        raise ModelError(message, name="urdf", value=root.tag)
     moving = [joint for joint in root.findall("joint") if joint.get("type") != "fixed"]
     names = [joint.get("name", "") for joint in moving]
     missing = [name for name in joints if name not in names]
