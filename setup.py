@@ -1,6 +1,7 @@
 """Build description of robot_control_ros, for pip and colcon alike.
 
-All metadata is here and not in pyproject.toml: colcon's ament_python build reads it by running this file.
+All metadata is here and not in pyproject.toml: colcon's ament_python build reads it by running this
+file.
 """
 
 from pathlib import Path
@@ -14,17 +15,26 @@ ROOT = Path(__file__).resolve().parent
 
 def files_under(folder: str) -> list[Path]:
     """Every file below `folder`, relative to the root, without caches and hidden files."""
-    found = (path.relative_to(ROOT) for path in sorted((ROOT / folder).rglob("*")) if path.is_file())
-    return [path for path in found if not any(part.startswith((".", "__pycache__")) for part in path.parts)]
+    found = (
+        path.relative_to(ROOT) for path in sorted((ROOT / folder).rglob("*")) if path.is_file()
+    )
+    return [
+        path
+        for path in found
+        if not any(part.startswith((".", "__pycache__")) for part in path.parts)
+    ]
 
 
 def data_files() -> list[tuple[str, list[str]]]:
-    """Pair each install folder with its files; the folders below launch, config and urdf are kept."""
+    """Pair each install folder with its files; the folders below launch,
+    config and urdf are kept.
+    """
     share = Path("share")
     by_folder: dict[Path, list[Path]] = {
         share / "ament_index/resource_index/packages": [Path("resource") / NAME],
         share / NAME: [Path("package.xml")],
-        # Executables for `ros2 run` and launch's Node(package=…); console scripts are in bin/, for the PATH.
+        # Executables for `ros2 run` and launch's Node(package=…); console scripts are in bin/, for
+        # the PATH.
         Path("lib") / NAME: files_under("scripts"),
     }
     for folder in ("launch", "config", "urdf"):
@@ -62,7 +72,8 @@ setup(
         "argcomplete",
     ],
     extras_require={
-        # ROS 2 itself, for machines without a ROS installation. There are no wheels of launch and launch_ros
+        # ROS 2 itself, for machines without a ROS installation. There are no wheels of launch and
+        # launch_ros
         # (the distribution called `launch` is something else).
         "ros": [
             "ros-rclpy[fastrtps]",
@@ -80,32 +91,44 @@ setup(
         ],
         "sim": [
             "mujoco>=4,<5; python_version >= '3.11'",
-            "mujoco>=3.10,<4; python_version < '3.11'",  # MuJoCo 4 starts at Python 3.11, Humble has 3.10
+            # MuJoCo 4 starts at Python 3.11, Humble has 3.10
+            "mujoco>=3.10,<4; python_version < '3.11'",
             "matplotlib",
         ],
         # Meshes: STL by trimesh, COLLADA by pycollada. Matplotlib draws what is exported.
         "dashboard": ["viser>=1.1,<2", "msgspec", "trimesh", "pycollada", "matplotlib"],
         "ethercat": ["pysoem>=1.1.10,<2"],
-        # Optuna proposes trials; Dask computes them on other machines; PostgreSQL's driver lets machines share them.
-        "tuning": ["optuna>=5,<6", "distributed>=2024.8", "sqlalchemy>=2", "psycopg[binary]>=3.1,<4", "tqdm"],
-        # The environments for Gymnasium and LeRobot are a distribution of their own: ./robot_control_learning
+        # Optuna proposes trials; Dask computes them on other machines; PostgreSQL's driver lets
+        # machines share them.
+        "tuning": [
+            "optuna>=5,<6",
+            "distributed>=2024.8",
+            "sqlalchemy>=2",
+            "psycopg[binary]>=3.1,<4",
+            "tqdm",
+        ],
+        # The environments for Gymnasium and LeRobot are a distribution of their own:
+        # ./robot_control_learning
         "records": ["mcap>=1.6,<2"],
         "test": [
-            "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
+            # ROS's launch_testing plug-in breaks newer ones where it is installed
+            "pytest>=7,<8.4",
             "pytest-xdist",  # make test runs files side by side,
             "pytest-randomly",  # in random order,
             "pytest-timeout",  # and ends a test that hangs;
             "py-spy",  # where it hung
             "hypothesis",
             "xacro",
-            "kickcat>=2.5,<3",  # a second EtherCAT master, so that the emulator isn't tuned to one alone
+            # a second EtherCAT master, so that the emulator isn't tuned to one alone
+            "kickcat>=2.5,<3",
             "websockets>=11",  # the tests' own browser of the page, with what it unpacks,
             "zstandard",
             "pillow",  # and its pictures
             "mcap-ros2-support",  # another reader of MCAP records
             "ipykernel",  # a Jupyter kernel for Robot,
             "jupyter-client",  # and what asks it to run cells
-            "axe-core-python",  # axe-core, which looks for what a keyboard or a screen reader can't use
+            # axe-core, which looks for what a keyboard or a screen reader can't use
+            "axe-core-python",
             "catkin_pkg",
             # The packaging test builds a wheel without build isolation.
             "setuptools>=61",
@@ -114,6 +137,9 @@ setup(
         "dev": ["ruff", "mypy", "types-PyYAML", "import-linter"],
     },
     entry_points={
-        "console_scripts": [f"robot_control = {NAME}.cli.main:main", f"ethercat-emulator = {EMULATOR}.program:main"]
+        "console_scripts": [
+            f"robot_control = {NAME}.cli.main:main",
+            f"ethercat-emulator = {EMULATOR}.program:main",
+        ]
     },
 )

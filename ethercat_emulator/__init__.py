@@ -1,7 +1,7 @@
 """EtherCAT slaves and CiA 402 drives without hardware, for any master: frames in, frames out.
 
-    esc       a slave controller: registers, sync managers, FMMUs, EEPROM, clock, watchdog, AL states
-    coe       a device's objects, its process data, its mailbox, SDO and SDO information
+    esc       a slave controller: registers, sync managers, FMMUs, EEPROM, clock, watchdog, AL
+    states coe       a device's objects, its process data, its mailbox, SDO and SDO information
     drive     a CiA 402 drive: power states, servo, objects; the mechanics that its motor turns
     bus       frames, a slave, ready-made slaves, the chain of them, the cable to it
     faults    what can go wrong; faults by lines over a socket; a witness of what happened
@@ -17,9 +17,9 @@ In process, without any privileges::
 
 At a network interface: ``serve(bus, "ecs")``.
 
-Times are nanoseconds of the caller's clock (int), which never runs backwards. Nothing but the standard library is
-needed. The protocol is that of ETG.1000.4 and .6. Beckhoff describes it in "EtherCAT Slave Controller, Hardware Data
-Sheet", sections I (technology) and II (registers).
+Times are nanoseconds of the caller's clock (int), which never runs backwards. Nothing but the
+standard library is needed. The protocol is that of ETG.1000.4 and .6. Beckhoff describes it in
+"EtherCAT Slave Controller, Hardware Data Sheet", sections I (technology) and II (registers).
 """
 
 from .bus.chain import Bus

@@ -1,4 +1,6 @@
-"""The command ``ethercat-emulator``: CiA 402 drives on an emulated bus, at the end of a network interface."""
+"""The command ``ethercat-emulator``: CiA 402 drives on an emulated bus, at the end of
+a network interface.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ The right to send raw frames (CAP_NET_RAW) is needed, and CAP_NET_ADMIN for --pa
 _CLOCKS_APART = 1_000_000_000  # ns: the clocks of real slaves begin at different times, too
 
 
-def drives_on_a_bus(count: int, settings: DriveSettings, load: Load, *, terminals: bool = False) -> Bus:
+def drives_on_a_bus(
+    count: int, settings: DriveSettings, load: Load, *, terminals: bool = False
+) -> Bus:
     """A bus of equal drives, one axis each.
 
     Args:
@@ -88,14 +92,30 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     bus = parser.add_argument_group("bus")
-    bus.add_argument("--interface", default="", metavar="NAME", help="network interface where the slaves are")
-    bus.add_argument("--pair", default="", metavar="NAME", help="make that interface first, and NAME for the master")
+    bus.add_argument(
+        "--interface", default="", metavar="NAME", help="network interface where the slaves are"
+    )
+    bus.add_argument(
+        "--pair",
+        default="",
+        metavar="NAME",
+        help="make that interface first, and NAME for the master",
+    )
     bus.add_argument("--drives", type=_count, default=1, metavar="N", help="how many (default: 1)")
-    bus.add_argument("--terminals", action="store_true", help="8 digital inputs and 8 outputs follow the drives")
+    bus.add_argument(
+        "--terminals", action="store_true", help="8 digital inputs and 8 outputs follow the drives"
+    )
     _add_drive_arguments(parser)
     more = parser.add_argument_group("faults and time")
-    more.add_argument("--faults", default="", metavar="SOCKET", help="take faults at this path, one a line")
-    more.add_argument("--inject", default="", metavar="LINE", help="send a line to --faults, print the answer, end")
+    more.add_argument(
+        "--faults", default="", metavar="SOCKET", help="take faults at this path, one a line"
+    )
+    more.add_argument(
+        "--inject",
+        default="",
+        metavar="LINE",
+        help="send a line to --faults, print the answer, end",
+    )
     more.add_argument(
         "--priority",
         type=int,
@@ -113,7 +133,11 @@ def _add_drive_arguments(parser: argparse.ArgumentParser) -> None:
     drive = parser.add_argument_group("each drive, with its motor, gear and load")
     for name, default, text in (
         ("--counts", motor.counts, "of the encoder, per turn of the motor"),
-        ("--gear", motor.gear, "turns of the motor per turn of the joint; negative: they turn against each other"),
+        (
+            "--gear",
+            motor.gear,
+            "turns of the motor per turn of the joint; negative: they turn against each other",
+        ),
         ("--rated-torque", motor.rated_torque, "of the motor [N·m]; 1000 per mille in 0x6071"),
         ("--inertia", load.inertia, "of rotor and load, at the joint [kg·m²]"),
         ("--viscous", load.viscous, "friction at the joint [N·m·s/rad]"),
@@ -121,7 +145,11 @@ def _add_drive_arguments(parser: argparse.ArgumentParser) -> None:
         ("--gravity", load.gravity, "constant torque on the joint [N·m]"),
     ):
         drive.add_argument(
-            name, type=type(default), default=default, metavar="X", help=f"{text} (default: %(default)s)"
+            name,
+            type=type(default),
+            default=default,
+            metavar="X",
+            help=f"{text} (default: %(default)s)",
         )
 
 
@@ -140,9 +168,16 @@ def _inject(options: argparse.Namespace) -> int:
 def _serve(options: argparse.Namespace) -> int:
     if options.pair:
         make_pair(options.pair, options.interface)
-    motor = Motor(rated_torque=options.rated_torque, counts=options.counts, gear=options.gear, inertia=options.inertia)
+    motor = Motor(
+        rated_torque=options.rated_torque,
+        counts=options.counts,
+        gear=options.gear,
+        inertia=options.inertia,
+    )
     load = Load(options.inertia, options.viscous, options.coulomb, options.gravity)
-    bus = drives_on_a_bus(options.drives, DriveSettings(motor=motor), load, terminals=options.terminals)
+    bus = drives_on_a_bus(
+        options.drives, DriveSettings(motor=motor), load, terminals=options.terminals
+    )
     title = f"{options.drives} drive{'s' if options.drives > 1 else ''}"
     serve(bus, options.interface, title=title, faults=options.faults, priority=options.priority)
     return 0

@@ -21,10 +21,12 @@ from .faults.witness import Witness
 from .network.interfaces import check_interface
 from .network.packet_socket import run
 
-PRIORITY = 60  # SCHED_FIFO: before a master on the same machine, since real slaves wait for nobody's processor
+# SCHED_FIFO: before a master on the same machine, since real slaves wait for nobody's processor
+PRIORITY = 60
 
 _CURRENT_AND_FUTURE = 1 | 2  # MCL_CURRENT | MCL_FUTURE
-_LATENCY = "/dev/cpu_dma_latency"  # the kernel's PM QoS interface: how long processors may take to wake up [µs, int32]
+# the kernel's PM QoS interface: how long processors may take to wake up [µs, int32]
+_LATENCY = "/dev/cpu_dma_latency"
 
 
 def serve(
@@ -49,7 +51,8 @@ def serve(
         priority: of SCHED_FIFO, 1 to 99, where it is permitted; 0 leaves the process as it is.
 
     Raises:
-        NetworkError: no such interface, or no right to use it; the message names the ways to get it.
+        NetworkError: no such interface, or no right to use it; the message names the ways to get
+            it.
         FaultChannelError: no socket can be made.
     """
     check_interface(interface)
@@ -59,7 +62,10 @@ def serve(
 
     def announce() -> None:
         polls.remove(announce)
-        print(f"emulating {title} on {interface}{f'; faults on {faults}' if faults else ''}", flush=True)
+        print(
+            f"emulating {title} on {interface}{f'; faults on {faults}' if faults else ''}",
+            flush=True,
+        )
 
     def between() -> None:
         for poll in tuple(polls):
@@ -100,7 +106,10 @@ def _no_right(interface: str) -> str:
 
 @contextlib.contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, lambda *_: stop.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
@@ -109,7 +118,9 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
 
 def _go_first(priority: int) -> None:
-    """Real-time priority, locked memory and wakeful processors where permitted, and no garbage collection."""
+    """Real-time priority, locked memory and wakeful processors where permitted, and no
+    garbage collection.
+    """
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -1,4 +1,6 @@
-"""What proves the figures of the documentation: ``python -m evidence NAME`` in a checkout of the repository."""
+"""What proves the figures of the documentation: ``python -m evidence NAME`` in a
+checkout of the repository.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,39 @@ from robot_control_ros.cli.options import CommandParser
 
 # Each program: its module, which has add_arguments(parser) and run(options), and what it does.
 PROGRAMS = {
-    "reproduce": (".reproduce.reproduce_program", "the laws' sources, run again: measured beside reference"),
-    "stability": (".stability.stability_program", "the largest stable stiffness by rate and delay; takes minutes"),
+    "reproduce": (
+        ".reproduce.reproduce_program",
+        "the laws' sources, run again: measured beside reference",
+    ),
+    "stability": (
+        ".stability.stability_program",
+        "the largest stable stiffness by rate and delay; takes minutes",
+    ),
     "contact": (
         ".contact.contact_program",
         "pressed, released and pushed arms beside their bounds; status 1 where one fails; takes minutes",
     ),
-    "policy": (".policy_stream", "a policy that streams chunks of poses: seams, and what holds when it is late"),
-    "contour": (".contour.ethercat_demo", "six emulated drives on an EtherCAT bus along a rectangle"),
-    "faults": (".faults.table", "inject each fault of the ROS side, and print what became of the arm"),
-    "ethercat-faults": (".ethercat_faults.bus_table", "every fault on an emulated bus; takes minutes"),
+    "policy": (
+        ".policy_stream",
+        "a policy that streams chunks of poses: seams, and what holds when it is late",
+    ),
+    "contour": (
+        ".contour.ethercat_demo",
+        "six emulated drives on an EtherCAT bus along a rectangle",
+    ),
+    "faults": (
+        ".faults.table",
+        "inject each fault of the ROS side, and print what became of the arm",
+    ),
+    "ethercat-faults": (
+        ".ethercat_faults.bus_table",
+        "every fault on an emulated bus; takes minutes",
+    ),
     "speed": (".speed.report", "how fast it all is, as ratios within one run"),
-    "soak": (".soak.demonstration", "run the demonstration for long, and print what its processes take and miss"),
+    "soak": (
+        ".soak.demonstration",
+        "run the demonstration for long, and print what its processes take and miss",
+    ),
 }
 
 
@@ -34,7 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_parser() -> CommandParser:
     """The parser of all programs. The options of a program are added when they are needed."""
-    parser = CommandParser(prog="python -m evidence", description=(__doc__ or "").partition("\n")[0])
+    parser = CommandParser(
+        prog="python -m evidence", description=(__doc__ or "").partition("\n")[0]
+    )
     commands = parser.add_subparsers(required=True, metavar="name")
     for name, (module, text) in PROGRAMS.items():
         _add_program(commands, name, module, text)
@@ -45,7 +70,9 @@ def _add_program(commands: Any, name: str, module: str, text: str) -> None:
     def program() -> Any:
         return import_module(module, "evidence")
 
-    parser = commands.add_parser(name, help=text, fill=lambda parser: program().add_arguments(parser))
+    parser = commands.add_parser(
+        name, help=text, fill=lambda parser: program().add_arguments(parser)
+    )
     parser.set_defaults(run=lambda options: program().run(options))
 
 

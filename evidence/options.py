@@ -17,7 +17,11 @@ def add_output_files(parser: argparse.ArgumentParser, output: str) -> None:
         output: Folder that is written to by default.
     """
     parser.add_argument(
-        "--output", default=output, type=OUTPUT_FOLDER, metavar="FOLDER", help="for figures and CSV files"
+        "--output",
+        default=output,
+        type=OUTPUT_FOLDER,
+        metavar="FOLDER",
+        help="for figures and CSV files",
     )
     text = f"write a Markdown page, too, with its pictures in the folder {FIGURES} beside it"
     parser.add_argument("--page", type=output_file(".md"), metavar="FILE", help=text)

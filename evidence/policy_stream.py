@@ -1,4 +1,6 @@
-"""A policy's targets with stiffness, a fifth of them lost, on a simulated arm; ``python -m`` prints the figures."""
+"""A policy's targets with stiffness, a fifth of them lost, on a simulated arm; ``python -m``
+prints the figures.
+"""
 
 from __future__ import annotations
 
@@ -55,15 +57,33 @@ def rows(poses: int, delay: float, lasting: float = LASTING) -> list[ContactRow]
     accelerations = np.array([each.acceleration for each in cycles])
     measured = {"acceleration": accelerations, "jerk": np.diff(accelerations, axis=0) * RATE}
     found = [
-        at_most(head + f"largest {name} over its limit", float((_norms(measured[name]) / limit).max()), 1.0 + ROUNDING)
+        at_most(
+            head + f"largest {name} over its limit",
+            float((_norms(measured[name]) / limit).max()),
+            1.0 + ROUNDING,
+        )
         for name, limit in limits.items()
     ]
-    steps = np.abs(np.diff([each.torque for each in cycles], axis=0)) * RATE / np.array(robot.effort_rate)
-    found.append(at_most(head + "largest torque rate over its limit", float(steps.max()), 1.0 + ROUNDING))
-    for name, speeds in (("reference", [each.reference for each in cycles]), ("tip", [each.tip for each in cycles])):
+    steps = (
+        np.abs(np.diff([each.torque for each in cycles], axis=0))
+        * RATE
+        / np.array(robot.effort_rate)
+    )
+    found.append(
+        at_most(head + "largest torque rate over its limit", float(steps.max()), 1.0 + ROUNDING)
+    )
+    for name, speeds in (
+        ("reference", [each.reference for each in cycles]),
+        ("tip", [each.tip for each in cycles]),
+    ):
         slowest = 100.0 * float(np.array(speeds)[_judged(len(cycles), delay)].min()) / SPEED
         found.append(
-            ContactRow(head + f"slowest speed of the {name}, % of the line's", slowest, ">= 50", slowest >= 50.0)
+            ContactRow(
+                head + f"slowest speed of the {name}, % of the line's",
+                slowest,
+                ">= 50",
+                slowest >= 50.0,
+            )
         )
     return found
 
@@ -169,5 +189,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the figures; returns 1 where one is out of its bound."""
     figures = [first_torque(), *rows(16, 0.12), *rows(1, 0.3)]
     for row in figures:
-        print(f"{'ok  ' if row.holds else 'FAIL'} {row.name:<60}{row.value:>9.4g}  {row.bound}", flush=True)
+        print(
+            f"{'ok  ' if row.holds else 'FAIL'} {row.name:<60}{row.value:>9.4g}  {row.bound}",
+            flush=True,
+        )
     return int(not all(row.holds for row in figures))

@@ -34,12 +34,17 @@ _domains = itertools.cycle(range(1, 101))
 
 
 class Domain:
-    """A ROS domain that nobody else here has, until it is released: a killed node is seen in its domain for 20 s."""
+    """A ROS domain that nobody else here has, until it is released: a killed node is seen in
+    its domain for 20 s.
+    """
 
     def __init__(self) -> None:
         for _ in range(100):
             self.number = next(_domains)
-            path = Path(tempfile.gettempdir()) / f"robot_control_ros_{os.getuid()}_domain_{self.number}"
+            path = (
+                Path(tempfile.gettempdir())
+                / f"robot_control_ros_{os.getuid()}_domain_{self.number}"
+            )
             self._lock = path.open("w")
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,14 +67,24 @@ class Program:
     """
 
     def __init__(
-        self, name: str, command: list[str], folder: Path, variables: Mapping[str, str], **options: Any
+        self,
+        name: str,
+        command: list[str],
+        folder: Path,
+        variables: Mapping[str, str],
+        **options: Any,
     ) -> None:
         self.name = name
         self._path = folder / f"{name}_{time.monotonic_ns()}".replace(" ", "_")
         self._path.mkdir()
         with (self._path / "out").open("wb") as out, (self._path / "err").open("wb") as err:
             self.process = subprocess.Popen(
-                command, stdout=out, stderr=err, env=dict(variables), start_new_session=True, **options
+                command,
+                stdout=out,
+                stderr=err,
+                env=dict(variables),
+                start_new_session=True,
+                **options,
             )
 
     @property
@@ -83,7 +98,9 @@ class Program:
         return (self._path / "out").read_text(errors="replace")
 
     def end(self, *signals: int) -> int:
-        """Send signals, one right after the other; returns the exit status, -9 where it had to be killed."""
+        """Send signals, one right after the other; returns the exit status, -9 where
+        it had to be killed.
+        """
         for number in signals:
             if self.process.poll() is None:
                 self.process.send_signal(number)
@@ -127,7 +144,11 @@ class Programs:
         }
         self.programs: list[Program] = []
         self._context = rclpy.Context()
-        rclpy.init(context=self._context, domain_id=self._domain.number, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(
+            context=self._context,
+            domain_id=self._domain.number,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
         self._executor = make_executor(self._context)
         self._nodes: list[Any] = []
         self.node: Any = self.create_node("evidence")
@@ -135,7 +156,12 @@ class Programs:
     def __enter__(self) -> Programs:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         for program in self.programs:
             if program.process.poll() is None:
                 program.process.kill()
@@ -154,14 +180,22 @@ class Programs:
         self._nodes.append(node)
         return node
 
-    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Program:
-        """Start a node of the package; its name is that of the executable, where `name` isn't given."""
+    def start(
+        self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any
+    ) -> Program:
+        """Start a node of the package; its name is that of the executable, where
+        `name` isn't given.
+        """
         name = spec.pop("name", executable)
         arguments = NodeSpec(executable, name, parameters or {}, **spec).ros_arguments()
-        return self.run(name, [sys.executable, "-m", "robot_control_ros.nodes", executable, *arguments])
+        return self.run(
+            name, [sys.executable, "-m", "robot_control_ros.nodes", executable, *arguments]
+        )
 
     def run(self, name: str, command: list[str], **options: Any) -> Program:
-        """Start a program in the domain, which ends with us; the options are those of ``subprocess.Popen``."""
+        """Start a program in the domain, which ends with us; the options are those of
+        ``subprocess.Popen``.
+        """
         options.setdefault("preexec_fn", die_with_parent)
         program = Program(name, command, self._logs, self.environment, cwd=self.files, **options)
         self.programs.append(program)
@@ -190,7 +224,9 @@ class Programs:
         sessions = {program.process.pid for program in self.programs}
         found = [f"process {number}" for number in _processes_of(sessions)]
         found += [f"file {path.relative_to(self.files)}" for path in sorted(self.files.rglob("*"))]
-        found += [f"shared memory {name}" for name in sorted(self._shared_memory() - self._shared_before)]
+        found += [
+            f"shared memory {name}" for name in sorted(self._shared_memory() - self._shared_before)
+        ]
         return found
 
     def _shared_memory(self) -> set[str]:

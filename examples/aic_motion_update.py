@@ -1,20 +1,23 @@
-"""Takes targets as Intrinsic's aic_controller does: MotionUpdate in, the controller's own targets out.
+"""Takes targets as Intrinsic's aic_controller does: MotionUpdate in, the controller's own targets
+out.
 
 It needs aic_control_interfaces. Start the controller with ``impedance.damping_ratio:=0.0``, for the
 damping comes with the messages. Then type in a terminal with ROS:
 
-    python examples/aic_motion_update.py --ros-args -p tip:=tool0 -r pose_commands:=/aic_controller/pose_commands
+    python examples/aic_motion_update.py --ros-args -p tip:=tool0 -r
+    pose_commands:=/aic_controller/pose_commands
 
-A pose goes to ``tip_trajectory``, so that stiffness and damping on ``target_impedance`` are in step with
-it. Gains are published where they change. A velocity goes to ``target_twist`` and lasts 0.2 s. A wrench
-lasts 0.5 s. So a program that has ended moves nothing; ``aic_controller`` goes on with both.
+A pose goes to ``tip_trajectory``, so that stiffness and damping on ``target_impedance`` are in step
+with it. Gains are published where they change. A velocity goes to ``target_twist`` and lasts 0.2 s.
+A wrench lasts 0.5 s. So a program that has ended moves nothing; ``aic_controller`` goes on with
+both.
 
-Not used are ``wrench_feedback_gains_at_tip``. ``aic_controller`` adds these gains times (wrench of the
-message - measured wrench): the arm yields more or less by the sign of its sensor, which the message
-doesn't say. ``JointMotionUpdate`` and the services of ``aic_controller`` don't exist here.
+Not used are ``wrench_feedback_gains_at_tip``. ``aic_controller`` adds these gains times (wrench of
+the message - measured wrench): the arm yields more or less by the sign of its sensor, which the
+message doesn't say. ``JointMotionUpdate`` and the services of ``aic_controller`` don't exist here.
 
-This program has never met one that was written for ``aic_controller``. It stands on the definitions of
-the messages (aic_control_interfaces/msg) and on docs/aic_controller.md of intrinsic-dev/aic.
+This program has never met one that was written for ``aic_controller``. It stands on the definitions
+of the messages (aic_control_interfaces/msg) and on docs/aic_controller.md of intrinsic-dev/aic.
 """
 
 from __future__ import annotations
@@ -57,9 +60,13 @@ class AicMotionUpdate(Node):
             raise ConfigError(text, name="tip", value="")
         self._gains: list[float] = []  # of the message before
         self._pushes = False  # whether the message before had a wrench
-        self._poses = self.create_publisher(MultiDOFJointTrajectory, f"{controller}/tip_trajectory", 1)
+        self._poses = self.create_publisher(
+            MultiDOFJointTrajectory, f"{controller}/tip_trajectory", 1
+        )
         self._twists = self.create_publisher(TwistStamped, f"{controller}/target_twist", 1)
-        self._impedances = self.create_publisher(JointTrajectory, f"{controller}/target_impedance", 1)
+        self._impedances = self.create_publisher(
+            JointTrajectory, f"{controller}/target_impedance", 1
+        )
         self._wrenches = self.create_publisher(WrenchStamped, f"{controller}/target_wrench", 1)
         self.create_subscription(MotionUpdate, "pose_commands", self._on_update, NEWEST)
 
@@ -109,7 +116,8 @@ class AicMotionUpdate(Node):
     def _send_pose(self, message: MotionUpdate) -> None:
         position = message.pose.position
         place = Transform(
-            translation=Vector3(x=position.x, y=position.y, z=position.z), rotation=message.pose.orientation
+            translation=Vector3(x=position.x, y=position.y, z=position.z),
+            rotation=message.pose.orientation,
         )
         point = MultiDOFJointTrajectoryPoint(transforms=[place])
         chunk = MultiDOFJointTrajectory(joint_names=[self._tip], points=[point])

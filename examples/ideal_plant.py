@@ -1,6 +1,7 @@
 """A plant of your own: joints that follow position commands at once. Type: python ideal_plant.py
 
-A plant has the four methods of ``robot_control_ros.Plant``. This one has no dynamics, and its time is simulated.
+A plant has the four methods of ``robot_control_ros.Plant``. This one has no dynamics, and its time
+is simulated.
 On real hardware, ``read`` waits for the next sample, and ``write`` sends the command to the drives.
 """
 
@@ -8,7 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_control_ros import Command, CommandMode, ConfigError, ControlLoop, RobotConfig, RobotState, load_robot
+from robot_control_ros import (
+    Command,
+    CommandMode,
+    ConfigError,
+    ControlLoop,
+    RobotConfig,
+    RobotState,
+    load_robot,
+)
 
 
 class IdealPlant:
@@ -36,9 +45,13 @@ class IdealPlant:
         """
         if command.mode is not CommandMode.POSITION:
             mode = command.mode.value
-            raise ConfigError(f"mode = {mode!r}: must be position", name="mode", value=mode, bound="position")
+            raise ConfigError(
+                f"mode = {mode!r}: must be position", name="mode", value=mode, bound="position"
+            )
         if command.values.shape != self._q.shape or not np.isfinite(command.values).all():
-            raise ConfigError(f"positions = {command.values}: must be {self._q.size} finite numbers")
+            raise ConfigError(
+                f"positions = {command.values}: must be {self._q.size} finite numbers"
+            )
         self._v = (command.values - self._q) / self._period
         self._q = command.values.copy()
 

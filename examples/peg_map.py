@@ -1,7 +1,8 @@
-"""Maps how often a scripted policy gets a peg into a hole. Type: python examples/peg_map.py --workers 2
+"""Maps how often a scripted policy gets a peg into a hole. Type: python examples/peg_map.py
+--workers 2
 
-The policy is the spiral of peg_policy.py. The map is over the stiffness sideways and the damping ratio. Each cell has
-the same episodes.
+The policy is the spiral of peg_policy.py. The map is over the stiffness sideways and the damping
+ratio. Each cell has the same episodes.
 """
 
 from __future__ import annotations
@@ -63,15 +64,28 @@ def as_text(rates: Mapping[tuple[float, float], float]) -> str:
 
 def main() -> None:
     """Compute the map, and print it."""
-    parser = argparse.ArgumentParser(description="maps the success of a policy over stiffness and damping")
+    parser = argparse.ArgumentParser(
+        description="maps the success of a policy over stiffness and damping"
+    )
     parser.add_argument("--episodes", type=int, default=8, help="in each cell (default: 8)")
-    parser.add_argument("--workers", type=int, default=0, help="processes (default: this one alone)")
-    parser.add_argument("--scheduler", default="", help="instead: Dask's workers, as in tcp://10.0.0.5:8786")
+    parser.add_argument(
+        "--workers", type=int, default=0, help="processes (default: this one alone)"
+    )
+    parser.add_argument(
+        "--scheduler", default="", help="instead: Dask's workers, as in tcp://10.0.0.5:8786"
+    )
     options = parser.parse_args()
     grid = {"stiffness": STIFFNESS, "damping_ratio": DAMPING_RATIO, "episodes": [options.episodes]}
     found = sweep(success, grid, workers=options.workers, scheduler=options.scheduler)
     cells = zip(found.points, found.results, strict=True)
-    print(as_text({(each.arguments["stiffness"], each.arguments["damping_ratio"]): rate for each, rate in cells}))
+    print(
+        as_text(
+            {
+                (each.arguments["stiffness"], each.arguments["damping_ratio"]): rate
+                for each, rate in cells
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Learns how stiff an arm must be to find a hole with a peg. Type: python examples/peg_policy.py
 
-The policy is a spiral that pushes down. It has three numbers: the stiffness along x and y, the stiffness along z, and
-the speed of the push. The cross-entropy method draws them from normal distributions, and fits these to the best quarter
-of each generation. All candidates try the same two places of the hole.
+The policy is a spiral that pushes down. It has three numbers: the stiffness along x and y, the
+stiffness along z, and the speed of the push. The cross-entropy method draws them from normal
+distributions, and fits these to the best quarter of each generation. All candidates try the same
+two places of the hole.
 """
 
 from __future__ import annotations
@@ -30,17 +31,23 @@ PLACES = (1, 2)  # seeds of the hole's place
 
 
 def actions(candidates: np.ndarray, step: int) -> np.ndarray:
-    """The actions (n, 6) of candidates (n, 3): three displacements, then three stiffnesses, from -1 to 1."""
+    """The actions (n, 6) of candidates (n, 3): three displacements, then three
+    stiffnesses, from -1 to 1.
+    """
     down = np.full(len(candidates), -0.25) if step * PERIOD < DOWN_TIME else -candidates[:, 2]
     spiral = position(step + 1) - position(step)
     sideways = np.tile(spiral / LARGEST_STEP, (len(candidates), 1))
     lateral = candidates[:, 0]
     vertical = candidates[:, 1]
-    return np.clip(np.column_stack((sideways, down, lateral, lateral, vertical)), -1.0, 1.0).astype(np.float32)
+    return np.clip(np.column_stack((sideways, down, lateral, lateral, vertical)), -1.0, 1.0).astype(
+        np.float32
+    )
 
 
 def position(step: int) -> np.ndarray:
-    """The position (2,) on the spiral [m]. Its radius is as the root of time, so its turns cover the disc evenly."""
+    """The position (2,) on the spiral [m]. Its radius is as the root of time, so its turns
+    cover the disc evenly.
+    """
     progress = min(max((step * PERIOD - DOWN_TIME) / SPIRAL_TIME, 0.0), 1.0)
     angle = 2.0 * math.pi * TURNS * progress
     return RADIUS * math.sqrt(progress) * np.array((math.cos(angle), math.sin(angle)))
@@ -69,11 +76,14 @@ def stiffness(number: float) -> float:
     return float(50.0 * 40.0 ** (0.5 + 0.5 * np.clip(number, -1.0, 1.0)))
 
 
-def learn(envs: gymnasium.vector.VectorEnv, generations: int) -> tuple[np.ndarray, list[tuple[float, float, float]]]:
+def learn(
+    envs: gymnasium.vector.VectorEnv, generations: int
+) -> tuple[np.ndarray, list[tuple[float, float, float]]]:
     """Learn the three numbers by the cross-entropy method.
 
     Returns:
-        Mean of the last generation, and the mean return, best return and success rate of each generation.
+        Mean of the last generation, and the mean return, best return and success rate of each
+        generation.
     """
     random = np.random.default_rng(1)
     mean = np.array(MEAN)
@@ -89,7 +99,10 @@ def learn(envs: gymnasium.vector.VectorEnv, generations: int) -> tuple[np.ndarra
         curve.append((float(total.mean()), float(total.max()), float(success.mean())))
         returns = f"{generation:10d} {total.mean():8.1f} {total.max():8.1f} {success.mean():8.0%}"
         push = 1e3 * LARGEST_STEP / PERIOD * mean[2]  # mm/s
-        print(f"{returns} {stiffness(mean[0]):11.0f} {stiffness(mean[1]):10.0f} {push:10.1f}", flush=True)
+        print(
+            f"{returns} {stiffness(mean[0]):11.0f} {stiffness(mean[1]):10.0f} {push:10.1f}",
+            flush=True,
+        )
     return mean, curve
 
 
@@ -129,7 +142,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="learns the stiffness for a peg in a hole")
     parser.add_argument("--generations", type=int, default=6, help="(default: 6)")
     parser.add_argument("--population", type=int, default=16, help="candidates (default: 16)")
-    parser.add_argument("--plot", default="", metavar="FILE", help="of the learning curve, such as peg_policy.png")
+    parser.add_argument(
+        "--plot", default="", metavar="FILE", help="of the learning curve, such as peg_policy.png"
+    )
     options = parser.parse_args()
     envs = gymnasium.make_vec(
         "robot_control_ros/PegInHole-v0",
@@ -141,7 +156,9 @@ def main() -> None:
         print("generation     mean     best  success  K_xy [N/m] K_z [N/m] push [mm/s]")
         learnt, curve = learn(envs, options.generations)
         for name, numbers in (("first", np.array(MEAN)), ("learnt", learnt)):
-            print(f"{name} mean in 10 new episodes: {successes(envs, numbers, range(100, 110))} of 10 pegs in the hole")
+            print(
+                f"{name} mean in 10 new episodes: {successes(envs, numbers, range(100, 110))} of 10 pegs in the hole"
+            )
     finally:
         envs.close()
     if options.plot:

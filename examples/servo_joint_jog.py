@@ -4,7 +4,8 @@ It needs control_msgs. Start the controller first, then type in a terminal with 
 
     python examples/servo_joint_jog.py --ros-args -r joint_jog:=/servo_node/delta_joint_cmds
 
-A velocity of 1 is the parameter ``joint_scale``; larger ones count as 1. Displacements are not used.
+A velocity of 1 is the parameter ``joint_scale``; larger ones count as 1. Displacements are not
+used.
 The joints stop when no command comes.
 
 This program has never met one that was written for Servo. It stands on the definition of the
@@ -28,15 +29,16 @@ from sensor_msgs.msg import JointState
 
 from robot_control_ros import ConfigError
 
-LEAD = 0.2  # rad that a target may be ahead of its joint, so that it doesn't run away from one that is blocked
+# rad that a target may be ahead of its joint, so that it doesn't run away from one that is blocked
+LEAD = 0.2
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class JointJogging:
     """Target angles that move with commanded velocities.
 
-    The first command after a pause takes the joints where they are. Each further one moves them on by
-    its velocities, for the time since the command before.
+    The first command after a pause takes the joints where they are. Each further one moves them on
+    by its velocities, for the time since the command before.
 
     Args:
         scale: Velocity of a command of 1 [rad/s].
@@ -50,7 +52,11 @@ class JointJogging:
         self._commanded_at = -np.inf  # time of the command before [s]
 
     def targets(
-        self, now: float, measured: Mapping[str, float], names: Sequence[str], velocities: Sequence[float]
+        self,
+        now: float,
+        measured: Mapping[str, float],
+        names: Sequence[str],
+        velocities: Sequence[float],
     ) -> dict[str, float]:
         """Target angles [rad] of all joints.
 
@@ -61,8 +67,8 @@ class JointJogging:
             velocities: One velocity for each name, from -1 to 1.
 
         Raises:
-            ConfigError: The numbers of names and velocities differ, a velocity isn't finite, or a joint is
-                unknown or named twice.
+            ConfigError: The numbers of names and velocities differ, a velocity isn't finite, or a
+                joint is unknown or named twice.
         """
         self._check(measured, names, velocities)
         elapsed = now - self._commanded_at
@@ -79,7 +85,9 @@ class JointJogging:
         return dict(self._targets)
 
     @staticmethod
-    def _check(measured: Mapping[str, float], names: Sequence[str], velocities: Sequence[float]) -> None:
+    def _check(
+        measured: Mapping[str, float], names: Sequence[str], velocities: Sequence[float]
+    ) -> None:
         """Refuse a command that makes no sense."""
         if len(velocities) != len(names) or not np.isfinite(velocities).all():
             text = f"velocities = {list(velocities)}: must be a finite number for each of {len(names)} names"
@@ -93,12 +101,18 @@ class JointJogging:
 
 
 class ServoJointJog(Node):
-    """Subscribes to ``joint_jog`` and ``joint_states``, and publishes the controller's ``target_joint``."""
+    """Subscribes to ``joint_jog`` and ``joint_states``, and publishes the
+    controller's ``target_joint``.
+    """
 
     def __init__(self) -> None:
         super().__init__("servo_joint_jog")
-        scale = self._number("joint_scale", 0.5, (0.0, 10.0), "Velocity of a joint at a command of 1 [rad/s].")
-        timeout = self._number("timeout", 0.2, (0.02, 5.0), "Time between two commands that is a pause [s].")
+        scale = self._number(
+            "joint_scale", 0.5, (0.0, 10.0), "Velocity of a joint at a command of 1 [rad/s]."
+        )
+        timeout = self._number(
+            "timeout", 0.2, (0.02, 5.0), "Time between two commands that is a pause [s]."
+        )
         controller = self.declare_parameter("controller", "controller").value
         self._jogging = JointJogging(scale, timeout)
         self._measured: dict[str, float] = {}
@@ -106,10 +120,14 @@ class ServoJointJog(Node):
         self.create_subscription(JointState, "joint_states", self._on_joints, NEWEST)
         self.create_subscription(JointJog, "joint_jog", self._on_jog, NEWEST)
 
-    def _number(self, name: str, default: float, bounds: tuple[float, float], description: str) -> float:
+    def _number(
+        self, name: str, default: float, bounds: tuple[float, float], description: str
+    ) -> float:
         """The value of a parameter within its bounds."""
         value_range = FloatingPointRange(from_value=bounds[0], to_value=bounds[1])
-        descriptor = ParameterDescriptor(description=description, floating_point_range=[value_range])
+        descriptor = ParameterDescriptor(
+            description=description, floating_point_range=[value_range]
+        )
         return float(self.declare_parameter(name, default, descriptor).value)
 
     def _on_joints(self, message: JointState) -> None:
@@ -121,7 +139,9 @@ class ServoJointJog(Node):
             return
         names = list(message.joint_names)
         try:
-            targets = self._jogging.targets(time.monotonic(), self._measured, names, list(message.velocities))
+            targets = self._jogging.targets(
+                time.monotonic(), self._measured, names, list(message.velocities)
+            )
         except ConfigError as error:
             self.get_logger().error(f"joint jog: {error}", throttle_duration_sec=1.0)
             return

@@ -18,9 +18,17 @@ PAGES += [*sorted((ROOT / "robot_control_learning").rglob("README.md")), *DOCS]
 MAX_WORDS = 20  # in a sentence
 # the tables on these pages consist of messages
 MESSAGES = (EVIDENCE / "ethercat_faults" / "README.md", EVIDENCE / "faults" / "README.md")
-NEWCOMER = ("concepts.md", "trouble.md", "before_touch.md", "coming_from.md", "python.md", "glossary.md")
+NEWCOMER = (
+    "concepts.md",
+    "trouble.md",
+    "before_touch.md",
+    "coming_from.md",
+    "python.md",
+    "glossary.md",
+)
 FOLDERS = (
-    "config|docs|ethercat_emulator|evidence|examples|launch|lint|robot_control_learning|robot_control_ros|test|urdf"
+    "config|docs|ethercat_emulator|evidence|examples|launch|lint|"
+    "robot_control_learning|robot_control_ros|test|urdf"
 )
 
 CODE = re.compile(r"^[ ]*```.*?^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
@@ -41,7 +49,9 @@ def line_of(page: str, part: re.Match[str]) -> int:
 
 
 def blocks(page: str) -> Iterator[tuple[int, str]]:
-    """The paragraphs, list items and table cells of a page, each as one text with its line, without code blocks."""
+    """The paragraphs, list items and table cells of a page, each as one text with its line,
+    without code blocks.
+    """
     block: list[str] = []
     first = 1
     for number, line in enumerate(without_code(page).splitlines(), start=1):
@@ -60,7 +70,9 @@ def blocks(page: str) -> Iterator[tuple[int, str]]:
 
 
 def sentences(page: str) -> Iterator[tuple[int, str]]:
-    """Each with the line where its paragraph begins. Code counts as one word, a link as its text."""
+    """Each with the line where its paragraph begins. Code counts as one word,
+    a link as its text.
+    """
     for line, block in blocks(page):
         if block.strip().startswith("Sources:"):  # a list of files
             continue
@@ -82,7 +94,10 @@ def long_sentences(path: Path, page: str) -> Iterator[Finding]:
 def beginning(path: Path, page: str) -> Iterator[Finding]:
     """A page of docs or evidence begins with whom it is for, and what they can do after it."""
     parts = END.split(page.split("\n\n")[1].replace("\n", " ")) if path in DOCS else []
-    if parts and not (parts[0].startswith("This page is for you if ") and "".join(parts[1:2]).startswith("After it ")):
+    if parts and not (
+        parts[0].startswith("This page is for you if ")
+        and "".join(parts[1:2]).startswith("After it ")
+    ):
         yield 3, "a page begins with 'This page is for you if …' and 'After it …'"
 
 
@@ -120,14 +135,21 @@ def tables(path: Path, page: str) -> Iterator[Finding]:
         counts = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
         for number, count in enumerate(counts):
             if count != counts[0]:
-                yield line_of(text, table) + number, f"{count - 1} cells in a row, the head has {counts[0] - 1}"
+                yield (
+                    line_of(text, table) + number,
+                    f"{count - 1} cells in a row, the head has {counts[0] - 1}",
+                )
 
 
 def architecture(path: Path, page: str) -> Iterator[Finding]:
-    """The map of the package has every folder, and names files that exist and what stands in them."""
+    """The map of the package has every folder, and names files that exist and
+    what stands in them.
+    """
     if path.name != "architecture.md":
         return
-    folders = sorted(each.parent.name for each in (ROOT / "robot_control_ros").glob("*/__init__.py"))
+    folders = sorted(
+        each.parent.name for each in (ROOT / "robot_control_ros").glob("*/__init__.py")
+    )
     named = sorted(re.findall(r"^      (\w+)/  ", page, re.MULTILINE))
     if named != folders:
         yield 1, f"the map has the folders {named}, the package {folders}"
@@ -160,7 +182,9 @@ def glossary(path: Path, page: str) -> Iterator[Finding]:
 
 def linked(path: Path, page: str) -> Iterator[Finding]:
     """The README leads to each page for a newcomer."""
-    if path.name in NEWCOMER and f"](docs/{path.name})" not in (ROOT / "README.md").read_text(encoding="utf-8"):
+    if path.name in NEWCOMER and f"](docs/{path.name})" not in (ROOT / "README.md").read_text(
+        encoding="utf-8"
+    ):
         yield 1, "README.md has no link to this page"
 
 

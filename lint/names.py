@@ -20,10 +20,20 @@ def main() -> int:
     count = 0
     for package in PACKAGES:
         folder, seen = ROOT / package, dict[str, str]()
-        for path in sorted(path for path in folder.rglob("*.py") if not path.is_relative_to(folder / "test")):
+        for path in sorted(
+            path for path in folder.rglob("*.py") if not path.is_relative_to(folder / "test")
+        ):
             names = [(1, f"module {path.stem}")] if path.name not in MODULES else []
-            classes = [each for each in ast.parse(path.read_text("utf-8")).body if isinstance(each, ast.ClassDef)]
-            public = [each for each in classes if not each.name.startswith("_") and each.name not in CLASSES]
+            classes = [
+                each
+                for each in ast.parse(path.read_text("utf-8")).body
+                if isinstance(each, ast.ClassDef)
+            ]
+            public = [
+                each
+                for each in classes
+                if not each.name.startswith("_") and each.name not in CLASSES
+            ]
             for line, name in (*names, *((each.lineno, f"class {each.name}") for each in public)):
                 place = f"{path.relative_to(ROOT)}:{line}"
                 if name in seen:

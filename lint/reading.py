@@ -1,7 +1,8 @@
-"""What makes code hard to read at first sight: packed statements, long lines, docstrings that lean on something else.
+"""What makes code hard to read at first sight: packed statements, long lines, docstrings that lean
+on something else.
 
-``python lint/reading.py`` prints the number of each kind. Where there are too many of one, it prints each as
-``file:line: message``.
+``python lint/reading.py`` prints the number of each kind. Where there are too many of one, it
+prints each as ``file:line: message``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("robot_control_ros", "robot_control_learning", "evidence")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-# A summary that begins with one of these says what something is only to a reader of the lines around it.
+# A summary that begins with one of these says what something is only to a reader of the lines
+# around it.
 LEANING = (
     *("Of", "That", "Whether", "How", "Which", "Who", "Whose", "Where"),
     *("It", "Its", "He", "She", "They", "Their", "This", "These", "Those"),
@@ -44,8 +46,14 @@ def packed(node: ast.AST) -> Iterator[Finding]:
         for target in node.targets:
             if isinstance(target, ast.Tuple) and not _is_swap(target, node.value):
                 yield node.lineno, "tuple assignment", "one statement for each value: a, b = x, y"
-    if isinstance(node, ast.IfExp) and any(isinstance(part, ast.IfExp) for part in (node.body, node.orelse)):
-        yield node.lineno, "chained conditional", "an if statement, or a function, instead of a if b else c if d else e"
+    if isinstance(node, ast.IfExp) and any(
+        isinstance(part, ast.IfExp) for part in (node.body, node.orelse)
+    ):
+        yield (
+            node.lineno,
+            "chained conditional",
+            "an if statement, or a function, instead of a if b else c if d else e",
+        )
 
 
 def _is_swap(target: ast.Tuple, value: ast.Tuple) -> bool:
@@ -61,7 +69,11 @@ def leaning(node: ast.AST) -> Iterator[Finding]:
     first = getattr(node, "lineno", 1)
     word = re.split(r"[\s,.:;]", text, maxsplit=1)[0]
     if word in LEANING or text.startswith("The same"):
-        yield first, "leaning docstring", f"it begins with {word}: say what it returns or does, in full"
+        yield (
+            first,
+            "leaning docstring",
+            f"it begins with {word}: say what it returns or does, in full",
+        )
     for name, entry in entries(text):
         if not re.match(r"[A-Z0-9`:(\"'Α-Ωα-ω|‖]", entry) or entry.split(" ")[0] in LEANING:
             yield first, "fragment", f"{name}: {entry[:40]}: begin with a subject"
@@ -89,7 +101,9 @@ def findings(path: Path) -> Iterator[Finding]:
 
 
 def main() -> int:
-    """Print what is wrong; returns the exit status, 1 where a kind is found more often than its bound."""
+    """Print what is wrong; returns the exit status, 1 where a kind is found more
+    often than its bound.
+    """
     found: dict[str, list[str]] = {kind: [] for kind in MOST}
     lines = 0
     for package in PACKAGES:

@@ -11,9 +11,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("robot_control_ros", "robot_control_learning", "ethercat_emulator", "evidence")
-TESTS = sorted([*(ROOT / "test").rglob("*.py"), *(ROOT / "ethercat_emulator" / "test").rglob("*.py")])
+TESTS = sorted(
+    [*(ROOT / "test").rglob("*.py"), *(ROOT / "ethercat_emulator" / "test").rglob("*.py")]
+)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-BY_NAME = ("getattr", "setattr", "hasattr", "delattr")  # functions, and methods of pytest's monkeypatch
+# functions, and methods of pytest's monkeypatch
+BY_NAME = ("getattr", "setattr", "hasattr", "delattr")
 
 
 def is_private(name: str) -> bool:
@@ -27,9 +30,13 @@ def is_own(node: ast.expr) -> bool:
 
 
 def private_names() -> set[str]:
-    """Private names that the packages define: attributes, methods, functions, classes, variables."""
+    """Private names that the packages define: attributes, methods, functions,
+    classes, variables.
+    """
     found: set[str] = set()
-    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path not in TESTS):
+    for path in (
+        path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path not in TESTS
+    ):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, DEFINITIONS):
                 found.add(node.name)
@@ -46,8 +53,15 @@ def used(node: ast.AST) -> list[str]:
         return [node.attr]
     if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in PACKAGES:
         return [alias.name for alias in node.names]
-    if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in BY_NAME:
-        texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    if (
+        isinstance(node, ast.Call)
+        and getattr(node.func, "attr", getattr(node.func, "id", "")) in BY_NAME
+    ):
+        texts = [
+            each.value
+            for each in node.args
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
         return [text.rpartition(".")[2] for text in texts]
     return []
 
@@ -59,7 +73,9 @@ def main() -> int:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             for name in (name for name in used(node) if name in private):
                 line = getattr(node, "lineno", 1)
-                print(f"{path.relative_to(ROOT)}:{line}: a test uses the private name {name} of a package")
+                print(
+                    f"{path.relative_to(ROOT)}:{line}: a test uses the private name {name} of a package"
+                )
                 count += 1
     return int(count > 0)
 

@@ -1,21 +1,21 @@
 """Compliant control of robot arms in ROS 2, in Python.
 
-A control law reads joint states and a wrench, and commands the joints of an arm. The same law runs in a ROS 2 node,
-on EtherCAT drives, and in an embedded MuJoCo simulation.
+A control law reads joint states and a wrench, and commands the joints of an arm. The same law runs
+in a ROS 2 node, on EtherCAT drives, and in an embedded MuJoCo simulation.
 
-Units are SI, angles are in radians. n is the number of joints; joint arrays have the order of RobotConfig.joints.
-Twists, wrenches and Jacobians have three linear rows, then three angular rows, in base axes at the tip origin.
-A wrench is exerted by the environment on the robot.
+Units are SI, angles are in radians. n is the number of joints; joint arrays have the order of
+RobotConfig.joints. Twists, wrenches and Jacobians have three linear rows, then three angular rows,
+in base axes at the tip origin. A wrench is exerted by the environment on the robot.
 
 A first example. It needs no ROS: ``pip install '.[sim]'`` in the repository.
 
     from robot_control_ros import Push, simulate
 
-    log = simulate("ur5", "impedance", {"stiffness": 500.0}, push=Push(force=(20.0, 0.0, 0.0)), duration=3.0)
-    print(log.pose_error[-1, 0])  # -0.04 m: 20 N against 500 N/m
+    log = simulate("ur5", "impedance", {"stiffness": 500.0}, push=Push(force=(20.0, 0.0, 0.0)),
+    duration=3.0) print(log.pose_error[-1, 0])  # -0.04 m: 20 N against 500 N/m
 
-Read on: README.md lists the pages of the documentation. docs/architecture.md shows where to find what in the code.
-CONTRIBUTING.md shows how to add a law, a robot, a plant.
+Read on: README.md lists the pages of the documentation. docs/architecture.md shows where to find
+what in the code. CONTRIBUTING.md shows how to add a law, a robot, a plant.
 """
 
 import re
@@ -54,7 +54,9 @@ __doc__ = f"{__doc__}{_LIST}\n"
 def __getattr__(name: str) -> object:
     """A public name, imported when it is first used (PEP 562)."""
     if name == "gym":  # for one release
-        raise ImportError("robot_control_ros.gym is now robot_control_learning: pip install ./robot_control_learning")
+        raise ImportError(
+            "robot_control_ros.gym is now robot_control_learning: pip install ./robot_control_learning"
+        )
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_MODULES[name]}", __name__), name)

@@ -27,7 +27,9 @@ def ur5_model(ur5) -> RobotModel:
 
 @pytest.fixture
 def xacro_here(monkeypatch):
-    """The package's descriptions are made in this process, by the function that the program xacro calls."""
+    """The package's descriptions are made in this process, by the function that the
+    program xacro calls.
+    """
     import xacro
 
     def run(command, **options):

@@ -10,7 +10,14 @@ from xml.sax.saxutils import escape
 
 Point = tuple[float, float]
 
-BLUE, ORANGE, GREEN, RED, GREY, DARK = "#1f5fa8", "#d9681d", "#2f8a50", "#c0392b", "#8a8f98", "#22262c"
+BLUE, ORANGE, GREEN, RED, GREY, DARK = (
+    "#1f5fa8",
+    "#d9681d",
+    "#2f8a50",
+    "#c0392b",
+    "#8a8f98",
+    "#22262c",
+)
 PALE = {BLUE: "#e6eef8", ORANGE: "#fcebdf", GREEN: "#e5f3ea", RED: "#f9e6e3", GREY: "#f1f2f4"}
 WIDTH = 760
 
@@ -19,7 +26,13 @@ WIDTH = 760
 
 
 def text(
-    at: Point, words: str, *, colour: str = DARK, size: int = 15, anchor: str = "middle", bold: bool = False
+    at: Point,
+    words: str,
+    *,
+    colour: str = DARK,
+    size: int = 15,
+    anchor: str = "middle",
+    bold: bool = False,
 ) -> str:
     """Lines of words; `at` is the middle of the first line's base, or its start or end."""
     weight = ' font-weight="bold"' if bold else ""
@@ -31,7 +44,9 @@ def text(
     return "".join(lines)
 
 
-def line(start: Point, end: Point, colour: str = DARK, width: float = 2.0, dashed: bool = False) -> str:
+def line(
+    start: Point, end: Point, colour: str = DARK, width: float = 2.0, dashed: bool = False
+) -> str:
     """A straight line."""
     dash = ' stroke-dasharray="6 5"' if dashed else ""
     return (
@@ -80,7 +95,10 @@ def spring(start: Point, end: Point, colour: str = BLUE) -> str:
     turns, lead = 9, 18.0
     length = end[0] - start[0] - 2 * lead
     zigzag = [
-        (start[0] + lead + length * (index + 0.5) / (2 * turns), start[1] + (11 if index % 2 else -11))
+        (
+            start[0] + lead + length * (index + 0.5) / (2 * turns),
+            start[1] + (11 if index % 2 else -11),
+        )
         for index in range(2 * turns)
     ]
     points = [start, (start[0] + lead, start[1]), *zigzag, (end[0] - lead, end[1]), end]
@@ -116,7 +134,11 @@ def axes(origin: Point, turned: float, length: float, names: str = "xz", width: 
     for name, colour, angle in ((names[0], RED, turned), (names[1], BLUE, turned + 90.0)):
         ux, uy = math.cos(math.radians(angle)), -math.sin(math.radians(angle))
         drawn += arrow(origin, (origin[0] + length * ux, origin[1] + length * uy), colour, width)
-        drawn += text((origin[0] + (length + 12) * ux, origin[1] + (length + 12) * uy + 5), name, colour=colour)
+        drawn += text(
+            (origin[0] + (length + 12) * ux, origin[1] + (length + 12) * uy + 5),
+            name,
+            colour=colour,
+        )
     return drawn
 
 
@@ -126,8 +148,14 @@ def axes(origin: Point, turned: float, length: float, names: str = "xz", width: 
 def compliance() -> tuple[int, str]:
     """One force, two springs: what stiffness is."""
     reference, wall, half = 430.0, 210.0, 22.0
-    drawn = text((reference, 26), "reference", colour=GREEN) + line((reference, 36), (reference, 318), GREEN, 2, True)
-    rows = ((80, "no push", 0, ""), (170, "stiff: 2000 N/m", 10, "10 mm"), (260, "soft: 500 N/m", 40, "40 mm"))
+    drawn = text((reference, 26), "reference", colour=GREEN) + line(
+        (reference, 36), (reference, 318), GREEN, 2, True
+    )
+    rows = (
+        (80, "no push", 0, ""),
+        (170, "stiff: 2000 N/m", 10, "10 mm"),
+        (260, "soft: 500 N/m", 40, "40 mm"),
+    )
     for y, name, millimetres, words in rows:
         tip = reference + 2.0 * millimetres
         drawn += text((16, y + 5), name, anchor="start", bold=True)
@@ -138,7 +166,9 @@ def compliance() -> tuple[int, str]:
         )
         if millimetres:
             drawn += arrow((tip + half, y), (tip + half + 80, y), ORANGE, 3.5)
-            drawn += text((tip + half + 88, y + 5), "20 N", colour=ORANGE, anchor="start", bold=True)
+            drawn += text(
+                (tip + half + 88, y + 5), "20 N", colour=ORANGE, anchor="start", bold=True
+            )
             drawn += line((tip, y + half + 5), (tip, y + half + 17), DARK, 1.5)
             drawn += line((reference, y + half + 11), (tip, y + half + 11), DARK, 3.0)
             drawn += text((tip + 8, y + half + 17), words, anchor="start", bold=True)
@@ -149,7 +179,13 @@ def impedance_admittance() -> tuple[int, str]:
     """The two ways to make an arm behave as a spring."""
     drawn = ""
     rows = (
-        (0, "Impedance: motion in, torque out", "the law\nis a spring", "positions,\nvelocities", "torques"),
+        (
+            0,
+            "Impedance: motion in, torque out",
+            "the law\nis a spring",
+            "positions,\nvelocities",
+            "torques",
+        ),
         (
             215,
             "Admittance: force in, motion out",
@@ -194,7 +230,9 @@ def frames() -> tuple[int, str]:
     drawn += text((496, 194), "thick: the tip's own axes", anchor="start", bold=True)
     drawn += text((496, 214), "They turn with the tool.", anchor="start", size=13)
     drawn += arrow((392, 252), (392, 154), ORANGE, 4)
-    words = "A wrench is what the environment exerts on\nthe robot. Here the table pushes upwards: +z."
+    words = (
+        "A wrench is what the environment exerts on\nthe robot. Here the table pushes upwards: +z."
+    )
     return 316, drawn + text((330, 286), words, anchor="start", colour=ORANGE, size=14)
 
 
@@ -202,7 +240,14 @@ def gravity() -> tuple[int, str]:
     """Who holds the weight."""
     drawn = ""
     cases = (
-        (0, "gravity_by_robot: false", "spring and damper\n+ gravity", "motors", "0 N·m: the arm falls", RED),
+        (
+            0,
+            "gravity_by_robot: false",
+            "spring and damper\n+ gravity",
+            "motors",
+            "0 N·m: the arm falls",
+            RED,
+        ),
         (
             385,
             "gravity_by_robot: true",
@@ -245,7 +290,9 @@ def cycle() -> tuple[int, str]:
             drawn += arrow((x - gap, 89), (x - 1, 89), DARK, 1.8)
     drawn += box((280, 196), (200, 60), "robot, or simulator", GREY)
     drawn += path((698, 130), (698, 226), (482, 226)) + path((280, 226), (62, 226), (62, 132))
-    drawn += text((590, 216), "commands") + text((590, 248), "effort, position\nor velocity", size=13)
+    drawn += text((590, 216), "commands") + text(
+        (590, 248), "effort, position\nor velocity", size=13
+    )
     return 276, drawn + text((170, 216), "joint_states, wrench") + text(
         (170, 248), "500 times a second\non a UR5e", size=13
     )

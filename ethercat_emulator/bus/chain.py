@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 
 from ..drive.drive import Machine
 from ..esc.registers import DL_STATUS
-from .frame import LOCALLY_ADMINISTERED, Command, Datagram, add_working_counter, is_ethercat, set_address, walk
+from .frame import (
+    LOCALLY_ADMINISTERED,
+    Command,
+    Datagram,
+    add_working_counter,
+    is_ethercat,
+    set_address,
+    walk,
+)
 from .slave import Slave
 
 STEP = 1_000_000  # ns, of the drives' control loops
@@ -27,14 +35,18 @@ class Bus:
     Args:
         slaves: the first is next to the master.
         machine: advanced with time; None where no slave moves anything.
-        step: of the drives' control loops [ns]; a span of time is cut into a whole number of about this size.
+        step: of the drives' control loops [ns]; a span of time is cut into a whole number of about
+            this size.
 
     Attributes:
-        slaves: change the list, a slave's power or `cut` only with a call of :meth:`rewire` after it.
+        slaves: change the list, a slave's power or `cut` only with a call of :meth:`rewire` after
+            it.
         cut: the chain ends before this position; None where it is whole.
     """
 
-    def __init__(self, slaves: Sequence[Slave], machine: Machine | None = None, *, step: int = STEP) -> None:
+    def __init__(
+        self, slaves: Sequence[Slave], machine: Machine | None = None, *, step: int = STEP
+    ) -> None:
         self.slaves = list(slaves)
         self._step = step
         self.machine = machine
@@ -91,7 +103,9 @@ class Bus:
                 slave.tick(now)
 
     def process(self, frame: bytes, now: int) -> bytes | None:
-        """What comes back of a frame [ns]; None where it isn't EtherCAT, is malformed, or no slave is there."""
+        """What comes back of a frame [ns]; None where it isn't EtherCAT, is malformed,
+        or no slave is there.
+        """
         self.advance(now)
         if not self._reachable or not is_ethercat(frame):
             return None
@@ -132,7 +146,9 @@ class Bus:
     def _by_position(self, frame: bytearray, datagram: Datagram, now: int) -> None:
         position = -datagram.address & 0xFFFF
         if position < len(self._reachable):
-            add_working_counter(frame, datagram, self._access(self._reachable[position], frame, datagram, now))
+            add_working_counter(
+                frame, datagram, self._access(self._reachable[position], frame, datagram, now)
+            )
         set_address(frame, datagram, datagram.address + len(self._reachable))
 
     def _by_address(self, frame: bytearray, datagram: Datagram, now: int) -> None:
@@ -154,7 +170,9 @@ class Bus:
         with memoryview(frame)[datagram.start : datagram.end] as data:
             for slave in self._reachable:
                 if not slave.deaf:
-                    done += weights[slave.esc.logical(address, data, read=read, write=write, now=now)]
+                    done += weights[
+                        slave.esc.logical(address, data, read=read, write=write, now=now)
+                    ]
         add_working_counter(frame, datagram, done)
 
     def _read_one_write_others(self, frame: bytearray, datagram: Datagram, now: int) -> None:

@@ -31,7 +31,17 @@ from ..coe.pdo import (
 )
 from ..drive.drive import Drive
 from ..drive.objects import DriveSettings, drive_objects
-from ..esc.sii import INPUTS, MAILBOX_IN, MAILBOX_OUT, OUTPUTS, Identity, PdoCategory, PdoEntry, Sii, Window
+from ..esc.sii import (
+    INPUTS,
+    MAILBOX_IN,
+    MAILBOX_OUT,
+    OUTPUTS,
+    Identity,
+    PdoCategory,
+    PdoEntry,
+    Sii,
+    Window,
+)
 from .slave import Slave
 
 MAILBOX = 128  # bytes each way
@@ -104,15 +114,26 @@ def drive_slave(
     objects += [*plain_objects(pdos, objects), *pdo_objects(pdos, assigned)]
     dictionary = Dictionary(objects, complete_access=complete_access)
     drive = Drive(settings, dictionary)
-    windows = [Window(MAILBOX_OUT, _MAILBOX_OUT_AT, mailbox), Window(MAILBOX_IN, _MAILBOX_IN_AT, mailbox)]
+    windows = [
+        Window(MAILBOX_OUT, _MAILBOX_OUT_AT, mailbox),
+        Window(MAILBOX_IN, _MAILBOX_IN_AT, mailbox),
+    ]
     windows += [Window(OUTPUTS, _OUTPUTS_AT, ProcessData(dictionary, RX_ASSIGNMENT).size)]
     windows += [Window(INPUTS, _INPUTS_AT, ProcessData(dictionary, TX_ASSIGNMENT).size)]
     sii = Sii(
         identity,
         name,
         windows,
-        rx=[_category(dictionary, pdo, 2 if pdo.index in assigned else 0xFF) for pdo in pdos if pdo.index < TX_PDO],
-        tx=[_category(dictionary, pdo, 3 if pdo.index in assigned else 0xFF) for pdo in pdos if pdo.index >= TX_PDO],
+        rx=[
+            _category(dictionary, pdo, 2 if pdo.index in assigned else 0xFF)
+            for pdo in pdos
+            if pdo.index < TX_PDO
+        ],
+        tx=[
+            _category(dictionary, pdo, 3 if pdo.index in assigned else 0xFF)
+            for pdo in pdos
+            if pdo.index >= TX_PDO
+        ],
         alias=alias,
         complete_access=complete_access,
     )
@@ -133,10 +154,13 @@ class Terminal:
         """Outputs stay as they are."""
 
 
-def terminal(inputs: int, outputs: int, *, name: str = "Emulated terminal", identity: Identity = IDENTITY) -> Slave:
+def terminal(
+    inputs: int, outputs: int, *, name: str = "Emulated terminal", identity: Identity = IDENTITY
+) -> Slave:
     """A digital terminal without mailbox and clock, whose process data are single bits.
 
-    Outputs are the values of 0x7000, inputs those of 0x6000, from subindex 1 on. With neither it is a coupler.
+    Outputs are the values of 0x7000, inputs those of 0x6000, from subindex 1 on. With neither it is
+    a coupler.
     """
     bits = {
         (RX_PDO, OUTPUTS): [Mapped(0x7000, n + 1, 1) for n in range(outputs)],
@@ -149,7 +173,10 @@ def terminal(inputs: int, outputs: int, *, name: str = "Emulated terminal", iden
         if not items:
             continue
         direction = "rx" if kind == OUTPUTS else "tx"
-        entries = [Entry(item.subindex, BOOLEAN, 0, f"Channel {item.subindex}", mapped=direction) for item in items]
+        entries = [
+            Entry(item.subindex, BOOLEAN, 0, f"Channel {item.subindex}", mapped=direction)
+            for item in items
+        ]
         objects.append(record(items[0].index, "Outputs" if kind == OUTPUTS else "Inputs", *entries))
         pdos.append((Pdo(index, tuple(items), fixed=True), len(windows)))
         windows.append(Window(kind, 0x1000 + 0x100 * len(windows), (len(items) + 7) // 8))

@@ -18,7 +18,9 @@ _ADDRESS = struct.Struct("<H")
 
 
 class Command(IntEnum):
-    """What a datagram asks for: AP by position, FP by station address, B of all, L by logical address."""
+    """What a datagram asks for: AP by position, FP by station address, B of all, L
+    by logical address.
+    """
 
     NOP = 0
     APRD = 1
@@ -70,7 +72,9 @@ def walk(frame: bytes | bytearray) -> Iterator[Datagram]:
     at = _START
     limit = _START + (int.from_bytes(frame[14:16], "little") & 0x07FF)
     if limit > len(frame):
-        raise ValueError(f"EtherCAT length {limit - _START}: the frame has {len(frame) - _START} bytes")
+        raise ValueError(
+            f"EtherCAT length {limit - _START}: the frame has {len(frame) - _START} bytes"
+        )
     more = True
     while more:
         if at + 12 > limit:
@@ -79,7 +83,9 @@ def walk(frame: bytes | bytearray) -> Iterator[Datagram]:
         start = at + 10
         end = start + (length & 0x07FF)
         if end + 2 > limit:
-            raise ValueError(f"datagram at byte {at} ends at {end + 2}: the EtherCAT length ends at {limit}")
+            raise ValueError(
+                f"datagram at byte {at} ends at {end + 2}: the EtherCAT length ends at {limit}"
+            )
         yield Datagram(command, address, offset, at, start, end)
         more = bool(length & 0x8000)
         at = end + 2

@@ -46,7 +46,8 @@ class Slave:
         eeprom: content, as it may have been changed.
         powered: whether it is on.
         deaf: whether it ignores logical datagrams.
-        at_preop: emergencies (error code, error register) that it sends whenever it gets from INIT to PRE-OP.
+        at_preop: emergencies (error code, error register) that it sends whenever it gets from INIT
+            to PRE-OP.
         attention: whether it has something to do after a frame.
     """
 
@@ -79,7 +80,12 @@ class Slave:
         self._fresh_outputs = self._reconfigured = False
         self.dictionary.reset()
         self.device.reset()
-        self.esc = Esc(self.eeprom, clock_start=self._clock_start, eeprom_8_bytes=self._eeprom_8_bytes, owner=self)
+        self.esc = Esc(
+            self.eeprom,
+            clock_start=self._clock_start,
+            eeprom_8_bytes=self._eeprom_8_bytes,
+            owner=self,
+        )
         self.al = AlState(self.esc.memory, self._refusal, self._changed)
         self._rx: ProcessData | None = None
         self._tx: ProcessData | None = None
@@ -166,7 +172,9 @@ class Slave:
         return al_state.NO_ERROR
 
     def _check_configuration(self) -> None:
-        """Leave a state whose sync managers a master has changed, as one does that starts after another."""
+        """Leave a state whose sync managers a master has changed, as one does that
+        starts after another.
+        """
         if self.al.state >= State.PREOP and (code := self._check_mailbox()):
             self.al.fall(State.INIT, code)
         elif self.al.state >= State.SAFEOP and (code := self._check_process_data()):
@@ -181,7 +189,11 @@ class Slave:
             if manager is None:
                 continue
             window: Window = self._windows[kind][1]
-            right = manager.active and manager.is_mailbox and manager.written_by_master == (kind == MAILBOX_OUT)
+            right = (
+                manager.active
+                and manager.is_mailbox
+                and manager.written_by_master == (kind == MAILBOX_OUT)
+            )
             if not right or (manager.start, manager.length) != (window.start, window.length):
                 return al_state.MAILBOX_CONFIGURATION
         return al_state.NO_ERROR
@@ -198,7 +210,9 @@ class Slave:
         return al_state.NO_ERROR
 
     def _changed(self, before: State, after: State) -> None:
-        watched = self._rx is not None and self._outputs is not None and self._outputs.triggers_watchdog
+        watched = (
+            self._rx is not None and self._outputs is not None and self._outputs.triggers_watchdog
+        )
         self.esc.watchdog.arm(after is State.OP and watched, self._now)
         if before is State.OP:
             self.device.disconnect()
@@ -211,7 +225,9 @@ class Slave:
             self.mailbox.reset()
 
     def _open_windows(self) -> None:
-        """Process data are open from SAFEOP on; after an error there, outputs are not, until it is acknowledged."""
+        """Process data are open from SAFEOP on; after an error there, outputs are not, until
+        it is acknowledged.
+        """
         running = self.al.state >= State.SAFEOP
         for kind, closed in ((OUTPUTS, not running or self.al.error), (INPUTS, not running)):
             if kind in self._windows:
@@ -223,4 +239,6 @@ def _fits(manager: SyncManager | None, size: int, *, written: bool) -> bool:
     """Whether process data of so many bytes go through a sync manager; none need none."""
     if manager is None or not manager.active:
         return size == 0
-    return manager.length == size and not manager.is_mailbox and manager.written_by_master == written
+    return (
+        manager.length == size and not manager.is_mailbox and manager.written_by_master == written
+    )

@@ -47,7 +47,9 @@ class SdoAbort(Exception):
 
 @dataclass(frozen=True)
 class DataType:
-    """Of an entry: its name and number, its size in bits (0: that of the value), and struct's letter for it."""
+    """Of an entry: its name and number, its size in bits (0: that of the value), and
+    struct's letter for it.
+    """
 
     name: str
     number: int
@@ -77,7 +79,8 @@ class Entry:
 
     Attributes:
         subindex: of it.
-        type: of it; a string's size is that of its first value, and shorter ones are filled with zeros.
+        type: of it; a string's size is that of its first value, and shorter ones are filled with
+            zeros.
         value: after power-up.
         name: of it.
         writable, readable: by SDO.
@@ -156,9 +159,20 @@ def variable(
     return Object(index, name, VARIABLE, (entry,))
 
 
-def record(index: int, name: str, *entries: Entry, code: int = RECORD, resizable: bool = False) -> Object:
-    """An object of several values; subindex 0 is their number; of a resizable one, the number in use."""
-    count = Entry(0, UNSIGNED8, len(entries), "Number of entries", writable=resizable, allowed=range(len(entries) + 1))
+def record(
+    index: int, name: str, *entries: Entry, code: int = RECORD, resizable: bool = False
+) -> Object:
+    """An object of several values; subindex 0 is their number; of a resizable
+    one, the number in use.
+    """
+    count = Entry(
+        0,
+        UNSIGNED8,
+        len(entries),
+        "Number of entries",
+        writable=resizable,
+        allowed=range(len(entries) + 1),
+    )
     return Object(index, name, code, (count, *entries))
 
 
@@ -177,7 +191,9 @@ class Dictionary:
     def __init__(self, objects: Iterable[Object], *, complete_access: bool = True) -> None:
         self._complete_access = complete_access
         self.objects = {item.index: item for item in sorted(objects, key=lambda item: item.index)}
-        self.entries = {key(o.index, e.subindex): e for o in self.objects.values() for e in o.entries}
+        self.entries = {
+            key(o.index, e.subindex): e for o in self.objects.values() for e in o.entries
+        }
         self.values: dict[int, Any] = {}
         self.reset()
 

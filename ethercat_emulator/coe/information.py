@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import struct
 
-from .dictionary import COMMAND, NO_OBJECT, NO_SUBINDEX, OUT_OF_RANGE, Dictionary, Entry, Object, SdoAbort, key
+from .dictionary import (
+    COMMAND,
+    NO_OBJECT,
+    NO_SUBINDEX,
+    OUT_OF_RANGE,
+    Dictionary,
+    Entry,
+    Object,
+    SdoAbort,
+    key,
+)
 
 _SERVICE = 8 << 12
 _HEADER = struct.Struct("<HBBH")  # service, operation, reserved, fragments left
@@ -50,7 +60,9 @@ class Information:
         answers = []
         for number, part in enumerate(parts):
             left = len(parts) - 1 - number
-            answers.append(_HEADER.pack(_SERVICE, operation + 1 | (_INCOMPLETE if left else 0), 0, left) + part)
+            answers.append(
+                _HEADER.pack(_SERVICE, operation + 1 | (_INCOMPLETE if left else 0), 0, left) + part
+            )
         return answers
 
     def _answer(self, operation: int, data: bytes) -> bytes:
@@ -84,14 +96,19 @@ class Information:
 
     def _describe(self, item: Object) -> bytes:
         last = item.entries[-1]
-        return struct.pack("<HHBB", item.index, last.type.number, last.subindex, item.code) + item.name.encode()
+        return (
+            struct.pack("<HHBB", item.index, last.type.number, last.subindex, item.code)
+            + item.name.encode()
+        )
 
     def _describe_entry(self, index: int, subindex: int) -> bytes:
         self._object(index)
         entry = self._dictionary.entries.get(key(index, subindex))
         if entry is None:
             raise SdoAbort(NO_SUBINDEX)
-        head = struct.pack("<HBBHHH", index, subindex, 0, entry.type.number, entry.bits, _access(entry))
+        head = struct.pack(
+            "<HBBHHH", index, subindex, 0, entry.type.number, entry.bits, _access(entry)
+        )
         return head + entry.name.encode()
 
 

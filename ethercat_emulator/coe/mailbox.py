@@ -25,8 +25,8 @@ _ERROR_REPLY = struct.Struct("<HH")
 class Mailbox:
     """A device's two mailboxes; answers carry the counter of their request.
 
-    A request with the counter of the one before is the same once more (its acknowledgement was lost), and isn't served
-    again; counter 0 isn't compared.
+    A request with the counter of the one before is the same once more (its acknowledgement was
+    lost), and isn't served again; counter 0 isn't compared.
 
     Args:
         receive, send: the sync managers, named as the device sees them.
@@ -37,7 +37,9 @@ class Mailbox:
         error: every request is answered by this mailbox error; 0 for none.
     """
 
-    def __init__(self, receive: SyncManager, send: SyncManager, serve: Callable[[bytes], list[bytes]]) -> None:
+    def __init__(
+        self, receive: SyncManager, send: SyncManager, serve: Callable[[bytes], list[bytes]]
+    ) -> None:
         self.mute = False
         self.error = 0
         self._receive = receive
@@ -63,7 +65,9 @@ class Mailbox:
         self.service()
 
     def service(self) -> None:
-        """Take a request, put the next message where the master reads it, repeat one that was lost."""
+        """Take a request, put the next message where the master reads it,
+        repeat one that was lost.
+        """
         if self._send.repeat_requested() and self._last and not self._send.full:
             self._load(self._last)
         if self._receive.full and not self._queue:
@@ -95,4 +99,6 @@ class Mailbox:
             return [answer(ERROR, _ERROR_REPLY.pack(1, INVALID_SIZE))]
         if kind & 0x0F != COE:
             return [answer(ERROR, _ERROR_REPLY.pack(1, UNSUPPORTED_PROTOCOL))]
-        return [answer(COE, data) for data in self._serve(request[HEADER.size : HEADER.size + length])]
+        return [
+            answer(COE, data) for data in self._serve(request[HEADER.size : HEADER.size + length])
+        ]

@@ -1,4 +1,6 @@
-"""Process data: which objects a master reads and writes every cycle, and how they lie in its frames."""
+"""Process data: which objects a master reads and writes every cycle, and how
+they lie in its frames.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ TX_PDO = 0x1A00
 
 _SLOTS = 16  # entries of a PDO, and PDOs of an assignment, that a master can fill
 _PDO_NUMBERS = 0x200
-_NUMBERS = {1: BOOLEAN, 8: UNSIGNED8, 16: UNSIGNED16, 32: UNSIGNED32}  # types of numbers without a sign, by bits
+# types of numbers without a sign, by bits
+_NUMBERS = {1: BOOLEAN, 8: UNSIGNED8, 16: UNSIGNED16, 32: UNSIGNED32}
 _LONGEST = 512  # bytes of one direction
 
 
@@ -63,7 +66,8 @@ class Pdo:
     """Objects that go together.
 
     Attributes:
-        index: of the mapping object, 0x1600 and above for what the master writes, 0x1A00 and above for what it reads.
+        index: of the mapping object, 0x1600 and above for what the master writes, 0x1A00 and above
+            for what it reads.
         mapped: in their order.
         fixed: the master can't change it.
     """
@@ -90,7 +94,9 @@ def pdo_objects(pdos: Sequence[Pdo], assigned: Sequence[int]) -> list[Object]:
     ]
     for pdo in pdos:
         words = [item.word for item in pdo.mapped]
-        objects.append(_array(pdo.index, f"PDO {pdo.index:#06x}", UNSIGNED32, words, writable=not pdo.fixed))
+        objects.append(
+            _array(pdo.index, f"PDO {pdo.index:#06x}", UNSIGNED32, words, writable=not pdo.fixed)
+        )
     for index, name, first in (
         (RX_ASSIGNMENT, "RxPDO assign", RX_PDO),
         (TX_ASSIGNMENT, "TxPDO assign", TX_PDO),
@@ -108,18 +114,32 @@ def plain_objects(pdos: Sequence[Pdo], known: Sequence[Object]) -> list[Object]:
         direction = "rx" if pdo.index < TX_PDO else "tx"
         for item in pdo.mapped:
             if item.index and item.index not in indices:
-                entry = Entry(item.subindex, _NUMBERS[item.bits], 0, "Number", direction == "rx", mapped=direction)
+                entry = Entry(
+                    item.subindex,
+                    _NUMBERS[item.bits],
+                    0,
+                    "Number",
+                    direction == "rx",
+                    mapped=direction,
+                )
                 entries.setdefault(item.index, {})[item.subindex] = entry
     return [
-        Object(index, "Number", VARIABLE, (found[0],)) if 0 in found else record(index, "Numbers", *found.values())
+        Object(index, "Number", VARIABLE, (found[0],))
+        if 0 in found
+        else record(index, "Numbers", *found.values())
         for index, found in entries.items()
     ]
 
 
 def _array(index: int, name: str, type_: DataType, values: list[int], *, writable: bool) -> Object:
     filled = values + [0] * (_SLOTS - len(values)) if writable else values
-    entries = [Entry(n + 1, type_, value, f"SubIndex {n + 1:03d}", writable) for n, value in enumerate(filled)]
-    count = Entry(0, UNSIGNED8, len(values), "SubIndex 000", writable, allowed=range(len(filled) + 1))
+    entries = [
+        Entry(n + 1, type_, value, f"SubIndex {n + 1:03d}", writable)
+        for n, value in enumerate(filled)
+    ]
+    count = Entry(
+        0, UNSIGNED8, len(values), "SubIndex 000", writable, allowed=range(len(filled) + 1)
+    )
     return Object(index, name, ARRAY, (count, *entries))
 
 
@@ -133,8 +153,11 @@ def is_pdo(index: int) -> bool:
     return RX_PDO <= index < RX_PDO + _PDO_NUMBERS or TX_PDO <= index < TX_PDO + _PDO_NUMBERS
 
 
-def check_mapping_write(dictionary: Dictionary, index: int, subindex: int, data: bytes, *, preop: bool) -> None:
-    """Whether a master may write this part of the mapping now: only in PREOP, with subindex 0 at 0 until the end.
+def check_mapping_write(
+    dictionary: Dictionary, index: int, subindex: int, data: bytes, *, preop: bool
+) -> None:
+    """Whether a master may write this part of the mapping now: only in PREOP, with subindex 0 at 0
+    until the end.
 
     Raises:
         SdoAbort: it may not.
@@ -146,12 +169,19 @@ def check_mapping_write(dictionary: Dictionary, index: int, subindex: int, data:
             raise SdoAbort(SUBINDEX_0_FIRST)
         return
     count = data[0] if data else 0
-    values = [dictionary.number(index, n) for n in range(1, count + 1) if key(index, n) in dictionary.entries]
+    values = [
+        dictionary.number(index, n)
+        for n in range(1, count + 1)
+        if key(index, n) in dictionary.entries
+    ]
     if is_pdo(index):
         direction = "rx" if index < TX_PDO else "tx"
         bits = sum(_check_mapped(dictionary, word, direction) for word in values)
     else:
-        bits = sum(_pdo_bits(dictionary, pdo, RX_PDO if index == RX_ASSIGNMENT else TX_PDO) for pdo in values)
+        bits = sum(
+            _pdo_bits(dictionary, pdo, RX_PDO if index == RX_ASSIGNMENT else TX_PDO)
+            for pdo in values
+        )
     if bits > 8 * _LONGEST:
         raise SdoAbort(PDO_TOO_LONG)
 
@@ -194,12 +224,14 @@ class ProcessData:
         self.size = (sum(item.bits for item in items) + 7) // 8
         self._keys = [key(item.index, item.subindex) for item in items if item.index]
         self._struct: struct.Struct | None = None
-        self._bits: list[tuple[int, int, int, bool]] = []  # (key, first bit, bits, signed) where bytes aren't enough
+        # (key, first bit, bits, signed) where bytes aren't enough
+        self._bits: list[tuple[int, int, int, bool]] = []
         if any(item.bits % 8 for item in items):
             at = 0
             for item in items:
                 if item.index:
-                    signed = _format(dictionary, item).islower()  # struct's letters of signed integers
+                    # struct's letters of signed integers
+                    signed = _format(dictionary, item).islower()
                     self._bits.append((key(item.index, item.subindex), at, item.bits, signed))
                 at += item.bits
         else:
@@ -227,4 +259,8 @@ class ProcessData:
 
 
 def _format(dictionary: Dictionary, item: Mapped) -> str:
-    return dictionary.entry(item.index, item.subindex).type.format if item.index else f"{item.bits // 8}x"
+    return (
+        dictionary.entry(item.index, item.subindex).type.format
+        if item.index
+        else f"{item.bits // 8}x"
+    )

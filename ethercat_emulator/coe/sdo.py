@@ -23,7 +23,8 @@ _SDO = struct.Struct("<BHB")  # command, index, subindex
 _SIZE = struct.Struct("<I")
 _EMERGENCY = struct.Struct("<HHB5s")
 
-_DOWNLOAD_SEGMENT, _DOWNLOAD, _UPLOAD, _UPLOAD_SEGMENT, _ABORT = range(5)  # upper three bits of a request's command
+# upper three bits of a request's command
+_DOWNLOAD_SEGMENT, _DOWNLOAD, _UPLOAD, _UPLOAD_SEGMENT, _ABORT = range(5)
 _COMPLETE = 0x10
 _TOGGLE = 0x10
 _EXPEDITED = 0x02
@@ -46,8 +47,9 @@ def emergency(code: int, register: int, data: bytes) -> bytes:
 class SdoServer:
     """Serves one device's dictionary; one transfer at a time, a new one ends the last.
 
-    An upload that needs segments has no data in its first answer: ETG.1000.6 says so, and masters differ in whether
-    they would look for some there. A download may have some in its first request, or none.
+    An upload that needs segments has no data in its first answer: ETG.1000.6 says so, and masters
+    differ in whether they would look for some there. A download may have some in its first request,
+    or none.
 
     Args:
         dictionary: of the device.
@@ -124,7 +126,9 @@ class SdoServer:
         head = (self._toggle ^ _TOGGLE) | (0 if self._upload else _LAST)
         if len(data) < _SHORTEST_SEGMENT:
             head |= (_SHORTEST_SEGMENT - len(data)) << 1
-        return _SERVICE.pack(RESPONSE << 12) + bytes((head,)) + data.ljust(_SHORTEST_SEGMENT, b"\x00")
+        return (
+            _SERVICE.pack(RESPONSE << 12) + bytes((head,)) + data.ljust(_SHORTEST_SEGMENT, b"\x00")
+        )
 
     def _start_download(self, command: int, index: int, subindex: int, body: bytes) -> bytes:
         self._end()
@@ -147,7 +151,9 @@ class SdoServer:
                 self._download = (index, subindex, complete, size)
                 self._received = data
                 self._toggle = 0
-        return self._response((_UPLOAD_SEGMENT << 5) | (command & _COMPLETE), index, subindex, bytes(4))
+        return self._response(
+            (_UPLOAD_SEGMENT << 5) | (command & _COMPLETE), index, subindex, bytes(4)
+        )
 
     def _next_download(self, command: int, data: bytes) -> bytes:
         if self._download is None:

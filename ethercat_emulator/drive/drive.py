@@ -11,7 +11,15 @@ from collections.abc import Callable, Sequence
 
 from ..coe.dictionary import Dictionary, key
 from .mechanics import Mechanics
-from .objects import ABORT_DISABLE, ABORT_FAULT, ABORT_NOTHING, POSITION, TORQUE, VELOCITY, DriveSettings
+from .objects import (
+    ABORT_DISABLE,
+    ABORT_FAULT,
+    ABORT_NOTHING,
+    POSITION,
+    TORQUE,
+    VELOCITY,
+    DriveSettings,
+)
 from .power_states import MOVING, Power, PowerStates
 from .servo import Servo
 
@@ -59,7 +67,8 @@ class Drive:
 
     Args:
         settings: of the drive.
-        dictionary: with :func:`drive_objects` and the error register (0x1001); the drive computes with its values.
+        dictionary: with :func:`drive_objects` and the error register (0x1001); the drive computes
+            with its values.
 
     Attributes:
         emergencies: (error code, error register) not yet sent; code 0 where the error is gone.
@@ -143,7 +152,9 @@ class Drive:
         self._values[_CONTROL] = _QUICK_STOP if self._power.state in MOVING else 0
 
     def step(self, position: float, velocity: float, dt: float) -> None:
-        """One cycle of the control loops: from the joint's position [rad] and velocity [rad/s] to a torque."""
+        """One cycle of the control loops: from the joint's position [rad] and velocity
+        [rad/s] to a torque.
+        """
         values = self._values
         self._time += dt
         option = self._values[_QUICK_STOP_OPTION]
@@ -167,7 +178,9 @@ class Drive:
         self._velocity = velocity
 
     def sense(self, position: float, velocity: float) -> None:
-        """Put the joint's position and velocity [rad, rad/s] and the drive's state where the master reads them."""
+        """Put the joint's position and velocity [rad, rad/s] and the drive's state where
+        the master reads them.
+        """
         values = self._values
         if not self.position_frozen:
             values[_POSITION] = _wrap(round(position * self._counts) + self.settings.motor.zero)
@@ -187,7 +200,9 @@ class Drive:
             if self._watch(abs(error)):
                 servo.hold_position(error / self._counts, velocity, (speed, torque), dt)
         elif mode == VELOCITY:
-            servo.hold_velocity(self._values[_TARGET_VELOCITY] / self._speed + speed - velocity, torque, dt)
+            servo.hold_velocity(
+                self._values[_TARGET_VELOCITY] / self._speed + speed - velocity, torque, dt
+            )
         elif mode == TORQUE:
             servo.drive(self._values[_TARGET_TORQUE] * self._per_mille + torque, dt)
         else:
@@ -243,7 +258,9 @@ class Machine:
 
     def __init__(self, drives: Sequence[Drive], mechanics: Mechanics) -> None:
         if len(drives) != len(mechanics.position):
-            raise ValueError(f"{len(drives)} drives: the mechanics have {len(mechanics.position)} joints")
+            raise ValueError(
+                f"{len(drives)} drives: the mechanics have {len(mechanics.position)} joints"
+            )
         self.drives = tuple(drives)
         self.mechanics = mechanics
         self.watchers: list[Callable[[], None]] = []
@@ -256,7 +273,9 @@ class Machine:
         velocity = mechanics.velocity
         for n, drive in enumerate(self.drives):
             drive.step(position[n], velocity[n], dt)
-        mechanics.advance([drive.torque for drive in self.drives], [drive.braked for drive in self.drives], dt)
+        mechanics.advance(
+            [drive.torque for drive in self.drives], [drive.braked for drive in self.drives], dt
+        )
         self._sense()
         for watcher in self.watchers:
             watcher()

@@ -1,4 +1,6 @@
-"""What the motors turn: the protocol of any arm, and the simplest one, axes that know nothing of each other."""
+"""What the motors turn: the protocol of any arm, and the simplest one, axes that know
+nothing of each other.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,10 @@ class Rotors:
         position = self.position
         velocity = self.velocity
         for n, load in enumerate(self._loads):
-            v = velocity[n] + dt * (torque[n] + load.gravity - load.viscous * velocity[n]) / load.inertia
+            v = (
+                velocity[n]
+                + dt * (torque[n] + load.gravity - load.viscous * velocity[n]) / load.inertia
+            )
             friction = dt * (load.coulomb + (BRAKE_TORQUE if braked[n] else 0.0)) / load.inertia
             v = v - friction if v > friction else v + friction if v < -friction else 0.0
             velocity[n] = v

@@ -1,4 +1,5 @@
-"""The objects of CiA 402 that a drive has, and the settings that distinguish one drive from another.
+"""The objects of CiA 402 that a drive has, and the settings that distinguish one drive from
+another.
 
 Source: CiA 402-2 and -3 (IEC 61800-7-201), ETG.6010 (implementation directive for CiA 402).
 """
@@ -26,7 +27,8 @@ from .servo import Motor
 POSITION = 8
 VELOCITY = 9
 TORQUE = 10
-ABORT_NOTHING, ABORT_FAULT, ABORT_DISABLE, ABORT_QUICK_STOP = range(4)  # 0x6007: when the master is gone
+# 0x6007: when the master is gone
+ABORT_NOTHING, ABORT_FAULT, ABORT_DISABLE, ABORT_QUICK_STOP = range(4)
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class DriveSettings:
         following_error: window [rad at the joint], and how long it may be left [ms].
         deceleration: of the quick stop, at the joint [rad/s²].
         rated_torque_unit: what 0x6076 counts in [N·m].
-        abort_option: what happens when the slave leaves OP (0x6007): 0 nothing, 1 a fault, 2 the voltage goes off,
+        abort_option: what happens when the slave leaves OP (0x6007): 0 nothing, 1 a fault, 2 the
+            voltage goes off,
             3 quick stop.
     """
 
@@ -62,7 +65,14 @@ def drive_objects(settings: DriveSettings) -> list[Object]:
     rx = "rx"
     tx = "tx"
     return [
-        variable(0x6007, INTEGER16, settings.abort_option, "Abort connection option", writable=True, allowed=range(4)),
+        variable(
+            0x6007,
+            INTEGER16,
+            settings.abort_option,
+            "Abort connection option",
+            writable=True,
+            allowed=range(4),
+        ),
         variable(0x603F, UNSIGNED16, 0, "Error code", mapped=tx),
         variable(0x6040, UNSIGNED16, 0, "Controlword", mapped=rx),
         variable(0x6041, UNSIGNED16, 0, "Statusword", mapped=tx),
@@ -72,14 +82,32 @@ def drive_objects(settings: DriveSettings) -> list[Object]:
         variable(0x6061, INTEGER8, 0, "Modes of operation display", mapped=tx),
         variable(0x6064, INTEGER32, 0, "Position actual value", mapped=tx),
         variable(0x6065, UNSIGNED32, window, "Following error window", writable=True),
-        variable(0x6066, UNSIGNED16, settings.following_error_time, "Following error time out", writable=True),
+        variable(
+            0x6066,
+            UNSIGNED16,
+            settings.following_error_time,
+            "Following error time out",
+            writable=True,
+        ),
         variable(0x606C, INTEGER32, 0, "Velocity actual value", mapped=tx),
         variable(0x6071, INTEGER16, 0, "Target torque", mapped=rx),
         variable(0x6072, UNSIGNED16, round(1000 * motor.max_torque), "Max torque", mapped=rx),
-        variable(0x6076, UNSIGNED32, round(motor.rated_torque / settings.rated_torque_unit), "Motor rated torque"),
+        variable(
+            0x6076,
+            UNSIGNED32,
+            round(motor.rated_torque / settings.rated_torque_unit),
+            "Motor rated torque",
+        ),
         variable(0x6077, INTEGER16, 0, "Torque actual value", mapped=tx),
         variable(0x607A, INTEGER32, 0, "Target position", mapped=rx),
-        variable(0x6085, UNSIGNED32, deceleration, "Quick stop deceleration", writable=True, allowed=range(1, 1 << 32)),
+        variable(
+            0x6085,
+            UNSIGNED32,
+            deceleration,
+            "Quick stop deceleration",
+            writable=True,
+            allowed=range(1, 1 << 32),
+        ),
         *_encoder_and_gear(motor),
         variable(0x60A9, UNSIGNED32, unit, "SI unit velocity", writable=True, allowed=(unit,)),
         variable(0x60B1, INTEGER32, 0, "Velocity offset", mapped=rx),
@@ -114,7 +142,9 @@ def _encoder_and_gear(motor: Motor) -> list[Object]:
 
 
 def _velocity_unit(rpm: float) -> int:
-    """As 0x60A9 has it: a power of ten, increments or revolutions, per second or minute (Synapticon, Nanotec)."""
+    """As 0x60A9 has it: a power of ten, increments or revolutions, per second or minute
+    (Synapticon, Nanotec).
+    """
     if rpm == 0.0:
         return 0x00B50300
     return (round(math.log10(rpm)) & 0xFF) << 24 | 0x00B44700

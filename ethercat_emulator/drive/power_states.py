@@ -23,7 +23,8 @@ class Power(IntEnum):
     FAULT = 0x08
 
 
-MOVING = (Power.OPERATION_ENABLED, Power.QUICK_STOP_ACTIVE, Power.FAULT_REACTION_ACTIVE)  # the motor has torque
+# the motor has torque
+MOVING = (Power.OPERATION_ENABLED, Power.QUICK_STOP_ACTIVE, Power.FAULT_REACTION_ACTIVE)
 
 # bits of the control word; quick stop at 0
 _ENABLE_VOLTAGE = 0x02

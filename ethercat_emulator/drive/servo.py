@@ -19,8 +19,8 @@ class Motor:
         gear: turns of the motor per turn of the joint; negative where they turn against each other.
         encoder_at_joint: the encoder is on the joint, else on the motor.
         zero: counts where the joint's angle is 0.
-        velocity_unit: what 1 in a velocity object is: 0 for a count per second, else so many revolutions per minute of
-            the encoder's shaft; a power of ten.
+        velocity_unit: what 1 in a velocity object is: 0 for a count per second, else so many
+            revolutions per minute of the encoder's shaft; a power of ten.
         current_time: time constant of the current loop [s].
         inertia: of the load as the drive was tuned for it, at the joint [kg·m²].
         bandwidth: of the velocity loop [rad/s]; the position loop has a quarter of it.
@@ -63,8 +63,9 @@ class Motor:
 class Servo:
     """Cascaded loops of one axis, in the joint's units.
 
-    The position loop is proportional, the velocity loop proportional and integral, and the current follows as a lag of
-    first order. Targets are taken as they come: there is no interpolation between cycles.
+    The position loop is proportional, the velocity loop proportional and integral, and the current
+    follows as a lag of first order. Targets are taken as they come: there is no interpolation
+    between cycles.
 
     Args:
         motor: its parameters.
@@ -95,8 +96,12 @@ class Servo:
         self._integral = 0.0
         self.drive(0.0, dt)
 
-    def hold_position(self, error: float, v: float, feedforward: tuple[float, float], dt: float) -> None:
-        """Close the position loop: error [rad], velocity [rad/s], velocity and torque offset [rad/s, N·m]."""
+    def hold_position(
+        self, error: float, v: float, feedforward: tuple[float, float], dt: float
+    ) -> None:
+        """Close the position loop: error [rad], velocity [rad/s], velocity and torque
+        offset [rad/s, N·m].
+        """
         self.hold_velocity(self._position_gain * error + feedforward[0] - v, feedforward[1], dt)
 
     def hold_velocity(self, error: float, feedforward: float, dt: float) -> None:

@@ -10,7 +10,8 @@ from enum import IntEnum
 
 from .registers import AL_CODE, AL_STATUS
 
-ERROR = 0x10  # bit of the status: a request was refused, or the slave fell back; bit of the control: acknowledged
+# bit of the status: a request was refused, or the slave fell back; bit of the control: acknowledged
+ERROR = 0x10
 
 NO_ERROR = 0x0000
 INVALID_TRANSITION = 0x0011
@@ -45,7 +46,10 @@ class AlState:
     """
 
     def __init__(
-        self, memory: bytearray, refusal: Callable[[State], int], changed: Callable[[State, State], None]
+        self,
+        memory: bytearray,
+        refusal: Callable[[State], int],
+        changed: Callable[[State, State], None],
     ) -> None:
         self._memory = memory
         self._refusal = refusal

@@ -73,8 +73,11 @@ class Esc:
         eeprom_8_bytes: bool,
         owner: Owner,
     ) -> None:
-        self.memory = after_power_up(dc=clock_start is not None, eeprom_8_bytes=eeprom_8_bytes, alias=0)
-        self._fixed_size = memoryview(self.memory)  # while it is there, a slice of another length is an error
+        self.memory = after_power_up(
+            dc=clock_start is not None, eeprom_8_bytes=eeprom_8_bytes, alias=0
+        )
+        # while it is there, a slice of another length is an error
+        self._fixed_size = memoryview(self.memory)
         self.eeprom = Eeprom(self.memory, content)
         self.clock = None if clock_start is None else Clock(self.memory, clock_start)
         self.watchdog = Watchdog(self.memory)
@@ -87,7 +90,9 @@ class Esc:
         self._plans: dict[tuple[int, int], fmmu.Plan] = {}
 
     def answers_to(self, address: int) -> bool:
-        """Whether a station address, or the alias where the master has allowed it, is this slave's."""
+        """Whether a station address, or the alias where the master has allowed
+        it, is this slave's.
+        """
         if address == self.station_address:
             return True
         alias = int.from_bytes(self.memory[STATION_ALIAS : STATION_ALIAS + 2], "little")
@@ -132,15 +137,21 @@ class Esc:
             self.clock.discipline(data, now)
             return True
         mask = self._writable[address:end]
-        if 1 not in mask or (address <= EEPROM_CONTROL + 1 and end > EEPROM_CONTROL and self.eeprom.busy(now)):
+        if 1 not in mask or (
+            address <= EEPROM_CONTROL + 1 and end > EEPROM_CONTROL and self.eeprom.busy(now)
+        ):
             return False
         old = self.memory[address:end]
-        self.memory[address:end] = bytes(new if may else kept for new, kept, may in zip(data, old, mask, strict=False))
+        self.memory[address:end] = bytes(
+            new if may else kept for new, kept, may in zip(data, old, mask, strict=False)
+        )
         self._after_write(address, end, now)
         return True
 
     def logical(self, address: int, data: memoryview, *, read: bool, write: bool, now: int) -> int:
-        """Exchange a logical datagram's data with the memory; returns 1 if anything was read, plus 2 if written."""
+        """Exchange a logical datagram's data with the memory; returns 1 if anything was
+        read, plus 2 if written.
+        """
         key = (address, len(data))
         plan = self._plans.get(key)
         if plan is None:
@@ -198,7 +209,9 @@ class Esc:
             return address <= last and end > first
 
         if touches(STATION_ADDRESS, STATION_ADDRESS + 1):
-            self.station_address = int.from_bytes(self.memory[STATION_ADDRESS : STATION_ADDRESS + 2], "little")
+            self.station_address = int.from_bytes(
+                self.memory[STATION_ADDRESS : STATION_ADDRESS + 2], "little"
+            )
         if touches(WATCHDOG_DIVIDER, WATCHDOG_TIME + 1):
             self.watchdog.configure()
         if touches(WATCHDOG_COUNTER, WATCHDOG_COUNTER + 1):
@@ -212,4 +225,6 @@ class Esc:
         if self.clock is not None and touches(DC_RECEIVE_TIMES, DC_RECEIVE_TIMES + 3):
             self.clock.latch(now, self.behind)
         if touches(AL_CONTROL, AL_CONTROL + 1):
-            self._owner.al_control(int.from_bytes(self.memory[AL_CONTROL : AL_CONTROL + 2], "little"))
+            self._owner.al_control(
+                int.from_bytes(self.memory[AL_CONTROL : AL_CONTROL + 2], "little")
+            )

@@ -46,7 +46,12 @@ class Eeprom:
         flags = self._kept
         command = control & _COMMANDS
         address = int.from_bytes(self._memory[EEPROM_ADDRESS : EEPROM_ADDRESS + 4], "little")
-        if self._memory[EEPROM_CONFIG] & _OWNED_BY_DEVICE or command not in (0, _READ, _WRITE, _RELOAD):
+        if self._memory[EEPROM_CONFIG] & _OWNED_BY_DEVICE or command not in (
+            0,
+            _READ,
+            _WRITE,
+            _RELOAD,
+        ):
             flags |= _COMMAND_ERROR
         elif command == _READ:
             length = 8 if flags & _EIGHT_BYTES else 4
@@ -56,7 +61,9 @@ class Eeprom:
         elif command == _WRITE and 2 * address + 2 > len(self.content):
             flags |= _COMMAND_ERROR
         elif command == _WRITE:
-            self.content[2 * address : 2 * address + 2] = self._memory[EEPROM_DATA : EEPROM_DATA + 2]
+            self.content[2 * address : 2 * address + 2] = self._memory[
+                EEPROM_DATA : EEPROM_DATA + 2
+            ]
         elif command == _RELOAD:
             self._load()
             flags = self._kept

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from .registers import FMMU, FMMU_SIZE, FMMUS, RAM
 from .sync_manager import SyncManager
 
-_REGISTERS = struct.Struct("<IHBBHBBB")  # logical address, length, first, last bit; address, bit; direction, active
+# logical address, length, first, last bit; address, bit; direction, active
+_REGISTERS = struct.Struct("<IHBBHBBB")
 READ = 1
 WRITE = 2
 
@@ -62,11 +63,15 @@ class Bits(NamedTuple):
 
     def read(self, memory: bytearray, data: memoryview) -> bytes:
         """The datagram's bytes with the memory's bits; other bits stay."""
-        return _replaced(data[self.data], self.data_bit, memory[self.memory], self.memory_bit, self.mask)
+        return _replaced(
+            data[self.data], self.data_bit, memory[self.memory], self.memory_bit, self.mask
+        )
 
     def write(self, data: bytes | memoryview, memory: bytearray) -> bytes:
         """The memory's bytes with the datagram's bits; other bits stay."""
-        return _replaced(memory[self.memory], self.memory_bit, data[self.data], self.data_bit, self.mask)
+        return _replaced(
+            memory[self.memory], self.memory_bit, data[self.data], self.data_bit, self.mask
+        )
 
 
 class Plan(NamedTuple):
@@ -92,8 +97,8 @@ def active(memory: bytearray) -> list[Fmmu]:
     """The FMMUs that the registers make active."""
     found = []
     for number in range(FMMUS):
-        logical, length, first, last, physical, physical_bit, direction, enabled = _REGISTERS.unpack_from(
-            memory, FMMU + FMMU_SIZE * number
+        logical, length, first, last, physical, physical_bit, direction, enabled = (
+            _REGISTERS.unpack_from(memory, FMMU + FMMU_SIZE * number)
         )
         bits = 8 * (length - 1) + (last & 7) - (first & 7) + 1
         end = physical + ((physical_bit & 7) + bits + 7) // 8
@@ -103,12 +108,15 @@ def active(memory: bytearray) -> list[Fmmu]:
 
 
 def plan(fmmus: Sequence[Fmmu], managers: Sequence[SyncManager], logical: int, length: int) -> Plan:
-    """What a datagram of `length` bytes at `logical` touches; parts that no sync manager admits are left out."""
+    """What a datagram of `length` bytes at `logical` touches; parts that no sync manager
+    admits are left out.
+    """
     copies: dict[int, list[Copy]] = {READ: [], WRITE: []}
     bits: dict[int, list[Bits]] = {READ: [], WRITE: []}
     completes: list[SyncManager] = []
     for fmmu in fmmus:
-        begin = 8 * (fmmu.logical - logical) + fmmu.logical_bit  # of its bits, counted from the datagram's first
+        # of its bits, counted from the datagram's first
+        begin = 8 * (fmmu.logical - logical) + fmmu.logical_bit
         first = max(0, begin)
         last = min(8 * length, begin + fmmu.bits)
         if first >= last:
@@ -149,7 +157,11 @@ def _bytes(first: int, end: int) -> slice:
 
 
 def _replaced(
-    target: bytes | bytearray | memoryview, at: int, source: bytes | bytearray | memoryview, source_at: int, mask: int
+    target: bytes | bytearray | memoryview,
+    at: int,
+    source: bytes | bytearray | memoryview,
+    source_at: int,
+    mask: int,
 ) -> bytes:
     bits = int.from_bytes(source, "little") >> source_at & mask
     kept = int.from_bytes(target, "little") & ~(mask << at)

@@ -1,11 +1,14 @@
-"""Registers of a slave controller: where they are, what a master may write, and what they hold after power-up.
+"""Registers of a slave controller: where they are, what a master may write, and what they hold
+after power-up.
 
 Source: Beckhoff, EtherCAT Slave Controller, Hardware Data Sheet, section II.
 """
 
 from __future__ import annotations
 
-TYPE = 0x0000  # of the controller; revision, build, numbers of FMMUs and sync managers, RAM in KiB, ports, features
+# of the controller; revision, build, numbers of FMMUs and sync managers, RAM in KiB, ports,
+# features
+TYPE = 0x0000
 FEATURES = 0x0008
 STATION_ADDRESS = 0x0010
 STATION_ALIAS = 0x0012
@@ -54,7 +57,8 @@ SIZE = RAM + 1024 * RAM_KIB
 FEATURE_DC = 0x0004
 FEATURE_DC_64_BITS = 0x0008
 
-# First and last byte of what a master may write. Beyond RAM everything is the sync managers' affair.
+# First and last byte of what a master may write. Beyond RAM everything is the sync managers'
+# affair.
 _WRITABLE = [
     (STATION_ADDRESS, STATION_ADDRESS + 1),
     (0x0020, 0x0021),  # write protection of registers: stored, has no effect
@@ -96,7 +100,8 @@ def after_power_up(*, dc: bool, eeprom_8_bytes: bool, alias: int) -> bytearray:
     memory = bytearray(SIZE)
     features = FEATURE_DC | FEATURE_DC_64_BITS if dc else 0
     values = {
-        TYPE: bytes((0x11, 0x00, 0x02, 0x00, FMMUS, SYNC_MANAGERS, RAM_KIB, 0x0F)),  # an ET1100 with two MII ports
+        # an ET1100 with two MII ports
+        TYPE: bytes((0x11, 0x00, 0x02, 0x00, FMMUS, SYNC_MANAGERS, RAM_KIB, 0x0F)),
         FEATURES: features.to_bytes(2, "little"),
         STATION_ALIAS: alias.to_bytes(2, "little"),
         DL_CONTROL: b"\x01",  # frames that aren't EtherCAT are dropped

@@ -45,7 +45,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class Window:
-    """A sync manager as the EEPROM proposes it: its type, where it starts, how many bytes; 0 for the usual control."""
+    """A sync manager as the EEPROM proposes it: its type, where it starts, how many bytes; 0
+    for the usual control.
+    """
 
     type: int
     start: int
@@ -112,14 +114,16 @@ def checksum(words: bytes) -> int:
 def build(sii: Sii) -> bytearray:
     """The EEPROM's bytes."""
     content = bytearray(2 * _WORDS)
-    struct.pack_into("<5H", content, 0, 0x0005, 0x0000, 0x0000, 0x0000, sii.alias)  # PDI: SPI, as register 0x0140
+    # PDI: SPI, as register 0x0140
+    struct.pack_into("<5H", content, 0, 0x0005, 0x0000, 0x0000, 0x0000, sii.alias)
     content[14] = checksum(bytes(content[:14]))
     who = sii.identity
     struct.pack_into("<4I", content, 2 * 0x08, who.vendor, who.product, who.revision, who.serial)
     if sii.has_mailbox:
         mailboxes = [window for window in sii.windows if window.type in (MAILBOX_OUT, MAILBOX_IN)]
         words = [word for window in mailboxes for word in (window.start, window.length)]
-        struct.pack_into("<5H", content, 2 * 0x18, *words, PROTOCOL_COE)  # no boot mailbox: no state BOOT
+        # no boot mailbox: no state BOOT
+        struct.pack_into("<5H", content, 2 * 0x18, *words, PROTOCOL_COE)
     struct.pack_into("<2H", content, 2 * 0x3E, _KIBIBITS - 1, 1)
     for number, data in _categories(sii):
         padded = data + bytes(len(data) % 2)
@@ -131,14 +135,21 @@ def _categories(sii: Sii) -> list[tuple[int, bytes]]:
     name = sii.name.encode()
     categories = [(STRINGS, bytes((1, len(name))) + name), (GENERAL, _general(sii))]
     if sii.windows:
-        categories += [(FMMUS, _fmmus(sii)), (SYNC_MANAGERS, b"".join(_window(item) for item in sii.windows))]
+        categories += [
+            (FMMUS, _fmmus(sii)),
+            (SYNC_MANAGERS, b"".join(_window(item) for item in sii.windows)),
+        ]
     categories += [(TX_PDO, _pdo(pdo)) for pdo in sii.tx]
     categories += [(RX_PDO, _pdo(pdo)) for pdo in sii.rx]
     return categories
 
 
 def _general(sii: Sii) -> bytes:
-    coe = (COE_DETAILS | (COE_COMPLETE_ACCESS if sii.complete_access else 0)) if sii.has_mailbox else 0
+    coe = (
+        (COE_DETAILS | (COE_COMPLETE_ACCESS if sii.complete_access else 0))
+        if sii.has_mailbox
+        else 0
+    )
     general = bytearray(32)
     general[0:4] = bytes((0, 0, 1, 1))  # strings: group, image, order, name
     general[5] = coe
@@ -161,5 +172,7 @@ def _window(window: Window) -> bytes:
 
 
 def _pdo(pdo: PdoCategory) -> bytes:
-    entries = b"".join(struct.pack("<HBBBBH", e.index, e.subindex, 0, e.type, e.bits, 0) for e in pdo.entries)
+    entries = b"".join(
+        struct.pack("<HBBBBH", e.index, e.subindex, 0, e.type, e.bits, 0) for e in pdo.entries
+    )
     return struct.pack("<HBBBBH", pdo.index, len(pdo.entries), pdo.sync_manager, 0, 0, 0) + entries

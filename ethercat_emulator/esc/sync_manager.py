@@ -12,7 +12,8 @@ _REPEAT_ACKNOWLEDGED = 0x02
 
 
 class SyncManager:
-    """One of a slave's windows into its memory; its registers are the truth, the attributes a copy of them.
+    """One of a slave's windows into its memory; its registers are the truth, the attributes a copy
+    of them.
 
     Attributes:
         start, end: of the window.
@@ -71,11 +72,15 @@ class SyncManager:
     def lock(self, locked: bool) -> None:
         """Let the device lock the window, or unlock it."""
         control = self._memory[self._at + 7]
-        self._memory[self._at + 7] = control | _LOCKED_BY_DEVICE if locked else control & ~_LOCKED_BY_DEVICE
+        self._memory[self._at + 7] = (
+            control | _LOCKED_BY_DEVICE if locked else control & ~_LOCKED_BY_DEVICE
+        )
         self.configure()
 
     def repeat_requested(self) -> bool:
-        """Whether the master has asked for the last message once more; asking again is acknowledged by this."""
+        """Whether the master has asked for the last message once more; asking again is
+        acknowledged by this.
+        """
         request = self._memory[self._at + 6] & _REPEAT_REQUEST
         control = self._memory[self._at + 7]
         if request == control & _REPEAT_ACKNOWLEDGED:
@@ -86,10 +91,15 @@ class SyncManager:
     def admits(self, address: int, end: int, write: bool) -> bool:
         """Whether the master may access these bytes of the window now.
 
-        A mailbox is filled or emptied from its first byte to its last, by one access or more; nothing is read from an
-        empty one nor written into a full one.
+        A mailbox is filled or emptied from its first byte to its last, by one access or more;
+        nothing is read from an empty one nor written into a full one.
         """
-        if not self.enabled or write != self.written_by_master or address < self.start or end > self.end:
+        if (
+            not self.enabled
+            or write != self.written_by_master
+            or address < self.start
+            or end > self.end
+        ):
             return False
         if not self.is_mailbox:
             return True

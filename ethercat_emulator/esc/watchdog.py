@@ -23,7 +23,11 @@ class Watchdog:
     def configure(self) -> None:
         """Take the registers over, after a change."""
         divider = int.from_bytes(self._memory[WATCHDOG_DIVIDER : WATCHDOG_DIVIDER + 2], "little")
-        self.time = (divider + 2) * _TICK * int.from_bytes(self._memory[WATCHDOG_TIME : WATCHDOG_TIME + 2], "little")
+        self.time = (
+            (divider + 2)
+            * _TICK
+            * int.from_bytes(self._memory[WATCHDOG_TIME : WATCHDOG_TIME + 2], "little")
+        )
         self._memory[WATCHDOG_STATUS] = 1
 
     def arm(self, armed: bool, now: int) -> None:

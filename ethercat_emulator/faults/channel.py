@@ -1,9 +1,11 @@
-"""Faults while the emulator runs: lines over a Unix-domain socket, such as ``drive_fault 1 0x7305``.
+"""Faults while the emulator runs: lines over a Unix-domain socket, such as ``drive_fault 1
+0x7305``.
 
-A line is the name of a method and its arguments, by place or as name=value: numbers (also 0x…), true or false (also on
-or off), words, bytes in hexadecimal, an identity as vendor:product:revision:serial. The answer is the method's text, if
-it has one, then ``ok`` or ``error: …``. ``help`` lists the methods, one a line. ``when`` is the time [s, by
-time.monotonic()] at which the last method was called.
+A line is the name of a method and its arguments, by place or as name=value: numbers (also 0x…),
+true or false (also on or off), words, bytes in hexadecimal, an identity as
+vendor:product:revision:serial. The answer is the method's text, if it has one, then ``ok`` or
+``error: …``. ``help`` lists the methods, one a line. ``when`` is the time [s, by time.monotonic()]
+at which the last method was called.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ _READERS: dict[Any, Callable[[str], Any]] = {
 def methods_of(target: object) -> dict[str, Callable[..., Any]]:
     """The public methods of an object that a line can call, by name."""
     found = {name: getattr(target, name) for name in dir(target) if not name.startswith("_")}
-    return {name: method for name, method in found.items() if callable(method) and _is_writable(method)}
+    return {
+        name: method for name, method in found.items() if callable(method) and _is_writable(method)
+    }
 
 
 def _is_writable(method: Callable[..., Any]) -> bool:
@@ -87,7 +91,9 @@ class Methods:
         if name == "when":
             return f"{self._called_at!r}\nok"
         if name not in self._methods:
-            return f"error: unknown method {name!r}; methods: help, {', '.join(self._methods)}, when"
+            return (
+                f"error: unknown method {name!r}; methods: help, {', '.join(self._methods)}, when"
+            )
         method = self._methods[name]
         try:
             positional, named = _arguments(_parameters(method), words)
@@ -112,11 +118,21 @@ class Methods:
 
 
 def _text(value: Any) -> str:
-    return value.hex() if isinstance(value, bytes) else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        value.hex()
+        if isinstance(value, bytes)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )
 
 
-def _arguments(parameters: Mapping[str, inspect.Parameter], words: list[str]) -> tuple[list[Any], dict[str, Any]]:
-    """Values by place, and by name; parameters that Python takes by name only may be given by place, too."""
+def _arguments(
+    parameters: Mapping[str, inspect.Parameter], words: list[str]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Values by place, and by name; parameters that Python takes by name only may be
+    given by place, too.
+    """
     positional: list[Any] = []
     named: dict[str, Any] = {}
     places = iter(parameters.values())
@@ -147,11 +163,13 @@ class FaultChannel:
     """A Unix-domain socket that is looked at between two exchanges; it never waits for a client.
 
     Args:
-        path: of the socket, which only this user may use. A socket that nobody listens at any more is replaced.
+        path: of the socket, which only this user may use. A socket that nobody listens at any more
+            is replaced.
         methods: that lines call.
 
     Raises:
-        FaultChannelError: something else is there, or somebody listens there; or no socket can be made.
+        FaultChannelError: something else is there, or somebody listens there; or no socket can be
+            made.
     """
 
     def __init__(self, path: str, methods: Mapping[str, Callable[..., Any]]) -> None:
@@ -206,7 +224,8 @@ class FaultChannel:
 
 
 def inject(path: str, line: str) -> str:
-    """Send a line to the emulator that listens at a path; returns its answer without the last ``ok``.
+    """Send a line to the emulator that listens at a path; returns its answer without the last
+    ``ok``.
 
     Raises:
         FaultChannelError: nobody listens there, or the answer is an error.

@@ -14,7 +14,8 @@ NO_VALID_FIRMWARE = 0x0014  # AL status code
 
 
 class Faults:
-    """Injects faults into a bus that may be running; slaves are counted from 0, as on the bus at that time.
+    """Injects faults into a bus that may be running; slaves are counted from 0, as on the bus at
+    that time.
 
     Not safe against threads: call it between two exchanges, in the thread that makes them.
 
@@ -111,7 +112,9 @@ class Faults:
         found.eeprom[:] = build(replace(found.sii, identity=identity))
 
     def corrupt_sii(self, slave: int) -> None:
-        """A slave's EEPROM is zeros from the identity on, with a wrong checksum, at its next power-up."""
+        """A slave's EEPROM is zeros from the identity on, with a wrong checksum,
+        at its next power-up.
+        """
         eeprom = self._slave(slave).eeprom
         eeprom[14] ^= 0xFF
         eeprom[16:] = bytes(len(eeprom) - 16)
@@ -121,7 +124,8 @@ class Faults:
 
 
 class DriveFaults:
-    """Makes drives fail; their slaves are counted as for :class:`Faults`, and the same thread calls it.
+    """Makes drives fail; their slaves are counted as for :class:`Faults`, and the same thread calls
+    it.
 
     Args:
         bus: with the drives.
@@ -131,7 +135,9 @@ class DriveFaults:
         self._bus = bus
 
     def drive_fault(self, slave: int, code: int, *, lasting: bool = False) -> None:
-        """A drive fails with this error code (0x603F); a lasting fault can't be reset before :meth:`mend_drive`."""
+        """A drive fails with this error code (0x603F); a lasting fault can't be reset before
+        :meth:`mend_drive`.
+        """
         self._drive(slave).fault(code, lasting=lasting)
 
     def mend_drive(self, slave: int) -> None:

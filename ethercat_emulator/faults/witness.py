@@ -39,7 +39,9 @@ class Witness:
         self._step = self._away = 0.0
 
     def drives(self) -> str:
-        """Per joint: last powers of its drive, and when it left operation enabled [s, time.monotonic()]."""
+        """Per joint: last powers of its drive, and when it left operation enabled
+        [s, time.monotonic()].
+        """
         drives = zip(self._passed, self._left, strict=True)
         return json.dumps([{"powers": list(powers), "left": left} for powers, left in drives])
 
@@ -48,7 +50,9 @@ class Witness:
         return json.dumps([slave.state.name for slave in self._bus.slaves])
 
     def motion(self) -> str:
-        """Since the beginning: the largest step of a joint in a cycle, the largest way from where it was [rad]."""
+        """Since the beginning: the largest step of a joint in a cycle, the largest way from
+        where it was [rad].
+        """
         return json.dumps({"step": self._step, "away": self._away})
 
     def _watch(self) -> None:

@@ -13,7 +13,8 @@ from ..bus.frame import ETHERTYPE
 from ..bus.line import Line
 from .interfaces import set_up
 
-IDLE = 0.0005  # s between two looks at the clock while no frame comes: drives and watchdogs go on without frames
+# s between two looks at the clock while no frame comes: drives and watchdogs go on without frames
+IDLE = 0.0005
 
 _MAX_FRAME = 1536
 _LOST = (errno.ENETDOWN, errno.ENOBUFS, errno.EAGAIN, errno.ENXIO, errno.EMSGSIZE)
@@ -29,14 +30,16 @@ class Stop(Protocol):
 def run(line: Line, interface: str, stop: Stop, between: Callable[[], None] | None = None) -> None:
     """Be the slaves at the end of a network interface, until `stop` is set.
 
-    It goes on when the interface goes down and up again. While the line's link is down, it takes the interface down
-    itself (which needs CAP_NET_ADMIN), so that the other end of a veth pair loses its carrier.
+    It goes on when the interface goes down and up again. While the line's link is down, it takes
+    the interface down itself (which needs CAP_NET_ADMIN), so that the other end of a veth pair
+    loses its carrier.
 
     Args:
         line: to the emulated bus.
         interface: name of an interface that is up.
         stop: ends the loop within a millisecond.
-        between: called between two exchanges, at least once per millisecond: the place to inject faults.
+        between: called between two exchanges, at least once per millisecond: the place to inject
+            faults.
 
     Raises:
         PermissionError: no CAP_NET_RAW.

@@ -1,4 +1,5 @@
-"""A cable without hardware, and without root where the kernel lets anybody make a namespace: a veth pair in one.
+"""A cable without hardware, and without root where the kernel lets anybody make a namespace: a veth
+pair in one.
 
 Source: veth(4), user_namespaces(7), network_namespaces(7), unshare(1), ip-link(8).
 """
@@ -23,10 +24,12 @@ _INSTALL = {"unshare": "util-linux", "ip": "iproute2"}  # Debian's packages
 
 
 def enter_namespace() -> None:
-    """Run this command once more in a network namespace of its own, with privileges there; returns inside of it.
+    """Run this command once more in a network namespace of its own, with privileges there; returns
+    inside of it.
 
-    Nobody else sees its interfaces, and nothing reaches it from outside; processes started from here are in it, too,
-    and ROS 2 nodes among them find each other over its loopback. The command begins anew: call it before anything else.
+    Nobody else sees its interfaces, and nothing reaches it from outside; processes started from
+    here are in it, too, and ROS 2 nodes among them find each other over its loopback. The command
+    begins anew: call it before anything else.
 
     Raises:
         NetworkError: not permitted here, or `unshare` is missing.
@@ -45,7 +48,9 @@ def enter_namespace() -> None:
 
 
 def why_no_namespace() -> str:
-    """Why :func:`enter_namespace` and :func:`make_pair` can't do their work here; "" where they can."""
+    """Why :func:`enter_namespace` and :func:`make_pair` can't do their work
+    here; "" where they can.
+    """
     why_not, command = _namespace()
     if why_not:
         return why_not
@@ -62,7 +67,8 @@ def make_pair(master: str = MASTER, slaves: str = SLAVES) -> None:
     IPv6 is off on it, since the kernel would send frames of its own. It is gone with its namespace.
 
     Raises:
-        NetworkError: `ip` is missing or fails: no CAP_NET_ADMIN, or such an interface exists already.
+        NetworkError: `ip` is missing or fails: no CAP_NET_ADMIN, or such an interface exists
+            already.
     """
     _ip("link", "add", master, "type", "veth", "peer", "name", slaves)
     for interface in (master, slaves):
@@ -75,7 +81,8 @@ def make_pair(master: str = MASTER, slaves: str = SLAVES) -> None:
 def _namespace() -> tuple[str, list[str]]:
     """Why none can be made, or "" and the command that runs another in one.
 
-    Root needs no user namespace where it may make the other, and its processes keep the right to go first then.
+    Root needs no user namespace where it may make the other, and its processes keep the right to go
+    first then.
     """
     if shutil.which("unshare") is None:
         return _missing("unshare"), []

@@ -1,4 +1,6 @@
-"""The emulated bus: frames and commands, registers, EEPROM, memory windows, clocks, states. No privileges needed."""
+"""The emulated bus: frames and commands, registers, EEPROM, memory windows, clocks, states.
+No privileges needed.
+"""
 
 import struct
 
@@ -19,7 +21,9 @@ US = 1_000  # ns
 def drives(count: int, **options) -> Bus:
     """A bus of equal drives, whose clocks start 1 ms apart."""
     pairs = [drive_slave(clock_start=n * MS, **options) for n in range(count)]
-    return Bus([slave for slave, _ in pairs], Machine([d for _, d in pairs], Rotors([Load()] * count)))
+    return Bus(
+        [slave for slave, _ in pairs], Machine([d for _, d in pairs], Rotors([Load()] * count))
+    )
 
 
 @pytest.fixture
@@ -59,7 +63,9 @@ def test_every_datagram_of_a_frame_is_processed_in_order(master):
 
 
 def test_indices_are_kept(master):
-    parts = [datagram("BRD", 0, 0, b"\x00", index=index, more=index != 77) for index in (200, 3, 77)]
+    parts = [
+        datagram("BRD", 0, 0, b"\x00", index=index, more=index != 77) for index in (200, 3, 77)
+    ]
     reply = master.bus.process(ethernet(b"".join(parts)), master.now)
     assert [index for _, index, _, _, _ in answers(reply)] == [200, 3, 77]
 
@@ -81,7 +87,16 @@ def test_a_working_counter_is_added_to_what_is_there_and_wraps(master):
         b"\xff" * 10,
         b"",
     ],
-    ids=["IPv4", "network variables", "no datagram", "truncated", "none follows", "cut", "short", "empty"],
+    ids=[
+        "IPv4",
+        "network variables",
+        "no datagram",
+        "truncated",
+        "none follows",
+        "cut",
+        "short",
+        "empty",
+    ],
 )
 def test_what_is_no_whole_ethercat_frame_is_not_answered(master, sent):
     assert master.bus.process(sent, master.now) is None
@@ -92,7 +107,9 @@ def test_what_is_no_whole_ethercat_frame_is_not_answered(master, sent):
 @given(st.binary(max_size=120), st.integers(0, 0xFFFF))
 def test_no_bytes_bring_the_core_down(payload, length):
     bus = drives(2)
-    sent = (b"\xff" * 6 + bytes(6) + b"\x88\xa4" + struct.pack("<H", length & 0x07FF | 0x1000) + payload).ljust(60)
+    sent = (
+        b"\xff" * 6 + bytes(6) + b"\x88\xa4" + struct.pack("<H", length & 0x07FF | 0x1000) + payload
+    ).ljust(60)
     for now in (0, 3 * MS):
         reply = bus.process(sent, now)
         assert reply is None or len(reply) == len(sent)
@@ -104,7 +121,8 @@ def test_no_bytes_bring_the_core_down(payload, length):
         st.tuples(
             st.sampled_from(sorted(COMMANDS)),
             st.sampled_from([0, 1001, 0xFFFF]),
-            st.integers(0, 0x3000) | st.sampled_from([0x120, 0x500, 0x502, 0x600, 0x800, 0x80D, 0x910, 0x1000, 0x1400]),
+            st.integers(0, 0x3000)
+            | st.sampled_from([0x120, 0x500, 0x502, 0x600, 0x800, 0x80D, 0x910, 0x1000, 0x1400]),
             st.binary(min_size=1, max_size=140),
         ),
         min_size=1,
@@ -127,7 +145,9 @@ def test_no_datagrams_bring_the_core_down(datagrams):
 def test_position_addressing_reaches_one_slave_and_counts_them_all(master, slave):
     position = -slave & 0xFFFF
     for command, wkc in (("APWR", 1), ("APRD", 1), ("APRW", 3)):
-        reply = answers(master.bus.process(frame((command, position, 0x0010, b"\x2a\x00")), master.now))[0]
+        reply = answers(
+            master.bus.process(frame((command, position, 0x0010, b"\x2a\x00")), master.now)
+        )[0]
         assert reply[2] == (position + 3) & 0xFFFF  # each slave adds 1
         assert reply[3:] == (b"\x2a\x00", wkc)
     assert [master.word(n, 0x0010) for n in range(3)] == [0x2A * (n == slave) for n in range(3)]
@@ -170,7 +190,8 @@ def test_broadcasts():
     assert [master.word(n, 0x0010) for n in range(3)] == [15] * 3
     master.write(1, 0x0010, b"\xf0\x00")
     assert master.one("BRW", 0, 0x0010, b"\x00\x01") == (struct.pack("<H", 0x01FF), 9)
-    assert [master.word(n, 0x0010) for n in range(3)] == [0x100, 0x10F, 0x1FF]  # each takes what reaches it
+    # each takes what reaches it
+    assert [master.word(n, 0x0010) for n in range(3)] == [0x100, 0x10F, 0x1FF]
 
 
 def test_read_one_write_others():
@@ -228,7 +249,8 @@ def test_one_logical_datagram_reads_and_writes_with_a_working_counter_of_three_p
         status = struct.unpack_from("<H", data, 96 + 20 * n)[0]
         assert status & 0x6F == 0x40
         assert slave.dictionary.number(0x607A) == 100 + n
-    assert master.one("LRW", 16, 0, bytes(40))[1] == 6  # two slaves' outputs, and 8 bytes of a third's
+    # two slaves' outputs, and 8 bytes of a third's
+    assert master.one("LRW", 16, 0, bytes(40))[1] == 6
 
 
 def test_outputs_and_inputs_may_overlap():
@@ -274,7 +296,10 @@ def test_bits_span_bytes():
         bus.slaves[0].dictionary.values[0x6000 << 8 | channel] = 1
     master.wait(MS)
     data, wkc = master.one("LRD", 0, 0, b"\xff\xff")
-    assert (int.from_bytes(data, "little"), wkc) == (0b1000_0000_0000_0111 | 0b1000_0010_0001 << 3, 1)
+    assert (int.from_bytes(data, "little"), wkc) == (
+        0b1000_0000_0000_0111 | 0b1000_0010_0001 << 3,
+        1,
+    )
 
 
 def test_process_data_are_closed_before_safeop():
@@ -320,7 +345,8 @@ def test_registers_after_power_up(master):
     assert not any(master.read(0, 0x0600, 128))
     managers = master.read(0, 0x0800, 64)
     assert not any(managers[at] for at in range(64) if at % 8 != 7)
-    assert managers[7::8] == bytes((0, 0, 1, 1, 0, 0, 0, 0))  # the device has locked its process data
+    # the device has locked its process data
+    assert managers[7::8] == bytes((0, 0, 1, 1, 0, 0, 0, 0))
 
 
 def test_dl_status_tells_where_the_chain_ends(master):
@@ -332,7 +358,8 @@ def test_dl_status_tells_where_the_chain_ends(master):
 
 
 @pytest.mark.parametrize(
-    ("address", "length"), [(0x0000, 10), (0x0012, 2), (0x0110, 2), (0x0130, 2), (0x0134, 2), (0x0805, 1), (0x080F, 1)]
+    ("address", "length"),
+    [(0x0000, 10), (0x0012, 2), (0x0110, 2), (0x0130, 2), (0x0134, 2), (0x0805, 1), (0x080F, 1)],
 )
 def test_read_only_registers(master, address, length):
     before = master.read(0, address, length)
@@ -345,7 +372,9 @@ def test_a_write_over_both_kinds_changes_what_it_may(master):
     assert master.read(0, 0x0804, 4) == b"\x26\x00\x01\x00"
 
 
-@pytest.mark.parametrize(("address", "length"), [(0x0020, 2), (0x0100, 4), (0x0200, 4), (0x0410, 2), (0x0420, 2)])
+@pytest.mark.parametrize(
+    ("address", "length"), [(0x0020, 2), (0x0100, 4), (0x0200, 4), (0x0410, 2), (0x0420, 2)]
+)
 def test_plain_registers_keep_what_is_written(master, address, length):
     data = bytes(range(1, length + 1))
     assert master.write(0, address, data) == 1
@@ -366,7 +395,9 @@ def eeprom_command(master: Master, slave: int, command: int, address: int) -> in
 
 @pytest.mark.parametrize("eight", [False, True])
 def test_reading_the_eeprom(eight):
-    master = Master(drives(1, eeprom_8_bytes=eight, identity=Identity(0x11223344, 0x55667788, 9, 10)))
+    master = Master(
+        drives(1, eeprom_8_bytes=eight, identity=Identity(0x11223344, 0x55667788, 9, 10))
+    )
     assert bool(master.word(0, 0x0502) & 0x40) == eight
     assert eeprom_command(master, 0, 0x0100, 0x0008) == 1
     assert master.word(0, 0x0502) & 0x8000  # busy
@@ -484,7 +515,8 @@ def test_mailboxes_are_full_or_empty(master):
     assert master.read(0, 0x0805, 1)[0] & 0x08 == 0
     assert master.write(0, 0x1040, mail[64:]) == 1
     assert master.write(0, 0x1040, mail[64:]) == 0  # not from the middle
-    assert master.one("APRD", 0, 0x1000, bytes(128))[1] == 0  # not read: it is the master's to write
+    # not read: it is the master's to write
+    assert master.one("APRD", 0, 0x1000, bytes(128))[1] == 0
     assert master.write(0, 0x1400, bytes(128)) == 0
 
 
@@ -492,7 +524,9 @@ def test_a_full_mailbox_takes_no_second_message(master):
     master.preop()
     request = struct.pack("<HBHB4x", 2 << 12, 0x40, 0x1000, 0)
     mail = (struct.pack("<HHBB", len(request), 0, 0, 3) + request).ljust(128, b"\x00")
-    replies = master.send(("APWR", 0, 0x1000, mail), ("APWR", 0, 0x1000, mail), ("APRD", 0, 0x0805, b"\x00"))
+    replies = master.send(
+        ("APWR", 0, 0x1000, mail), ("APWR", 0, 0x1000, mail), ("APRD", 0, 0x0805, b"\x00")
+    )
     assert [wkc for _, wkc in replies] == [1, 0, 1]  # the device gets to work only after the frame
     assert replies[2][0][0] & 0x08
     assert master.read(0, 0x0805, 1)[0] & 0x08 == 0
@@ -557,7 +591,8 @@ def test_refused_requests(master, before, wanted, code):
     if before == 0x02:
         master.preop()
     assert master.request(0, wanted) == (before | 0x10, code)
-    assert master.request(0, 0x08) == (before | 0x10, code)  # upward nothing before the error is acknowledged
+    # upward nothing before the error is acknowledged
+    assert master.request(0, 0x08) == (before | 0x10, code)
     assert master.request(0, 0x10 | before) == (before, 0)
 
 
@@ -575,7 +610,9 @@ def test_preop_needs_the_mailboxes(master):
     assert master.request(0, 0x12) == (0x02, 0)
 
 
-@pytest.mark.parametrize(("outputs", "inputs", "code"), [(15, 20, 0x1D), (16, 21, 0x1E), (17, 19, 0x1D)])
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "code"), [(15, 20, 0x1D), (16, 21, 0x1E), (17, 19, 0x1D)]
+)
 def test_safeop_needs_process_data_of_the_right_length(master, outputs, inputs, code):
     master.preop()
     master.process_data(0, outputs, inputs)

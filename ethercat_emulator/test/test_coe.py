@@ -1,4 +1,6 @@
-"""The emulated drive's objects over the mailbox: every form of SDO, mapping, information, emergencies."""
+"""The emulated drive's objects over the mailbox: every form of SDO, mapping,
+information, emergencies.
+"""
 
 import struct
 
@@ -44,11 +46,18 @@ def abort_code(answer: bytes) -> int:
 
 @pytest.mark.parametrize(
     ("index", "subindex", "data"),
-    [(0x6061, 0, b"\x00"), (0x6040, 0, b"\x00\x00"), (0x1018, 2, b"\x22\x00\x00\x00"), (0x1009, 0, b"1.0")],
+    [
+        (0x6061, 0, b"\x00"),
+        (0x6040, 0, b"\x00\x00"),
+        (0x1018, 2, b"\x22\x00\x00\x00"),
+        (0x1009, 0, b"1.0"),
+    ],
 )
 def test_expedited_upload(master, index, subindex, data):
     answer = master.sdo(0, UPLOAD, index, subindex)
-    assert answer == struct.pack("<BHB", 0x43 | (4 - len(data)) << 2, index, subindex) + data.ljust(4, b"\x00")
+    assert answer == struct.pack("<BHB", 0x43 | (4 - len(data)) << 2, index, subindex) + data.ljust(
+        4, b"\x00"
+    )
 
 
 def test_normal_upload(master):
@@ -90,7 +99,9 @@ def test_segmented_transfers(mailbox):
             part = data[at : at + mailbox - 9]
             at += len(part)
             head = toggle | (at == 600) | (max(0, 7 - len(part)) << 1)
-            answer = master.coe(0, struct.pack("<HB", 2 << 12, head) + part.ljust(7, b"\x00"), length=mailbox)
+            answer = master.coe(
+                0, struct.pack("<HB", 2 << 12, head) + part.ljust(7, b"\x00"), length=mailbox
+            )
             assert answer[2] == 0x20 | toggle
             toggle ^= 0x10
         assert slave.dictionary.values[NOTES << 8] == data
@@ -125,9 +136,13 @@ def test_the_master_may_abort(master):
 
 def test_complete_upload(master):
     answer = master.sdo(0, UPLOAD_COMPLETE, 0x1018, 0)
-    assert answer == struct.pack("<BHBI", 0x51, 0x1018, 0, 18) + struct.pack("<BxIIII", 4, 0x11, 0x22, 0x33, 0x44)
+    assert answer == struct.pack("<BHBI", 0x51, 0x1018, 0, 18) + struct.pack(
+        "<BxIIII", 4, 0x11, 0x22, 0x33, 0x44
+    )
     answer = master.sdo(0, UPLOAD_COMPLETE, 0x1018, 1)
-    assert answer == struct.pack("<BHBI", 0x51, 0x1018, 1, 16) + struct.pack("<IIII", 0x11, 0x22, 0x33, 0x44)
+    assert answer == struct.pack("<BHBI", 0x51, 0x1018, 1, 16) + struct.pack(
+        "<IIII", 0x11, 0x22, 0x33, 0x44
+    )
     answer = master.sdo(0, UPLOAD_COMPLETE, 0x1C12, 0)  # short enough for an expedited one
     assert answer == struct.pack("<BHB", 0x53, 0x1C12, 0) + b"\x01\x00\x00\x16"
     answer = master.sdo(0, UPLOAD_COMPLETE, 0x1C00, 0)
@@ -162,7 +177,10 @@ def test_complete_download(master):
     assert master.sdo(0, DOWNLOAD_COMPLETE, 0x60C2, 0, struct.pack("<I", 4) + body)[0] == 0x70
     values = master.bus.slaves[0].dictionary
     assert (values.number(0x60C2, 1), values.number(0x60C2, 2)) == (4, -3)
-    assert master.sdo(0, expedited(DOWNLOAD_COMPLETE, b"\x02\xfc"), 0x60C2, 1, b"\x02\xfc\x00\x00")[0] == 0x70
+    assert (
+        master.sdo(0, expedited(DOWNLOAD_COMPLETE, b"\x02\xfc"), 0x60C2, 1, b"\x02\xfc\x00\x00")[0]
+        == 0x70
+    )
     assert (values.number(0x60C2, 1), values.number(0x60C2, 2)) == (2, -4)
 
 
@@ -223,12 +241,18 @@ def remap(master: Master, pdo: int, assignment: int, words: list[int]) -> list[i
     """Empty, fill and count the PDO, its assignment around it; the first bytes of the answers."""
     steps = [(assignment, 0, b"\x00"), (pdo, 0, b"\x00")]
     steps += [(pdo, n + 1, struct.pack("<I", word)) for n, word in enumerate(words)]
-    steps += [(pdo, 0, bytes((len(words),))), (assignment, 1, struct.pack("<H", pdo)), (assignment, 0, b"\x01")]
+    steps += [
+        (pdo, 0, bytes((len(words),))),
+        (assignment, 1, struct.pack("<H", pdo)),
+        (assignment, 0, b"\x01"),
+    ]
     return [write(master, *step)[0] for step in steps]
 
 
 def test_a_master_maps_what_it_wants(master):
-    assert set(remap(master, 0x1600, 0x1C12, [0x60400010, 0x60600008, 0x00000008, 0x60710010])) == {0x60}
+    assert set(remap(master, 0x1600, 0x1C12, [0x60400010, 0x60600008, 0x00000008, 0x60710010])) == {
+        0x60
+    }
     assert set(remap(master, 0x1A00, 0x1C13, [0x60410010, 0x60640020])) == {0x60}
     master.process_data(0, 6, 6)
     assert master.request(0, 0x04) == (0x04, 0)
@@ -243,7 +267,9 @@ def test_a_master_maps_what_it_wants(master):
 
 def test_complete_download_of_a_mapping(master):
     body = struct.pack("<BxII", 2, 0x60400010, 0x60710010)
-    assert master.sdo(0, DOWNLOAD_COMPLETE, 0x1600, 0, struct.pack("<I", len(body)) + body)[0] == 0x70
+    assert (
+        master.sdo(0, DOWNLOAD_COMPLETE, 0x1600, 0, struct.pack("<I", len(body)) + body)[0] == 0x70
+    )
     assert master.sdo(0, UPLOAD_COMPLETE, 0x1600, 0)[8:] == body
     master.process_data(0, 4, 20)
     assert master.request(0, 0x04) == (0x04, 0)
@@ -299,9 +325,15 @@ def test_a_fixed_pdo():
 
 
 def test_a_drive_with_fixed_pdos_and_objects_of_its_own():
-    """As several vendors' drives have them: more than one PDO each way, with numbers that mean nothing here."""
+    """As several vendors' drives have them: more than one PDO each way, with numbers
+    that mean nothing here.
+    """
     pdos = (
-        Pdo(0x1600, (Mapped(0x6040, 0, 16), Mapped(0x6071, 0, 16), Mapped(0x2701, 0, 32)), fixed=True),
+        Pdo(
+            0x1600,
+            (Mapped(0x6040, 0, 16), Mapped(0x6071, 0, 16), Mapped(0x2701, 0, 32)),
+            fixed=True,
+        ),
         Pdo(0x1601, (Mapped(0x60FE, 1, 32), Mapped(0x60FE, 2, 32)), fixed=True),
         Pdo(0x1A00, (Mapped(0x6041, 0, 16), Mapped(0x6064, 0, 32)), fixed=True),
         Pdo(0x1A01, (Mapped(0x2401, 0, 16),), fixed=True),
@@ -315,7 +347,10 @@ def test_a_drive_with_fixed_pdos_and_objects_of_its_own():
     assert master.request(0, 0x04) == (0x04, 0)
     assert master.request(0, 0x08) == (0x08, 0)
     assert master.one("LWR", 0, 0, struct.pack("<HhIII", 0, -7, 99, 3, 4))[1] == 1
-    values = [slave.dictionary.number(*entry) for entry in ((0x6071, 0), (0x2701, 0), (0x60FE, 1), (0x60FE, 2))]
+    values = [
+        slave.dictionary.number(*entry)
+        for entry in ((0x6071, 0), (0x2701, 0), (0x60FE, 1), (0x60FE, 2))
+    ]
     assert values == [-7, 99, 3, 4]
     assert master.one("LRD", 0x1000, 0, bytes(8))[1] == 1
 
@@ -393,7 +428,11 @@ def test_an_emergency_goes_between_the_answers(master):
     slave = master.bus.slaves[0]
     slave.emergency(0x8611, 0x21, b"\x01\x02\x03\x04\x05")
     slave.emergency(0x0000, 0x00)
-    assert master.fetch(0) == (3, 0, struct.pack("<HHB5s", 1 << 12, 0x8611, 0x21, b"\x01\x02\x03\x04\x05"))
+    assert master.fetch(0) == (
+        3,
+        0,
+        struct.pack("<HHB5s", 1 << 12, 0x8611, 0x21, b"\x01\x02\x03\x04\x05"),
+    )
     assert master.fetch(0) == (3, 0, struct.pack("<HHB5x", 1 << 12, 0, 0))
     assert master.fetch(0) is None
 
@@ -419,7 +458,11 @@ def test_a_heterogeneous_bus():
     back = Pdo(0x1A01, (Mapped(0x6041, 0, 16), Mapped(0x6064, 0, 32)))
     first, _ = drive_slave()
     second, _ = drive_slave(
-        pdos=(RX, TX, other, back), assigned=(0x1601, 0x1A01), mailbox=256, clock_start=None, eeprom_8_bytes=False
+        pdos=(RX, TX, other, back),
+        assigned=(0x1601, 0x1A01),
+        mailbox=256,
+        clock_start=None,
+        eeprom_8_bytes=False,
     )
     slaves = [terminal(0, 0), first, terminal(0, 4), second, terminal(8, 0), terminal(4, 12)]
     master = Master(Bus(slaves))

@@ -1,4 +1,6 @@
-"""The command `ethercat-emulator`, and what the emulator's README says: every example runs as written."""
+"""The command `ethercat-emulator`, and what the emulator's README says: every
+example runs as written.
+"""
 
 import re
 
@@ -19,14 +21,25 @@ def shown_help(capsys) -> str:
 
 def test_help_names_every_option_and_default(shown_help):
     assert "CiA 402 drives, for any master" in shown_help
-    for words in ("--interface NAME", "--pair NAME", "--drives N", "--faults SOCKET", "--inject LINE", "(default: 1)"):
+    for words in (
+        "--interface NAME",
+        "--pair NAME",
+        "--drives N",
+        "--faults SOCKET",
+        "--inject LINE",
+        "(default: 1)",
+    ):
         assert words in shown_help
 
 
 def test_options_of_the_readme_are_the_commands(shown_help):
-    used = set(re.findall(r"(?<=\s)--[a-z-]+", " ".join(re.findall(r"ethercat-emulator( .*)", README))))
+    used = set(
+        re.findall(r"(?<=\s)--[a-z-]+", " ".join(re.findall(r"ethercat-emulator( .*)", README)))
+    )
     assert {"--pair", "--interface", "--drives", "--faults", "--inject", "--help"} <= used
-    assert {option for option in used if f"{option} " not in shown_help and option != "--help"} == set()
+    assert {
+        option for option in used if f"{option} " not in shown_help and option != "--help"
+    } == set()
 
 
 def test_equal_drives_go_to_op_and_terminals_follow_them():

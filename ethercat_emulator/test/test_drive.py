@@ -1,4 +1,6 @@
-"""The emulated drive: its states, modes, limits, stops and faults, over process data and against the physics."""
+"""The emulated drive: its states, modes, limits, stops and faults, over process data and
+against the physics.
+"""
 
 import math
 import struct
@@ -34,7 +36,14 @@ class Axis:
         self.rotors = Rotors([Load() if load is None else load])
         self.master = Master(Bus([self.slave], Machine([self.drive], self.rotors)))
         self.master.to_op()
-        self.out = {"control": 0, "mode": CSP, "position": 0, "velocity_offset": 0, "torque_offset": 0, "torque": 0}
+        self.out = {
+            "control": 0,
+            "mode": CSP,
+            "position": 0,
+            "velocity_offset": 0,
+            "torque_offset": 0,
+            "torque": 0,
+        }
         self.run()
 
     def run(self, cycles: int = 1, **outputs: int) -> None:
@@ -76,7 +85,24 @@ class Axis:
 def test_the_way_to_operation_and_back():
     axis = Axis()
     seen = [axis.state]
-    for control in (0x06, 0x07, 0x0F, 0x07, 0x06, 0x07, 0x0F, 0x06, 0x00, 0x06, 0x07, 0x00, 0x06, 0x07, 0x0F, 0x00):
+    for control in (
+        0x06,
+        0x07,
+        0x0F,
+        0x07,
+        0x06,
+        0x07,
+        0x0F,
+        0x06,
+        0x00,
+        0x06,
+        0x07,
+        0x00,
+        0x06,
+        0x07,
+        0x0F,
+        0x00,
+    ):
         axis.run(1, control=control)
         seen.append(axis.state)
     assert seen == [
@@ -132,8 +158,11 @@ def test_torque_mode_is_the_torque_and_newtons_law():
     axis.run(100, torque=80, torque_offset=20)
     torque = 0.1 * 0.5 * 50.0
     assert axis.inputs["torque"] == 100
-    assert axis.speed == pytest.approx(torque / 0.2 * 0.1, rel=0.02)  # the current lags by half a millisecond
-    assert axis.inputs["velocity"] == pytest.approx(axis.speed * axis.motor.counts_per_radian, abs=1)
+    # the current lags by half a millisecond
+    assert axis.speed == pytest.approx(torque / 0.2 * 0.1, rel=0.02)
+    assert axis.inputs["velocity"] == pytest.approx(
+        axis.speed * axis.motor.counts_per_radian, abs=1
+    )
     assert axis.inputs["position"] == axis.counts(axis.angle)
 
 
@@ -159,8 +188,13 @@ def test_velocity_mode_reaches_its_target_against_friction(unit):
 
 
 def test_an_encoder_at_the_joint_counts_the_joint():
-    motor = Motor(gear=-80.0, counts=4096, encoder_at_joint=True, velocity_unit=0.001, rated_torque=0.5)
-    axis = Axis(DriveSettings(motor=motor, rated_torque_unit=1e-6), Load(inertia=0.1, viscous=0.0, coulomb=0.0))
+    motor = Motor(
+        gear=-80.0, counts=4096, encoder_at_joint=True, velocity_unit=0.001, rated_torque=0.5
+    )
+    axis = Axis(
+        DriveSettings(motor=motor, rated_torque_unit=1e-6),
+        Load(inertia=0.1, viscous=0.0, coulomb=0.0),
+    )
     axis.enable(CST)
     axis.run(100, torque=-20)
     assert axis.angle > 0.0
@@ -170,7 +204,9 @@ def test_an_encoder_at_the_joint_counts_the_joint():
     assert axis.slave.dictionary.number(0x6076) == 500_000
 
 
-@pytest.mark.parametrize(("unit", "code"), [(1.0, 0x00B44700), (0.001, 0xFDB44700), (0.1, 0xFFB44700)])
+@pytest.mark.parametrize(
+    ("unit", "code"), [(1.0, 0x00B44700), (0.001, 0xFDB44700), (0.1, 0xFFB44700)]
+)
 def test_the_unit_of_velocity_is_told(unit, code):
     slave, _ = drive_slave(DriveSettings(motor=Motor(velocity_unit=unit)))
     assert slave.dictionary.number(0x60A9) == code
@@ -236,7 +272,9 @@ def test_a_disabled_drive_has_no_torque_and_its_brake_holds():
 # --- stops ---
 
 
-@pytest.mark.parametrize(("option", "stops"), [(2, DISABLED), (6, QUICK), (1, DISABLED), (5, QUICK)])
+@pytest.mark.parametrize(
+    ("option", "stops"), [(2, DISABLED), (6, QUICK), (1, DISABLED), (5, QUICK)]
+)
 def test_quick_stop_brakes_along_its_ramp(option, stops):
     axis = Axis(DriveSettings(deceleration=5.0), Load(inertia=0.1))
     axis.slave.dictionary.values[0x605A << 8] = option
@@ -275,7 +313,8 @@ def test_a_target_far_away_is_a_fault_before_anything_moves():
 
 
 def test_the_following_error_may_be_left_for_its_time():
-    axis = Axis(DriveSettings(following_error=0.05, following_error_time=30), Load(coulomb=1e6))  # it can't move
+    # it can't move
+    axis = Axis(DriveSettings(following_error=0.05, following_error_time=30), Load(coulomb=1e6))
     axis.enable(CSP)
     axis.run(29, position=axis.counts(0.1))
     assert axis.state == ENABLED
@@ -341,7 +380,9 @@ def test_the_fault_reaction_may_be_to_run_out():
 # --- without a master ---
 
 
-@pytest.mark.parametrize(("option", "state", "error"), [(2, DISABLED, 0), (1, FAULT, 0x8130), (3, QUICK, 0)])
+@pytest.mark.parametrize(
+    ("option", "state", "error"), [(2, DISABLED, 0), (1, FAULT, 0x8130), (3, QUICK, 0)]
+)
 def test_when_the_master_is_gone_the_drive_stops_by_itself(option, state, error):
     axis = Axis(DriveSettings(abort_option=option), Load(viscous=0.0, coulomb=0.0))
     axis.master.write(0, 0x0420, struct.pack("<H", 200))  # 20 ms
@@ -402,7 +443,9 @@ def test_mechanics_of_ones_own_get_all_torques_at_once():
     shaft = Coupled()
     with pytest.raises(ValueError, match=r"1 drives: the mechanics have 2 joints"):
         Machine([pairs[0][1]], shaft)
-    master = Master(Bus([slave for slave, _ in pairs], Machine([drive for _, drive in pairs], shaft)))
+    master = Master(
+        Bus([slave for slave, _ in pairs], Machine([drive for _, drive in pairs], shaft))
+    )
     master.to_op(2)
     for control in (0x06, 0x07, 0x0F, 0x0F):
         master.one("LWR", 0, 0, struct.pack("<HbxiihH", control, CST, 0, 0, 0, 10) * 2)
@@ -420,7 +463,9 @@ def test_mechanics_of_ones_own_get_all_torques_at_once():
 
 @pytest.mark.parametrize("gap", [0.1, 0.4, 1.0, 1.4, 2.6, 10.0])
 def test_time_passes_wholly_however_it_is_cut(gap):
-    """The loops run about once per millisecond, whatever the master's cycle is, and no time is lost."""
+    """The loops run about once per millisecond, whatever the master's cycle is,
+    and no time is lost.
+    """
     axis = Axis(load=Load(inertia=0.1, viscous=0.0, coulomb=0.0))
     axis.enable(CST)
     axis.run(20, torque=10)
@@ -429,7 +474,8 @@ def test_time_passes_wholly_however_it_is_cut(gap):
     while axis.master.now - start < 60 * MS:
         axis.master.wait(round(gap * MS))
     passed = (axis.master.now - start) * 1e-9
-    assert axis.speed - speed == pytest.approx(1.0 / 0.1 * passed, abs=10.0 * 0.0006)  # up to half a step is to come
+    # up to half a step is to come
+    assert axis.speed - speed == pytest.approx(1.0 / 0.1 * passed, abs=10.0 * 0.0006)
 
 
 def test_after_a_long_silence_only_its_last_second_is_caught_up():

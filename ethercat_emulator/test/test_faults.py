@@ -22,7 +22,9 @@ class Arm:
         identities = [Identity(0xE5E, 0x402, serial=n) for n in range(AXES)]
         pairs = [drive_slave(identity=identity) for identity in identities]
         self.drives = [drive for _, drive in pairs]
-        self.master = Master(Bus([slave for slave, _ in pairs], Machine(self.drives, Rotors([Load()] * AXES))))
+        self.master = Master(
+            Bus([slave for slave, _ in pairs], Machine(self.drives, Rotors([Load()] * AXES)))
+        )
         self.faults, self.drive_faults = Faults(self.master.line), DriveFaults(self.master.bus)
         for slave in range(AXES):
             self.bring_up(slave)
@@ -251,7 +253,8 @@ def test_a_corrupt_eeprom(arm):
     arm.faults.corrupt_sii(2)
     arm.faults.power_cycle(2)
     assert arm.master.word(2, 0x0502) & 0x0800
-    assert [serial(arm.master, 2, word) for word in (0x08, 0x0A, 0x40)] == [0, 0, 0]  # nobody, and no categories
+    # nobody, and no categories
+    assert [serial(arm.master, 2, word) for word in (0x08, 0x0A, 0x40)] == [0, 0, 0]
 
 
 def test_errors_name_the_slave(arm):

@@ -1,21 +1,35 @@
-"""The emulator outlives any frames, as a slave's silicon does: in bounded memory, and a good master gets it to OP."""
+"""The emulator outlives any frames, as a slave's silicon does: in bounded memory, and a good
+master gets it to OP.
+"""
 
 import struct
 import time
 
 import pytest
-from ethercat_emulator_fuzz import INPUTS, OP, OUTPUTS, Fuzz, GoodMaster, make_bus, real_frames, size_of
+from ethercat_emulator_fuzz import (
+    INPUTS,
+    OP,
+    OUTPUTS,
+    Fuzz,
+    GoodMaster,
+    make_bus,
+    real_frames,
+    size_of,
+)
 from ethercat_emulator_support import MS, Master
 
 from ethercat_emulator import Bus, Load, Machine, Mapped, Pdo, Rotors, drive_slave
 
 ENABLED = 0x27
 BATCH = 500  # frames between two visits of a good master
-GROWTH = 200_000  # bytes that a bus may take beyond those after the first batch: queues and plans, filled
+# bytes that a bus may take beyond those after the first batch: queues and plans, filled
+GROWTH = 200_000
 
 
 def outlive(frames: int, seed: int) -> None:
-    """Run so many fuzzed frames; a good master comes after each batch. Every other batch leaves the slaves in OP."""
+    """Run so many fuzzed frames; a good master comes after each batch. Every other batch
+    leaves the slaves in OP.
+    """
     bus = make_bus()
     master = GoodMaster(bus)
     fuzz = Fuzz(seed, real_frames())
@@ -80,7 +94,9 @@ def test_a_master_that_starts_after_one_that_was_killed_finds_its_registers_wher
         (3, 0x0100, INPUTS, 0x20, 0x12, 0x1E),
     ],
 )
-def test_a_slave_whose_sync_managers_change_leaves_its_state(master, number, start, length, control, state, code):
+def test_a_slave_whose_sync_managers_change_leaves_its_state(
+    master, number, start, length, control, state, code
+):
     master.write(0, 0x0800 + 8 * number, struct.pack("<HHBBBB", start, length, control, 0, 1, 0))
     assert master.state(0) == (state, code)
     assert master.state(1) == (OP, 0)
@@ -120,7 +136,9 @@ def test_48_single_bits_are_mapped_bit_by_bit():
         wanted = pattern >> n % 8
         assert master.one("LWR", 0, 0, struct.pack("<Q", wanted << 16))[1] == 1
         for bit in range(bits):
-            slave.dictionary.values[0x2101 << 8 | bit + 1] = slave.dictionary.number(0x2100, bit + 1)
+            slave.dictionary.values[0x2101 << 8 | bit + 1] = slave.dictionary.number(
+                0x2100, bit + 1
+            )
         master.wait(MS)
         assert int.from_bytes(master.one("LRD", 0x1000, 0, bytes(8))[0], "little") >> 16 == wanted
     assert time.process_time() - began < 1.0
@@ -135,7 +153,8 @@ def test_requests_wait_and_emergencies_are_lost_where_nobody_reads_the_mailbox(m
     assert size_of(master.line) < before + 10_000
     read = [message[2] for message in (master.fetch(0) for _ in range(1000)) if message is not None]
     assert len(read) < 30
-    assert sum(message[1] >> 4 == 8 for message in read) == 2  # the first request, and the one that waited
+    # the first request, and the one that waited
+    assert sum(message[1] >> 4 == 8 for message in read) == 2
 
 
 def test_a_complete_download_longer_than_its_object_is_refused_at_its_first_request(master):

@@ -9,7 +9,14 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.tuning.grid import Point, sweep
 
 from ..stability.default_gains import IMPERFECT
-from . import collision_trials, force_trials, frame_trials, leading_trials, ringing_trials, spring_trials
+from . import (
+    collision_trials,
+    force_trials,
+    frame_trials,
+    leading_trials,
+    ringing_trials,
+    spring_trials,
+)
 from .row import Row
 
 ROBOTS = ("ur5", "ur5e", "gen3")
@@ -29,9 +36,11 @@ IMPERFECT_SECTIONS: dict[str, Callable[[str, str], Iterable[Row]]] = {
 
 
 def contact_table(robots: Sequence[str] = (), *, workers: int = 0, scheduler: str = "") -> int:
-    """Run the trials of each robot, and print the rows section by section; then some on its imperfect arm.
+    """Run the trials of each robot, and print the rows section by section; then some on its
+    imperfect arm.
 
-    `workers` and `scheduler` say where they are computed, see :func:`~...tuning.engine.engine`; by default here.
+    `workers` and `scheduler` say where they are computed, see :func:`~...tuning.engine.engine`; by
+    default here.
 
     Returns the exit status: 1 if a row of the ideal arm fails.
     """
@@ -41,18 +50,31 @@ def contact_table(robots: Sequence[str] = (), *, workers: int = 0, scheduler: st
     where: dict[str, Any] = {"workers": workers, "scheduler": scheduler}
     rows: list[Row] = []
     if SECTIONS:
-        ideal = sweep(section_rows, {"robot": names, "section": list(SECTIONS)}, progress=_print_ideal, **where)
+        ideal = sweep(
+            section_rows,
+            {"robot": names, "section": list(SECTIONS)},
+            progress=_print_ideal,
+            **where,
+        )
         rows = [row for found in ideal.results for row in found]
     known = [name for name in names if name in IMPERFECT]
     if known and IMPERFECT_SECTIONS:
-        grid: dict[str, list[Any]] = {"robot": known, "section": list(IMPERFECT_SECTIONS), "imperfect": [True]}
+        grid: dict[str, list[Any]] = {
+            "robot": known,
+            "section": list(IMPERFECT_SECTIONS),
+            "imperfect": [True],
+        }
         sweep(section_rows, grid, progress=_print_imperfect, **where)
     return int(any(not row.holds for row in rows))
 
 
 def section_rows(robot: str, section: str, imperfect: bool = False) -> list[Row]:
     """The rows of a section for a robot, or for its imperfect arm."""
-    return list(IMPERFECT_SECTIONS[section](robot, IMPERFECT[robot]) if imperfect else SECTIONS[section](robot))
+    return list(
+        IMPERFECT_SECTIONS[section](robot, IMPERFECT[robot])
+        if imperfect
+        else SECTIONS[section](robot)
+    )
 
 
 def _print_ideal(done: int, count: int, point: Point) -> None:

@@ -1,7 +1,7 @@
 """Collisions: how soon they are found, how hard they are with each reaction. Motion alone is none.
 
-The arm has friction, a tenth of it unknown to the model, and an unknown load on its flange. A stiff joint impedance
-moves it: a servo that pushes on where it is blocked.
+The arm has friction, a tenth of it unknown to the model, and an unknown load on its flange. A stiff
+joint impedance moves it: a servo that pushes on where it is blocked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.solids import Shape
 from robot_control_ros.sensing.contact_detector import DetectedContact
-from robot_control_ros.simulation.imperfect.imperfections import Imperfections, LoadedFriction, ModelErrors
+from robot_control_ros.simulation.imperfect.imperfections import (
+    Imperfections,
+    LoadedFriction,
+    ModelErrors,
+)
 from robot_control_ros.simulation.mujoco_plant import PHYSICS_STEP
 from robot_control_ros.simulation.scene import Scene, SceneObject, Surface
 
@@ -34,7 +38,10 @@ KNOWN = 0.9  # of it, that the model has
 # kg that the model doesn't know, and m before the flange
 LOAD = 0.3
 OVERHANG = 0.05
-GAINS: dict[str, Any] = {"stiffness": [1000.0, 1000.0, 1000.0, 200.0, 200.0, 200.0], "friction": True}
+GAINS: dict[str, Any] = {
+    "stiffness": [1000.0, 1000.0, 1000.0, 200.0, 200.0, 200.0],
+    "friction": True,
+}
 # m/s of the collision, and m before it
 SPEED = 0.25
 GAP = 0.08
@@ -42,9 +49,11 @@ GAP = 0.08
 AFTER = 0.5
 LAST = 0.05
 SURFACES = {1e4: 0.030, 7.5e4: 0.015}  # s until it must be found, by stiffness [N/m]
-REACTIONS = {"hold": np.inf, "brake": 30.0, "soft": 1.0, "retreat": 1.0}  # N that may be left after 0.5 s
+# N that may be left after 0.5 s
+REACTIONS = {"hold": np.inf, "brake": 30.0, "soft": 1.0, "retreat": 1.0}
 PEAK = 90.0  # N, at the softer one
-POSTS = {"tool": ("tool0", 0.0), "wrist": ("wrist_1_link", 0.0), "forearm": ("wrist_1_link", 0.4)}  # link, way back
+# link, way back
+POSTS = {"tool": ("tool0", 0.0), "wrist": ("wrist_1_link", 0.0), "forearm": ("wrist_1_link", 0.4)}
 # m, radius and length; m along the arc before it; s, time constant
 POST = (0.02, 0.06)
 POST_GAP = 0.12
@@ -101,7 +110,11 @@ class HitArm(TrialArm):
     def sample(self) -> RobotState:
         state = super().sample()
         if self._stiffness:
-            depth = self._surface - self._dynamics.at(state.q, state.v).pose[2, 3] if self._surface < np.inf else 0.0
+            depth = (
+                self._surface - self._dynamics.at(state.q, state.v).pose[2, 3]
+                if self._surface < np.inf
+                else 0.0
+            )
             self.forces[-1] = np.array([0.0, 0.0, max(self._stiffness * depth, 0.0)])
             self.push(self._tip, self.forces[-1], np.zeros(3))
         else:
@@ -161,7 +174,9 @@ def swept(name: str, place: str, reaction: str, delay: float) -> Collision:
     where = make_pose(np.array([radius * np.cos(turn), radius * np.sin(turn), at[2]]), np.eye(3))
     shape = Shape("capsule", POST, where)
     surface = Surface(RIGID)
-    post = SceneObject(name="post", shape=shape, surface=surface, mass=0.0, stiffness=0.0, damping=0.0)
+    post = SceneObject(
+        name="post", shape=shape, surface=surface, mass=0.0, stiffness=0.0, damping=0.0
+    )
     robot = replace(robot, joint_speed=SPEED / radius / float(model.limits.velocity[0]))
     arm = HitArm(robot, scene=Scene("post", objects={"post": post}))
     loop = hit_loop(robot, reaction)
@@ -169,7 +184,9 @@ def swept(name: str, place: str, reaction: str, delay: float) -> Collision:
     return _collision(arm, loop, delay, lambda: loop.motion.move_joints_to(home))
 
 
-def _collision(arm: HitArm, loop: ControlLoop, delay: float, begin: Callable[[], None]) -> Collision:
+def _collision(
+    arm: HitArm, loop: ControlLoop, delay: float, begin: Callable[[], None]
+) -> Collision:
     steps = round(AFTER / PHYSICS_STEP)
     first = 0
     for count, _ in enumerate(cycles(arm, loop, delay, LIMIT)):
@@ -183,7 +200,9 @@ def _collision(arm: HitArm, loop: ControlLoop, delay: float, begin: Callable[[],
     after = sizes[first : first + steps]
     passed = np.inf if contact is None else contact.start - first * PHYSICS_STEP
     found = passed if passed > -PHYSICS_STEP else np.inf  # an alarm before the contact isn't of it
-    return Collision(found, float(after.max()), float(after[-round(LAST / PHYSICS_STEP) :].max()), contact)
+    return Collision(
+        found, float(after.max()), float(after[-round(LAST / PHYSICS_STEP) :].max()), contact
+    )
 
 
 def moved(name: str, seconds: float, seed: int = 21) -> tuple[Array, DetectedContact | None]:
@@ -205,7 +224,9 @@ def moved(name: str, seconds: float, seed: int = 21) -> tuple[Array, DetectedCon
 
 
 def move_anywhere(loop: ControlLoop, home: Array, rng: np.random.Generator) -> None:
-    """Send the loop a random joint goal near home (n,) [rad]; draw again where it refuses one, as through the floor."""
+    """Send the loop a random joint goal near home (n,) [rad]; draw again where it refuses one,
+    as through the floor.
+    """
     while True:
         goal = home + rng.uniform(-REACH, REACH, len(home))
         try:
@@ -217,7 +238,11 @@ def move_anywhere(loop: ControlLoop, home: Array, rng: np.random.Generator) -> N
 
 def rows(robot: str) -> list[Row]:
     """All trials of a robot; without figures of its friction there are none."""
-    return [*_soft_rows(robot), *_rigid_rows(robot), *motion_rows(robot, MOTION)] if robot in FRICTION else []
+    return (
+        [*_soft_rows(robot), *_rigid_rows(robot), *motion_rows(robot, MOTION)]
+        if robot in FRICTION
+        else []
+    )
 
 
 def _soft_rows(robot: str) -> Iterator[Row]:

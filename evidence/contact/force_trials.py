@@ -1,4 +1,6 @@
-"""Force control on a wavy surface: touching down, resting, wiping, and a surface that goes away and comes back."""
+"""Force control on a wavy surface: touching down, resting, wiping, and a surface that goes
+away and comes back.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +85,13 @@ class ForceTrial:
         return f"{self.stiffness:g} N/m at {self.approach:g} m/s, {line(self.arm, self.delay)}: "
 
 
-def torques(stiffness: float, delay: float, approach: float = APPROACH, arm: str = IDEAL) -> ForceTrial:
+def torques(
+    stiffness: float, delay: float, approach: float = APPROACH, arm: str = IDEAL
+) -> ForceTrial:
     """A trial under torques, at 500 Hz; surfaces of an imperfect arm have a damper."""
-    return ForceTrial(stiffness, delay, {}, damping=100.0 if arm else 0.0, approach=approach, arm=arm)
+    return ForceTrial(
+        stiffness, delay, {}, damping=100.0 if arm else 0.0, approach=approach, arm=arm
+    )
 
 
 def positions(stiffness: float, delay: float, wave: float = WAVE) -> ForceTrial:
@@ -95,8 +101,15 @@ def positions(stiffness: float, delay: float, wave: float = WAVE) -> ForceTrial:
     """
     soft = stiffness < 5e4
     damping, mass = (200.0, 2.0) if soft else (2000.0, 20.0)
-    gains = {"output": "position", "force_damping": damping, "mass": [mass] * 3 + [0.1] * 3, "force_i": 2.0}
-    return ForceTrial(stiffness, delay, gains, rate=125.0, wave=wave, approach=0.01 if soft else 0.005)
+    gains = {
+        "output": "position",
+        "force_damping": damping,
+        "mass": [mass] * 3 + [0.1] * 3,
+        "force_i": 2.0,
+    }
+    return ForceTrial(
+        stiffness, delay, gains, rate=125.0, wave=wave, approach=0.01 if soft else 0.005
+    )
 
 
 class PressedSurface:
@@ -111,7 +124,11 @@ class PressedSurface:
     """
 
     def __init__(
-        self, stiffness: float, damping: float, wave: float, rise: Callable[[float], tuple[float, float]]
+        self,
+        stiffness: float,
+        damping: float,
+        wave: float,
+        rise: Callable[[float], tuple[float, float]],
     ) -> None:
         self._stiffness = stiffness
         self._damping = damping
@@ -250,7 +267,9 @@ def shaken(name: str, how: ForceTrial) -> tuple[float, float]:
         return (SHAKE * np.sin(phase), SHAKE * rate * np.cos(phase)) if time > touch else (0.0, 0.0)
 
     arm, loop = _pressing(name, how, rise)
-    speeds = np.array([float(kin.twist[2]) for _, kin in cycles(arm, loop, how.delay, touch + SHAKING)])
+    speeds = np.array(
+        [float(kin.twist[2]) for _, kin in cycles(arm, loop, how.delay, touch + SHAKING)]
+    )
     rising = np.array([rise(time)[1] for time in STEP * np.arange(len(arm.forces))])
     given = -float(np.array(arm.forces)[:, 2].dot(rising)) * STEP
     damping = loop.running.gains.current.force_damping[2]
@@ -277,12 +296,20 @@ def rows_of(robot: str, how: ForceTrial) -> Iterator[Row]:
     under_torques = "output" not in how.gains
     head = f"{'torques' if under_torques else 'positions'}, {1e3 * how.wave:g} mm waves on {how}"
     yield at_most(head + "first peak, N", got.peak, PEAKS[how.approach] if under_torques else 16.0)
-    yield at_most(head + "rms of the force error while wiping, N", got.rms, 1.1 if under_torques else 1.4)
+    yield at_most(
+        head + "rms of the force error while wiping, N", got.rms, 1.1 if under_torques else 1.4
+    )
     if under_torques:
         yield at_most(head + "force at rest off by, N", abs(got.rest - FORCE), 0.1)
-        yield at_most(head + "largest force error while wiping, N", max(got.most - FORCE, FORCE - got.least), 1.7)
+        yield at_most(
+            head + "largest force error while wiping, N",
+            max(got.most - FORCE, FORCE - got.least),
+            1.7,
+        )
     else:
-        yield at_most(head + "smallest force while wiping less than 10 N by, N", FORCE - got.least, 3.0)
+        yield at_most(
+            head + "smallest force while wiping less than 10 N by, N", FORCE - got.least, 3.0
+        )
     yield at_most(head + "losses of contact while wiping", got.losses, 0)
 
 
@@ -306,9 +333,15 @@ def rows_of_moving_surface(robot: str, how: ForceTrial) -> Iterator[Row]:
     else:
         yield at_most(head + "speed after it was taken away, from 20 ms on, m/s", gone.later, slow)
         yield at_most(
-            head + "speed after it was taken away, with the servos' release, m/s", gone.speed, slow + gone.release
+            head + "speed after it was taken away, with the servos' release, m/s",
+            gone.speed,
+            slow + gone.release,
         )
-    yield at_most(head + "first peak after it was put back, N", gone.peak, PEAKS[APPROACH] if under_torques else 16.0)
+    yield at_most(
+        head + "first peak after it was put back, N",
+        gone.peak,
+        PEAKS[APPROACH] if under_torques else 16.0,
+    )
     yield at_most(head + "energy given to it while it shakes, J", given, 1.0 + taken)
 
 

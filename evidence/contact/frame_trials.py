@@ -12,7 +12,14 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.core.types import Array
 from robot_control_ros.laws.spring.bounded_spring import BoundedSpring
-from robot_control_ros.laws.spring.compliance_frame import BASE, FRAMES, TANK, TIP, ComplianceFrame, TipSpring
+from robot_control_ros.laws.spring.compliance_frame import (
+    BASE,
+    FRAMES,
+    TANK,
+    TIP,
+    ComplianceFrame,
+    TipSpring,
+)
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotDynamics, RobotModel
 
@@ -41,7 +48,9 @@ POINTS = 400
 
 
 def rows(robot: str, arm: str = IDEAL) -> list[Row]:
-    """All trials of a robot; `arm` names imperfections, and those of the law alone are left out then."""
+    """All trials of a robot; `arm` names imperfections, and those of the law
+    alone are left out then.
+    """
     config = trial_robot(robot, arm=arm)
     found = [*_statics(config, arm), *_changes(config, arm)]
     return found if arm else [*found, *_energies(config)]
@@ -49,7 +58,9 @@ def rows(robot: str, arm: str = IDEAL) -> list[Row]:
 
 def _statics(robot: RobotConfig, arm: str) -> Iterator[Row]:
     for delay in delays(arm):
-        errors = [displaced(robot, q, axis, delay, arm) for q, axis in product(postures(robot), range(3))]
+        errors = [
+            displaced(robot, q, axis, delay, arm) for q, axis in product(postures(robot), range(3))
+        ]
         head = f"20 N along each tool axis in {POSTURES} postures, {line(arm, delay)}: "
         yield at_most(head + "displacement off by, %", 100.0 * max(errors), 1.0)
 
@@ -67,7 +78,9 @@ def _energies(robot: RobotConfig) -> Iterator[Row]:
     model = RobotModel.of(robot)
     for name in (*FRAMES, model.frames[len(model.frames) // 2]):
         worst = max(gradient_error(model, name, rng) for _ in range(STATES))
-        yield at_most(f"spring along {name}: torque less the energy's gradient, relative", worst, 1e-6)
+        yield at_most(
+            f"spring along {name}: torque less the energy's gradient, relative", worst, 1e-6
+        )
         work = max(abs(loop_work(model, name, rng)) for _ in range(LOOPS))
         yield at_most(f"spring along {name}: work around closed motions, J", work, 1e-9)
 
@@ -85,7 +98,9 @@ def postures(robot: RobotConfig) -> list[Array]:
     return found
 
 
-def displaced(robot: RobotConfig, q: Array, axis: int, delay: float, imperfections: str = IDEAL) -> float:
+def displaced(
+    robot: RobotConfig, q: Array, axis: int, delay: float, imperfections: str = IDEAL
+) -> float:
     """Error of the displacement by a push along a tool axis, relative to force over stiffness."""
     arm = TrialArm(robot, arm=imperfections)
     arm.place(q)
@@ -101,7 +116,9 @@ def displaced(robot: RobotConfig, q: Array, axis: int, delay: float, imperfectio
 def changed(
     robot: RobotConfig, delay: float, before: Spring, after: Spring, imperfections: str = IDEAL
 ) -> tuple[float, float]:
-    """Largest torque step over effort_rate dt, and energy made [J], when the spring changes under a push."""
+    """Largest torque step over effort_rate dt, and energy made [J], when the spring
+    changes under a push.
+    """
     arm = TrialArm(robot, arm=imperfections)
     q = postures(robot)[0]
     arm.place(q)
@@ -131,7 +148,9 @@ def _gains(spring: Spring) -> dict[str, Any]:
 
 def _stored(loop: ControlLoop, kin: RobotDynamics, pose: Array, to: Spring) -> float:
     frame, factor = to
-    spring = TipSpring(BoundedSpring(factor * np.diag(STIFFNESS), 0.0, 0.0), ComplianceFrame(frame, kin))
+    spring = TipSpring(
+        BoundedSpring(factor * np.diag(STIFFNESS), 0.0, 0.0), ComplianceFrame(frame, kin)
+    )
     spring.pull(pose, kin)
     assert loop.state is not None
     return spring.energy() + 0.5 * float(loop.state.v.dot(kin.mass).dot(loop.state.v))
@@ -140,13 +159,19 @@ def _stored(loop: ControlLoop, kin: RobotDynamics, pose: Array, to: Spring) -> f
 # --- energy ---
 
 
-def random_spring(model: RobotModel, name: str, rng: np.random.Generator) -> tuple[TipSpring, Array, Array]:
+def random_spring(
+    model: RobotModel, name: str, rng: np.random.Generator
+) -> tuple[TipSpring, Array, Array]:
     """A spring with a full stiffness, a posture (n,) and a reference (4, 4) near its pose."""
     kin = model.at(rng.uniform(-1.5, 1.5, model.n))
     root = np.repeat((20.0, 4.0), 3)[:, None] * rng.normal(size=(6, 6))
     turn = rotation_exp(rng.uniform(-0.8, 0.8, 3))
     pose = make_pose(kin.pose[:3, 3] + rng.uniform(-0.2, 0.2, 3), turn.dot(kin.pose[:3, :3]))
-    return TipSpring(BoundedSpring(root.dot(root.T), 0.0, 0.0), ComplianceFrame(name, kin)), kin.q, pose
+    return (
+        TipSpring(BoundedSpring(root.dot(root.T), 0.0, 0.0), ComplianceFrame(name, kin)),
+        kin.q,
+        pose,
+    )
 
 
 def torque_of(spring: TipSpring, pose: Array, kin: RobotDynamics) -> Array:
@@ -156,7 +181,9 @@ def torque_of(spring: TipSpring, pose: Array, kin: RobotDynamics) -> Array:
     return np.asarray(torque if beside is None else torque + beside)
 
 
-def gradient_error(model: RobotModel, name: str, rng: np.random.Generator, step: float = 1e-5) -> float:
+def gradient_error(
+    model: RobotModel, name: str, rng: np.random.Generator, step: float = 1e-5
+) -> float:
     """Power of the spring plus the rate of its energy, along a random motion of the joints.
 
     The sum is relative to the norm of the torques times that of the joint velocities.

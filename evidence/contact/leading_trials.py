@@ -1,4 +1,6 @@
-"""A leader arm and a follower arm through a late line: a hand leads the follower against a wall, and keeps pressing."""
+"""A leader arm and a follower arm through a late line: a hand leads the follower against a wall,
+and keeps pressing.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,16 @@ def rows(robot: str) -> list[Row]:
     late = found.time >= SETTLED
     return [
         at_most(head + "energy that the coupling made, J", found.made.max(), ENERGY),
-        at_most(head + f"growth of the energy from {SETTLED:g} s on, J", rise(found.energy[late]), ENERGY),
-        at_most(head + f"range of the contact force from {SETTLED:g} s on, N", np.ptp(found.contact[late]), 1.0),
+        at_most(
+            head + f"growth of the energy from {SETTLED:g} s on, J",
+            rise(found.energy[late]),
+            ENERGY,
+        ),
+        at_most(
+            head + f"range of the contact force from {SETTLED:g} s on, N",
+            np.ptp(found.contact[late]),
+            1.0,
+        ),
         at_most(head + "contact lost, times", losses(found.contact), 0.0),
     ]
 
@@ -100,7 +110,8 @@ class LedArm(NamedTuple):
 
 
 class LeadingTrial:
-    """Two arms of one robot, the follower 0.1 m before a wall, through a line that is late each way.
+    """Two arms of one robot, the follower 0.1 m before a wall, through a line that is late each
+    way.
 
     Args:
         robot: Configuration of both arms.
@@ -111,11 +122,18 @@ class LeadingTrial:
     def __init__(self, robot: RobotConfig, delay: float = DELAY, damping: float = 1.0) -> None:
         scene = load_scene("wall")
         asked = [FORCE_SCALE * each * damping * needed_damping(delay) for each in STIFFNESS]
-        free: dict[str, Any] = {"stiffness": 0.0, "damping_ratio": 0.0, "damping": np.repeat(asked, 3)}
+        free: dict[str, Any] = {
+            "stiffness": 0.0,
+            "damping_ratio": 0.0,
+            "damping": np.repeat(asked, 3),
+        }
         stiffness = np.repeat(STIFFNESS, 3)
         self._leader = _arm(robot, replace(scene, objects={}), free)
         self._follower = _arm(robot, scene, {"stiffness": stiffness})
-        bounds = (getattr(self._follower.loop.running.gains.current, name) for name in ("max_force", "max_torque"))
+        bounds = (
+            getattr(self._follower.loop.running.gains.current, name)
+            for name in ("max_force", "max_torque")
+        )
         self._spring = BoundedSpring(np.diag(stiffness), *bounds)
         self._coupling = ArmCoupling(np.eye(3), 1.0, FORCE_SCALE, self._spring)
         self._tip = robot.tip
@@ -138,9 +156,15 @@ class LeadingTrial:
             tip = self._leader.loop.tip()
             twist = self._leader.loop.kin.twist  # type: ignore[union-attr]
             error = pose_error(self._coupling.target(tip), self._follower.loop.tip())
-            stored = self._leader.kinetic() / FORCE_SCALE + self._follower.kinetic() + self._spring.energy(error)
+            stored = (
+                self._leader.kinetic() / FORCE_SCALE
+                + self._follower.kinetic()
+                + self._spring.energy(error)
+            )
             contact = float(np.linalg.norm(self._follower.plant.contact_wrench()[:3]))
-            samples.append((cycle / RATE, stored, stored - work, contact, float(np.linalg.norm(hand))))
+            samples.append(
+                (cycle / RATE, stored, stored - work, contact, float(np.linalg.norm(hand)))
+            )
             work += float(hand.dot(twist[:3])) / RATE / FORCE_SCALE
         return LedMotion(*np.array(samples).T)
 
@@ -169,11 +193,15 @@ class LeadingTrial:
         while len(self._to_leader) > 1 and self._to_leader[1][0] <= cycle:
             self._to_leader.popleft()
         if self._to_leader[0][0] <= cycle:
-            leader.motion.set_feedforward_wrench(self._coupling.wrench(leader.tip(), self._to_leader[0][1]))
+            leader.motion.set_feedforward_wrench(
+                self._coupling.wrench(leader.tip(), self._to_leader[0][1])
+            )
 
 
 def needed_damping(delay: float) -> float:
-    """The leader's damping over the stiffness that the hand feels [s], for a line that is late each way [s]."""
+    """The leader's damping over the stiffness that the hand feels [s], for a line that
+    is late each way [s].
+    """
     held = 1.0 / TELEMETRY
     return leader_damping(1.0, 2.0 * (delay + held) + FILTER, held, DAMPING_TIME)
 

@@ -1,4 +1,6 @@
-"""Ringing: arms beyond their largest stable stiffness, or at a wall too stiff for their damping; others don't ring."""
+"""Ringing: arms beyond their largest stable stiffness, or at a wall too stiff for their
+damping; others don't ring.
+"""
 
 from __future__ import annotations
 
@@ -83,10 +85,14 @@ class RingingTrial(NamedTuple):
     delay: float
 
 
-def held(name: str, kind: str, delay: float, factor: float, load: Load, **settings: Any) -> RingingTrial:
+def held(
+    name: str, kind: str, delay: float, factor: float, load: Load, **settings: Any
+) -> RingingTrial:
     """An impedance at a multiple of the largest stable stiffness."""
     robot = trial_robot(name)
-    loop = ControlLoop(robot, "impedance", {"stiffness": _stiffness(kind, factor * limit(robot, kind, delay))})
+    loop = ControlLoop(
+        robot, "impedance", {"stiffness": _stiffness(kind, factor * limit(robot, kind, delay))}
+    )
     loop.ringing.settings.set(settings)
     return RingingTrial(LoadedArm(robot, load), loop, delay)
 
@@ -99,13 +105,18 @@ def limit(robot: RobotConfig, kind: str, delay: float) -> float:
 
     def stable(value: float) -> bool:
         gains = running.gains.check({"stiffness": _stiffness(kind, value)})
-        return bound.arm.growth(*Impedance.joint_gains(gains, bound.mass, bound.jacobian)) <= MAX_GROWTH
+        return (
+            bound.arm.growth(*Impedance.joint_gains(gains, bound.mass, bound.jacobian))
+            <= MAX_GROWTH
+        )
 
     return largest_stable(stable, 10.0, 1e4)
 
 
 def pressed(name: str, delay: float, factor: float, **settings: Any) -> RingingTrial:
-    """An admittance that presses on a wall with a multiple of the largest stable stiffness, and is pulled off."""
+    """An admittance that presses on a wall with a multiple of the largest stable
+    stiffness, and is pulled off.
+    """
     robot = trial_robot(name)
     start = RobotModel.of(robot).at(np.array(robot.home))
     place = start.pose[:3, 3]
@@ -117,14 +128,20 @@ def pressed(name: str, delay: float, factor: float, **settings: Any) -> RingingT
         pull = PUSH if PULL <= time < PULL + PUSHED else 0.0
         return np.concatenate((-(wall * max(depth, 0.0) + pull) * inward, np.zeros(3)))
 
-    gains = {"mass": [MASS] * 3 + [0.1] * 3, "stiffness": [STIFFNESS] * 3 + [20.0] * 3, "damping": 0.0}
+    gains = {
+        "mass": [MASS] * 3 + [0.1] * 3,
+        "stiffness": [STIFFNESS] * 3 + [20.0] * 3,
+        "damping": 0.0,
+    }
     loop = ControlLoop(robot, "admittance", gains | {"damping_ratio": 1.0})
     loop.ringing.settings.set(settings)
     return RingingTrial(LoadedArm(robot, load), loop, delay)
 
 
 def wall_limit(robot: RobotConfig, start: RobotDynamics, delay: float) -> float:
-    """The stiffness of the stiffest wall [N/m], across the tip's z axis, at which that admittance is stable."""
+    """The stiffness of the stiffest wall [N/m], across the tip's z axis, at which that
+    admittance is stable.
+    """
     inward = start.jacobian[:3].T.dot(start.pose[:3, 2])
     inertia = 1.0 / float(inward.dot(np.linalg.solve(start.mass, inward)))
     damping = 2.0 * math.sqrt(MASS * STIFFNESS)
@@ -182,8 +199,14 @@ def false_alarms(name: str, kind: str, delay: float, seconds: float = CALM) -> t
     Two are at half the largest stable stiffness: pushed, and moving. In the third a hand shakes a
     soft arm.
     """
-    pushes = alarms(held(name, kind, delay, WITHIN, push_at(START, EVERY), reaction="warn"), seconds)
-    moves = alarms(held(name, kind, delay, WITHIN, lambda time, kin: np.zeros(6), reaction="warn"), seconds, moves=True)
+    pushes = alarms(
+        held(name, kind, delay, WITHIN, push_at(START, EVERY), reaction="warn"), seconds
+    )
+    moves = alarms(
+        held(name, kind, delay, WITHIN, lambda time, kin: np.zeros(6), reaction="warn"),
+        seconds,
+        moves=True,
+    )
     robot = trial_robot(name)
     loop = ControlLoop(robot, "impedance", {"stiffness": _stiffness(ROTATION, SOFT[1])})
     return pushes, moves, alarms(RingingTrial(LoadedArm(robot, shaken), loop, delay), seconds)
@@ -216,7 +239,9 @@ def rows(robot: str) -> list[Row]:
         head = f"{kind} {BEYOND:g} times too stiff, {1e3 * delay:g} ms: "
         found += _rows(head, got)
         head = f"{kind} at {WITHIN:g} of the limit, {1e3 * delay:g} ms, {CALM:g} s: alarms "
-        for what, count in zip(("of pushes", "of moves", "of a hand"), false_alarms(robot, kind, delay), strict=True):
+        for what, count in zip(
+            ("of pushes", "of moves", "of a hand"), false_alarms(robot, kind, delay), strict=True
+        ):
             found.append(at_most(head + what, count, 0))
     if robot in CONTACTS:
         delay = CONTACTS[robot]

@@ -18,10 +18,25 @@ from robot_control_ros.simulation.mujoco_plant import PHYSICS_STEP
 from robot_control_ros.simulation.scene import load_scene
 
 from .row import Row, at_most
-from .trial_arm import IDEAL, RATE, LoadedArm, TrialArm, cycles, delays, line, tip_damping, tip_mobility, trial_robot
+from .trial_arm import (
+    IDEAL,
+    RATE,
+    LoadedArm,
+    TrialArm,
+    cycles,
+    delays,
+    line,
+    tip_damping,
+    tip_mobility,
+    trial_robot,
+)
 
 BOUND = 30.0  # N
-GAINS: dict[str, Any] = {"stiffness": [2000.0] * 3 + [50.0] * 3, "damping_ratio": 1.0, "max_force": BOUND}
+GAINS: dict[str, Any] = {
+    "stiffness": [2000.0] * 3 + [50.0] * 3,
+    "damping_ratio": 1.0,
+    "max_force": BOUND,
+}
 SPEEDS = (0.1, 0.25)  # m/s
 # m: the target behind the surface, and the tool before the tip
 BEYOND = 0.2
@@ -119,7 +134,9 @@ def struck(name: str, speed: float, delay: float) -> tuple[float, float]:
     Beside it, the tip's inertia at the first contact [kg].
     """
     robot = trial_robot(name)
-    robot = replace(robot, tip_speed=(speed, robot.tip_speed[1]), profile=replace(robot.profile, workspace={}))
+    robot = replace(
+        robot, tip_speed=(speed, robot.tip_speed[1]), profile=replace(robot.profile, workspace={})
+    )
     start = RobotModel.of(robot).at(np.array(robot.home)).pose
     depths: list[float] = []
 
@@ -155,13 +172,17 @@ def rows(robot: str, arm: str = IDEAL) -> list[Row]:
 def rows_of(robot: str, speed: float, delay: float, governor: bool, arm: str = IDEAL) -> list[Row]:
     """The rows of one trial."""
     got = blocked(robot, speed, delay, governor, imperfections=arm)
-    head = f"wall at {speed:g} m/s, {line(arm, delay)}, {'with' if governor else 'without'} governor: "
+    head = (
+        f"wall at {speed:g} m/s, {line(arm, delay)}, {'with' if governor else 'without'} governor: "
+    )
     later = 1.35 * BOUND if governor else BOUND + 1.2 * got.damping * speed
     return [
         at_most(head + "first peak, N", got.first, 2.7 * got.inertia * speed / _time_constant()),
         at_most(head + "force at rest off by, N", abs(got.steady - BOUND) + got.ripple, 1.0),
         at_most(head + "force from 0.15 s on, N", got.later, later),
-        at_most(head + "speed after release, m/s", got.release, 1.3 * max(BOUND / got.damping, speed)),
+        at_most(
+            head + "speed after release, m/s", got.release, 1.3 * max(BOUND / got.damping, speed)
+        ),
         at_most(head + "overshoot after release, mm", 1e3 * got.overshoot, 5.0),
     ]
 
@@ -175,7 +196,9 @@ def _soft_rows(robot: str) -> Iterator[Row]:
     for speed, delay in product(SPEEDS, delays()):
         peak, inertia = struck(robot, speed, delay)
         head = f"surface of {SOFT_WALL:g} N/m at {speed:g} m/s, {line(IDEAL, delay)}: "
-        yield at_most(head + "first peak, N", peak, BOUND + 1.5 * speed * (SOFT_WALL * inertia) ** 0.5)
+        yield at_most(
+            head + "first peak, N", peak, BOUND + 1.5 * speed * (SOFT_WALL * inertia) ** 0.5
+        )
 
 
 # --- the potential ---
@@ -186,8 +209,14 @@ def potential_rows() -> Iterator[Row]:
     rng = np.random.default_rng(21)
     worst = np.max([_gradient_errors(rng) for _ in range(STATES)], axis=0)
     yield at_most("bounded spring: force less the energy's gradient, relative", worst[0], 1e-6)
-    yield at_most("bounded spring: force and torque over their bounds, less 1", worst[1] - 1.0, 1e-9)
-    yield at_most("bounded spring: work around closed motions, J", max(_loop_work(rng) for _ in range(LOOPS)), 1e-9)
+    yield at_most(
+        "bounded spring: force and torque over their bounds, less 1", worst[1] - 1.0, 1e-9
+    )
+    yield at_most(
+        "bounded spring: work around closed motions, J",
+        max(_loop_work(rng) for _ in range(LOOPS)),
+        1e-9,
+    )
 
 
 def _random_spring(rng: np.random.Generator) -> tuple[BoundedSpring, float, float]:
@@ -209,7 +238,9 @@ def _gradient_errors(rng: np.random.Generator) -> tuple[float, float]:
     ahead, behind = (spring.energy(error + side * direction) for side in (STEP, -STEP))
     off = abs((ahead - behind) / (2.0 * STEP) - float(pull.dot(direction)))
     size = float(np.linalg.norm(pull) * np.linalg.norm(direction))
-    return off / size, max(float(np.linalg.norm(pull[:3])) / force, float(np.linalg.norm(pull[3:])) / torque)
+    return off / size, max(
+        float(np.linalg.norm(pull[:3])) / force, float(np.linalg.norm(pull[3:])) / torque
+    )
 
 
 def _loop_work(rng: np.random.Generator) -> float:
@@ -220,5 +251,8 @@ def _loop_work(rng: np.random.Generator) -> float:
     def power(s: float) -> float:
         return float(spring.gradient(sizes * np.sin(s + phases)).dot(sizes * np.cos(s + phases)))
 
-    ends = np.linspace(0.0, 2.0 * np.pi, PIECES + 1)  # in a whole turn quad may miss where a bound begins to act
-    return float(abs(sum(quad(power, *piece, epsabs=1e-12, epsrel=0.0)[0] for piece in pairwise(ends))))
+    # in a whole turn quad may miss where a bound begins to act
+    ends = np.linspace(0.0, 2.0 * np.pi, PIECES + 1)
+    return float(
+        abs(sum(quad(power, *piece, epsabs=1e-12, epsrel=0.0)[0] for piece in pairwise(ends)))
+    )

@@ -14,7 +14,11 @@ from robot_control_ros.robot.configuration import RobotConfig, load_robot
 from robot_control_ros.robot.model import RobotDynamics, RobotModel
 from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 from robot_control_ros.simulation.imperfect.imperfect_plant import ImperfectPlant
-from robot_control_ros.simulation.imperfect.imperfections import Imperfections, TripLimits, load_imperfections
+from robot_control_ros.simulation.imperfect.imperfections import (
+    Imperfections,
+    TripLimits,
+    load_imperfections,
+)
 from robot_control_ros.simulation.in_process import lockstep
 from robot_control_ros.simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from robot_control_ros.simulation.scene import Scene, load_scene
@@ -70,7 +74,9 @@ class TrialArm(MujocoPlant):
         self._rate = robot.profile.rate
         rate = self._rate if given else 1.0 / step
         loaded = _loaded(scene)
-        super().__init__(robot, rate=rate, scene=loaded, imperfections=given or physics, physics_step=step)
+        super().__init__(
+            robot, rate=rate, scene=loaded, imperfections=given or physics, physics_step=step
+        )
         self.forces: list[Array] = []
         self._imperfect = None if given is None else ImperfectPlant(self, robot, given)
         if time_constant:
@@ -90,7 +96,9 @@ class TrialArm(MujocoPlant):
         (self._imperfect or self).reset(q)
 
     def late(self, delay: float) -> Plant:
-        """The arm over a line whose commands act late [s]; an imperfect one has a line of its own."""
+        """The arm over a line whose commands act late [s]; an imperfect one
+        has a line of its own.
+        """
         if self._imperfect is not None:
             return self._imperfect
         return DelayedPlant(self, 1.0 / self._step, rate=self._rate, delay=delay)
@@ -125,12 +133,20 @@ class LoadedArm(TrialArm):
 
 
 def cycles(
-    arm: TrialArm, loop: ControlLoop, delay: float, seconds: float, before: Callable[[], None] | None = None
+    arm: TrialArm,
+    loop: ControlLoop,
+    delay: float,
+    seconds: float,
+    before: Callable[[], None] | None = None,
 ) -> Iterator[tuple[RobotState, RobotDynamics]]:
-    """State and dynamics of each cycle, from the arm's start on; `before` is called before each sample."""
+    """State and dynamics of each cycle, from the arm's start on; `before` is called
+    before each sample.
+    """
     line = arm.late(delay)
     line.open()
-    for state, kin, _ in lockstep(line, loop, round(seconds * loop.robot.profile.rate), before=before):
+    for state, kin, _ in lockstep(
+        line, loop, round(seconds * loop.robot.profile.rate), before=before
+    ):
         yield state, kin
     line.close()
 

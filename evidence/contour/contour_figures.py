@@ -22,13 +22,17 @@ STYLES: dict[str, dict[str, Any]] = {
 LARGEST = 0.012  # m that the largest error is drawn as, at most
 
 
-def draw_contours(contour: Polyline, comparisons: Sequence[Comparison], path: Path, title: str) -> Path:
+def draw_contours(
+    contour: Polyline, comparisons: Sequence[Comparison], path: Path, title: str
+) -> Path:
     """The tip's path in x and z, errors magnified; returns the file."""
     figure, grid = _panels(comparisons, 3.1, "x [mm]", "z [mm]", sharex=True, sharey=True)
     for axes, each in zip(grid.T.flat, comparisons, strict=True):
         tracks = each.tracks()
         factor = _magnification(max(track.max for track in tracks.values()) * 1e-3)
-        axes.plot(*_plane(contour.points), color="0.75", linewidth=1.0, linestyle=":", label="contour")
+        axes.plot(
+            *_plane(contour.points), color="0.75", linewidth=1.0, linestyle=":", label="contour"
+        )
         for where, style in STYLES.items():
             track = tracks[where]
             magnified = track.broken(track.nearest + factor * (track.tip - track.nearest))
@@ -40,7 +44,9 @@ def draw_contours(contour: Polyline, comparisons: Sequence[Comparison], path: Pa
 
 def draw_errors(comparisons: Sequence[Comparison], path: Path, title: str) -> Path:
     """The contour error over time; returns the file."""
-    figure, grid = _panels(comparisons, 2.9, "t [s]", "contour error [mm]", sharex=True, sharey="row")
+    figure, grid = _panels(
+        comparisons, 2.9, "t [s]", "contour error [mm]", sharex=True, sharey="row"
+    )
     for axes, each in zip(grid.T.flat, comparisons, strict=True):
         tracks = each.tracks()
         for where, style in STYLES.items():
@@ -55,10 +61,18 @@ def draw_errors(comparisons: Sequence[Comparison], path: Path, title: str) -> Pa
 
 def contour_table(comparisons: Sequence[Comparison]) -> list[str]:
     """Lines of a table of contour errors; a star marks what samples are missing for."""
-    columns = ("on the bus", 18), ("cycles", 10), ("in process", 18), ("ratio", 14), ("with drives", 18), ("ratio", 14)
+    columns = (
+        ("on the bus", 18),
+        ("cycles", 10),
+        ("in process", 18),
+        ("ratio", 14),
+        ("with drives", 18),
+        ("ratio", 14),
+    )
     lines = [
         f"{'contour error [mm]':<28}" + "".join(f"{name:>{width}}" for name, width in columns),
-        f"{'':<28}{'max':>9}{'rms':>9}{'left out':>10}" + 2 * f"{'max':>9}{'rms':>9}{'max':>7}{'rms':>7}",
+        f"{'':<28}{'max':>9}{'rms':>9}{'left out':>10}"
+        + 2 * f"{'max':>9}{'rms':>9}{'max':>7}{'rms':>7}",
     ]
     for each in comparisons:
         mark = " " if each.bus.complete else "*"
@@ -67,12 +81,18 @@ def contour_table(comparisons: Sequence[Comparison]) -> list[str]:
             ratios = f"{each.bus.max / track.max:6.3f}{mark}{each.bus.rms / track.rms:6.3f}{mark}"
             cells += f"{track.max:9.4f}{track.rms:9.4f}{ratios}"
         lines.append(f"{each.setting!s:<28}{cells}")
-    if gap := max((each.bus.longest_gap for each in comparisons if not each.bus.complete), default=0.0):
-        lines.append(f"* samples are missing, for up to {gap:.3f} s: the true figures may be larger")
+    if gap := max(
+        (each.bus.longest_gap for each in comparisons if not each.bus.complete), default=0.0
+    ):
+        lines.append(
+            f"* samples are missing, for up to {gap:.3f} s: the true figures may be larger"
+        )
     return lines
 
 
-def _panels(comparisons: Sequence[Comparison], height: float, x: str, y: str, **shared: Any) -> tuple[Any, Any]:
+def _panels(
+    comparisons: Sequence[Comparison], height: float, x: str, y: str, **shared: Any
+) -> tuple[Any, Any]:
     """A row of axes [inch] per feed-forward, and a column per domain."""
     columns = len({each.setting.domain for each in comparisons})
     rows = len(comparisons) // columns

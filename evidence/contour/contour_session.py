@@ -128,7 +128,9 @@ class ContourSession:
             robot.wait_until(lambda state: self._collect_until(state, end))
 
     def _collect_until(self, state: Snapshot, end: float) -> bool:
-        """Collect the cycles' times, whose ring holds some seconds; say whether the end has come."""
+        """Collect the cycles' times, whose ring holds some seconds; say
+        whether the end has come.
+        """
         now = time.monotonic()
         if now > self._collected_at + COLLECT:
             self._collected_at = now
@@ -145,7 +147,9 @@ class ContourSession:
         end = time.monotonic() + DIAGNOSED
         while (newest := self._robot.diagnostics.get(BUS)) is before or newest is None:
             if time.monotonic() > end:
-                raise HardwareFault(f"no diagnosis of the bus within {DIAGNOSED:g} s", bound=DIAGNOSED)
+                raise HardwareFault(
+                    f"no diagnosis of the bus within {DIAGNOSED:g} s", bound=DIAGNOSED
+                )
             time.sleep(0.02)
         return newest
 

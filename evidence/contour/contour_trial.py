@@ -29,9 +29,10 @@ from ..reproduce.contour_benchmark import DWELL, UR5_ACCELERATION, UR5_STIFFNESS
 
 LAW = "position_domain_pd"
 FEED = 0.25  # m/s
-# s at the contour's beginning, before it, and a quarter of a cycle, since the reference's acceleration jumps: where it
-# did so at a sample, or at one of what is fed forward (half a cycle on, with the drives' dead time), the slightest
-# jitter would decide whether that sample has it already.
+# s at the contour's beginning, before it, and a quarter of a cycle, since the reference's
+# acceleration jumps: where it did so at a sample, or at one of what is fed forward (half a cycle
+# on, with the drives' dead time), the slightest jitter would decide whether that sample has it
+# already.
 LEAD = 0.5
 OFF_CYCLE = 0.25
 STEP = 0.005  # s between two points; the ramps of UR5_ACCELERATION at FEED are so many of them
@@ -41,7 +42,9 @@ ALIGNED_AT = 0.1  # m from the beginning: where tracks of different clocks are a
 
 
 def dead_time(topology: Topology) -> float:
-    """Dead time of the emulated drives [s]: the next frame has a torque, which the current follows."""
+    """Dead time of the emulated drives [s]: the next frame has a torque, which
+    the current follows.
+    """
     return topology.cycle + Motor().current_time
 
 
@@ -112,7 +115,11 @@ class Track:
     def rms(self) -> float:
         """Root mean square of the contour error [mm], by time: samples may be missing."""
         square = self.error**2
-        return float(np.sqrt((0.5 * (square[1:] + square[:-1])).dot(np.diff(self.t)) / (self.t[-1] - self.t[0])))
+        return float(
+            np.sqrt(
+                (0.5 * (square[1:] + square[:-1])).dot(np.diff(self.t)) / (self.t[-1] - self.t[0])
+            )
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +142,11 @@ class Comparison:
 
     def tracks(self) -> dict[str, Track]:
         """By the place of their measurement."""
-        return {"on the bus": self.bus, "in process": self.simulated, "in process, with drives": self.delayed}
+        return {
+            "on the bus": self.bus,
+            "in process": self.simulated,
+            "in process, with drives": self.delayed,
+        }
 
 
 class ContourTrial:
@@ -158,7 +169,9 @@ class ContourTrial:
         home = np.array(robot.home)
         pose = self.model.at(home).pose
         self.contour: Polyline = ur5_rectangle(pose)
-        timing = Chain([Trapezoid(float(length), FEED, UR5_ACCELERATION) for length in self.contour.lengths])
+        timing = Chain(
+            [Trapezoid(float(length), FEED, UR5_ACCELERATION) for length in self.contour.lengths]
+        )
         t = np.linspace(0.0, timing.duration, round(timing.duration / STEP) + 1)
         point, speed, _ = TimedContour(self.contour, timing).at(t)
         self.lead = LEAD + OFF_CYCLE * robot.period
@@ -184,7 +197,14 @@ class ContourTrial:
 
     def simulate(self, setting: Setting) -> Track:
         """In process, in lockstep with MuJoCo: the torques act at once."""
-        log = simulate(self.robot, LAW, setting.gains(), self._path(), self.duration, rate=self.robot.profile.rate)
+        log = simulate(
+            self.robot,
+            LAW,
+            setting.gains(),
+            self._path(),
+            self.duration,
+            rate=self.robot.profile.rate,
+        )
         return self.track(log.t, log.q)
 
     def simulate_drives(self, setting: Setting, topology: Topology) -> Track:
@@ -193,7 +213,9 @@ class ContourTrial:
         loop = ControlLoop(self.robot, LAW, setting.gains(dead_time(topology)), model=self.model)
         count = round(self.duration * self.robot.profile.rate)
         states = [state for state, *_ in lockstep(plant, loop, count, self._path())]
-        return self.track(np.array([state.time for state in states]), np.array([state.q for state in states]))
+        return self.track(
+            np.array([state.time for state in states]), np.array([state.q for state in states])
+        )
 
     def _path(self) -> JointPath:
         home = np.array(self.robot.home)
@@ -207,11 +229,19 @@ class ContourTrial:
             ConfigError: the tip doesn't go along the contour, up to its end.
         """
         tip = self._tips(q)
-        start = self._aligned_at(t, tip) - self._aligned_at(self.times, self._tips(self.positions)) + self.lead
+        start = (
+            self._aligned_at(t, tip)
+            - self._aligned_at(self.times, self._tips(self.positions))
+            + self.lead
+        )
         chosen = (t >= start) & (t <= start + self.duration - self.lead)
         missing = float(np.linalg.norm(tip[chosen][-1] - self.contour.points[-1]))
         if missing > CLOSE:
-            raise ConfigError(f"the tip stops {missing:.3g} m before the contour's end", value=missing, bound=CLOSE)
+            raise ConfigError(
+                f"the tip stops {missing:.3g} m before the contour's end",
+                value=missing,
+                bound=CLOSE,
+            )
         _, s = self.contour.distance(tip[chosen])
         max_gap = (MAX_GAP + 0.5) * self.robot.period
         return Track(t[chosen] - start, q[chosen], tip[chosen], self.contour.point(s), max_gap)
@@ -224,7 +254,10 @@ class ContourTrial:
         distance = np.linalg.norm(tip - self._begin, axis=1)
         at = int(np.argmax(distance >= ALIGNED_AT)) if len(distance) else 0
         if at == 0:
-            raise ConfigError(f"the tip stays within {ALIGNED_AT:g} m of the contour's beginning", bound=ALIGNED_AT)
+            raise ConfigError(
+                f"the tip stays within {ALIGNED_AT:g} m of the contour's beginning",
+                bound=ALIGNED_AT,
+            )
         fraction = (ALIGNED_AT - distance[at - 1]) / (distance[at] - distance[at - 1])
         return float(t[at - 1] + fraction * (t[at] - t[at - 1]))
 
@@ -243,7 +276,9 @@ def write_samples(comparisons: Sequence[Comparison], joints: Sequence[str], path
 
 def write_figures(comparisons: Sequence[Comparison], path: Path) -> Path:
     """Write a CSV file with a row per setting and place; returns it."""
-    rows: list[list[Any]] = [["domain", "feedforward", "where", "max_mm", "rms_mm", "cycles_left_out", "longest_gap_s"]]
+    rows: list[list[Any]] = [
+        ["domain", "feedforward", "where", "max_mm", "rms_mm", "cycles_left_out", "longest_gap_s"]
+    ]
     for each in comparisons:
         for where, track in each.tracks().items():
             left_out = each.left_out if track is each.bus else 0

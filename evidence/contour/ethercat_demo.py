@@ -29,7 +29,16 @@ from robot_control_ros.ros.process_environment import environment
 
 from ..reproduce.contour_benchmark import DOMAINS
 from .contour_figures import contour_table, draw_contours, draw_errors
-from .contour_trial import FEED, LAW, Comparison, ContourTrial, Setting, Track, write_figures, write_samples
+from .contour_trial import (
+    FEED,
+    LAW,
+    Comparison,
+    ContourTrial,
+    Setting,
+    Track,
+    write_figures,
+    write_samples,
+)
 
 if TYPE_CHECKING:
     from .contour_session import ContourSession
@@ -38,10 +47,19 @@ ROBOT = "ur5"
 PROFILE = "ethercat"
 RATE = 1000.0  # Hz
 FEEDFORWARDS = (0.0, 1.0)
-SHOWN = ("on time [%]", "cycles", "cycles left out", "working counter", "wrong working counters", "lost frames")
+SHOWN = (
+    "on time [%]",
+    "cycles",
+    "cycles left out",
+    "working counter",
+    "wrong working counters",
+    "lost frames",
+)
 
 
-def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, rate: float = RATE, output: Path = Path()) -> int:
+def ethercat_demo(
+    domains: Sequence[str], *, in_process: bool = True, rate: float = RATE, output: Path = Path()
+) -> int:
     """Run the demonstration in a network namespace of its own; returns the exit status.
 
     Args:
@@ -64,7 +82,9 @@ def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, rate: floa
     print(f"{title}: a rectangle at {1e3 * FEED:g} mm/s")
     trial = ContourTrial(robot)
     settings = [Setting(domain, fraction) for domain in domains for fraction in FEEDFORWARDS]
-    in_lockstep = [(trial.simulate(each), trial.simulate_drives(each, topology)) for each in settings]
+    in_lockstep = [
+        (trial.simulate(each), trial.simulate_drives(each, topology)) for each in settings
+    ]
     try:
         with interrupted_once():
             tracks, jitter, bus = _on_the_bus(robot, topology, trial, settings, in_process)
@@ -76,9 +96,14 @@ def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, rate: floa
         for setting, (track, left_out), simulated in zip(settings, tracks, in_lockstep, strict=True)
     ]
     print(*contour_table(comparisons), sep="\n")
-    print("bus: " + "; ".join(f"{name.removesuffix(' [%]')}: {bus[name]}{_unit(name)}" for name in SHOWN))
+    print(
+        "bus: "
+        + "; ".join(f"{name.removesuffix(' [%]')}: {bus[name]}{_unit(name)}" for name in SHOWN)
+    )
     if jitter.unrecorded:
-        print(f"the times of {jitter.unrecorded} cycles are missing in timing.png: this process was held up")
+        print(
+            f"the times of {jitter.unrecorded} cycles are missing in timing.png: this process was held up"
+        )
     files = (
         draw_contours(trial.contour, comparisons, output / "contours.png", title),
         draw_errors(comparisons, output / "errors.png", title),
@@ -102,7 +127,11 @@ def _topology_at(rate: float, folder: Path) -> Topology:
 
 
 def _on_the_bus(
-    robot: RobotConfig, topology: Topology, trial: ContourTrial, settings: Sequence[Setting], in_process: bool
+    robot: RobotConfig,
+    topology: Topology,
+    trial: ContourTrial,
+    settings: Sequence[Setting],
+    in_process: bool,
 ) -> tuple[list[tuple[Track, int]], Jitter, Mapping[str, str]]:
     """Follow the contour on the bus with each setting.
 
@@ -118,7 +147,8 @@ def _on_the_bus(
         _running(robot, topology, interfaces, in_process) as session,
     ):
         tracks = [
-            session.follow(trial, setting, Path(folder) / f"{index}.mcap") for index, setting in enumerate(settings)
+            session.follow(trial, setting, Path(folder) / f"{index}.mcap")
+            for index, setting in enumerate(settings)
         ]
         return tracks, session.jitter(), session.diagnosis().values
 
@@ -141,7 +171,8 @@ def _running(
         emulated_bus="true",
     )
     ethercat, *others = setup.nodes()
-    ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})  # peaks last a few cycles
+    # peaks last a few cycles
+    ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})
     with (
         emulated_bus(ROBOT, file, slaves),
         Processes([ethercat, *others]) as processes,
@@ -165,10 +196,22 @@ def _unit(name: str) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line; :func:`run` runs what they say."""
     parser.add_argument(
-        "--domains", nargs="+", default=["time", "matched"], choices=DOMAINS, help="of the law (default: time matched)"
+        "--domains",
+        nargs="+",
+        default=["time", "matched"],
+        choices=DOMAINS,
+        help="of the law (default: time matched)",
     )
-    parser.add_argument("--topics", action="store_true", help="the law over ROS topics, not in the bus's process")
-    parser.add_argument("--rate", type=POSITIVE, default=RATE, metavar="HZ", help="of the bus (default: %(default)g)")
+    parser.add_argument(
+        "--topics", action="store_true", help="the law over ROS topics, not in the bus's process"
+    )
+    parser.add_argument(
+        "--rate",
+        type=POSITIVE,
+        default=RATE,
+        metavar="HZ",
+        help="of the bus (default: %(default)g)",
+    )
     parser.add_argument(
         "--output",
         type=OUTPUT_FOLDER,
@@ -181,4 +224,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the demonstration by its options in a network namespace; returns the exit status."""
     enter_namespace()
-    return ethercat_demo(options.domains, in_process=not options.topics, rate=options.rate, output=options.output)
+    return ethercat_demo(
+        options.domains, in_process=not options.topics, rate=options.rate, output=options.output
+    )

@@ -1,6 +1,8 @@
-"""An arm in MuJoCo on an emulated bus (:mod:`...ethercat.emulation`), and the bus process that drives it.
+"""An arm in MuJoCo on an emulated bus (:mod:`...ethercat.emulation`), and the bus process that
+drives it.
 
-The bus process reports what the driver does; the emulator reports what becomes of drives and joints.
+The bus process reports what the driver does; the emulator reports what becomes of drives and
+joints.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.yaml_files import read_yaml, yaml_text
 
 ROBOT = "ur5"
-FRAME_TIMEOUT = 0.003  # s: a virtual machine stalls, yet K of them must end before the slaves' watchdog of 20 ms
+# s: a virtual machine stalls, yet K of them must end before the slaves' watchdog of 20 ms
+FRAME_TIMEOUT = 0.003
 COMMAND_TIMEOUT = 0.2  # s: a virtual machine stalls
 PRIORITY = 40  # of SCHED_FIFO, for the bus's process
 STOP_TIME = 0.5  # s: an arm at this speed is at rest long before
@@ -41,9 +44,11 @@ BAD_CYCLES = 3
 # rad, s, of the joints' motion
 AMPLITUDE = 0.05
 PERIOD = 4.0
-MAX_STEP = 0.002  # s of that motion per command: what a stall of this process takes isn't made up for
+# s of that motion per command: what a stall of this process takes isn't made up for
+MAX_STEP = 0.002
 STIFFNESS = 15.0  # rad/s, of the commanded torque's pull to where it holds
-TIMEOUT = 15.0  # s for what must follow: all mailboxes are looked into once in 6 s, one message each
+# s for what must follow: all mailboxes are looked into once in 6 s, one message each
+TIMEOUT = 15.0
 POLL = 0.005  # s
 ENABLED = "OPERATION_ENABLED"
 _RUNNING = (Action.RUN, Action.HOLD)
@@ -103,7 +108,8 @@ class _CommandStream(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        with contextlib.suppress(PermissionError):  # behind the bus and the emulator, before all that can wait
+        # behind the bus and the emulator, before all that can wait
+        with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
         last: BusStatus | None = None
         while not self._end.is_set():
@@ -138,7 +144,9 @@ class BusBench:
         command_timeout: Age of a command at which the drives are stopped [s].
     """
 
-    def __init__(self, folder: Path, *, emulate: bool = True, command_timeout: float = COMMAND_TIMEOUT) -> None:
+    def __init__(
+        self, folder: Path, *, emulate: bool = True, command_timeout: float = COMMAND_TIMEOUT
+    ) -> None:
         self.folder = folder
         self._channel = str(folder / "faults")
         self.robot = load_robot(ROBOT)
@@ -167,7 +175,9 @@ class BusBench:
         return self._stream
 
     def inject(self, line: str) -> float:
-        """Give the emulator lines, "; " between them; returns when they were executed [s, by time.monotonic()]."""
+        """Give the emulator lines, "; " between them; returns when they were executed [s,
+        by time.monotonic()].
+        """
         for each in line.split("; "):
             inject(self._channel, each)
         return float(inject(self._channel, "when"))
@@ -208,7 +218,8 @@ class BusBench:
         """Move the arm by commands of a mode, from rest.
 
         Raises:
-            HardwareFault: the drives are stopped before it moves, again and again, as on a machine that stalls.
+            HardwareFault: the drives are stopped before it moves, again and again, as on a machine
+                that stalls.
         """
         until = time.monotonic() + TIMEOUT
         while time.monotonic() < until:
@@ -222,7 +233,9 @@ class BusBench:
             self.inject("begin")
             if self.action in _RUNNING:
                 return
-        raise HardwareFault(f"the drives are stopped before any fault: {self.client.report().get('message', '')}")
+        raise HardwareFault(
+            f"the drives are stopped before any fault: {self.client.report().get('message', '')}"
+        )
 
     @property
     def action(self) -> Action | None:
@@ -231,12 +244,15 @@ class BusBench:
         return None if status is None else status.action
 
     def turns(self, since: float) -> list[tuple[float, str, int]]:
-        """(time [s, by time.monotonic()], action, working counter) of the cycles in which either changed.
+        """(time [s, by time.monotonic()], action, working counter) of the cycles in which either
+        changed.
 
-        The first one holds at the time `since`. The bus process records them: a process beside it would miss cycles
-        where the machine stalls.
+        The first one holds at the time `since`. The bus process records them: a process beside it
+        would miss cycles where the machine stalls.
         """
-        turns = [(at, action, counter) for at, action, counter in self.client.report().get("turns", ())]
+        turns = [
+            (at, action, counter) for at, action, counter in self.client.report().get("turns", ())
+        ]
         before = sum(at < since for at, *_ in turns)
         return turns[max(before - 1, 0) :]
 
@@ -246,7 +262,12 @@ class BusBench:
         None where none of them was within TIMEOUT.
         """
         wanted = {action.value for action in actions}
-        return poll(lambda: next((at for at, action, _ in self.turns(since) if at >= since and action in wanted), None))
+        return poll(
+            lambda: next(
+                (at for at, action, _ in self.turns(since) if at >= since and action in wanted),
+                None,
+            )
+        )
 
     def wait_for(self, found: Callable[[], bool], what: str) -> None:
         """Wait until a condition holds.
@@ -271,7 +292,9 @@ class BusBench:
         return max(times) if times and self.disabled() else None
 
     def messages(self, since: float) -> list[str]:
-        """The driver's messages: causes of a stop, and events from a time on [s, by time.monotonic()]."""
+        """The driver's messages: causes of a stop, and events from a time on [s,
+        by time.monotonic()].
+        """
         report = self.client.report()
         events = [message for at, message in report.get("events", ()) if at >= since]
         return list(dict.fromkeys([*report.get("causes", ()), *events]))
@@ -284,9 +307,13 @@ class BusBench:
 
     def shown(self, since: float) -> str:
         """Text of what the master saw: working counters from a time on, and states of slaves."""
-        wrong = sorted({counter for at, _, counter in self.turns(since) if at >= since} - {self._expected})
+        wrong = sorted(
+            {counter for at, _, counter in self.turns(since) if at >= since} - {self._expected}
+        )
         counters = f"working counter {', '.join(map(str, wrong or [self._expected]))}"
-        states = [f"{name} {state}" for name, state in self.client.report().get("slaves", {}).items()]
+        states = [
+            f"{name} {state}" for name, state in self.client.report().get("slaves", {}).items()
+        ]
         return f"{counters}; {', '.join(states)}" if states else counters
 
     def _start(self) -> BusClient:
@@ -313,7 +340,9 @@ class BusBench:
 
 
 def _with_aliases(folder: Path) -> str:
-    """Path of the robot's topology with an alias per slave, which distinguishes slaves that are alike."""
+    """Path of the robot's topology with an alias per slave, which distinguishes
+    slaves that are alike.
+    """
     path = folder / "topology.yaml"
     if not path.exists():
         content = read_yaml("topology", load_topology(ROBOT).path).data

@@ -1,4 +1,6 @@
-"""The rows of the fault table, their trials one after the other, and the records as a table in Markdown."""
+"""The rows of the fault table, their trials one after the other, and the records as
+a table in Markdown.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,12 @@ _BOTH = (CommandMode.POSITION, CommandMode.EFFORT)
 
 FAULTS = (
     BusFault("one lost frame", "lose_frames 1", "", action=Action.HOLD),
-    BusFault("K lost frames", f"lose_frames {BAD_CYCLES}", rf"{BAD_CYCLES} cycles in a row: no answer", modes=_BOTH),
+    BusFault(
+        "K lost frames",
+        f"lose_frames {BAD_CYCLES}",
+        rf"{BAD_CYCLES} cycles in a row: no answer",
+        modes=_BOTH,
+    ),
     BusFault(
         "one slave missing from LRW",
         "ignore_process_data 3",
@@ -33,13 +40,20 @@ FAULTS = (
         mend="ignore_process_data 3 false",
     ),
     BusFault(
-        "AL 0x14 on one slave", "al_error 2 0x14", r"slave 2 \(elbow_joint\) is in SAFE-OP with error 0x0014 no valid"
+        "AL 0x14 on one slave",
+        "al_error 2 0x14",
+        r"slave 2 \(elbow_joint\) is in SAFE-OP with error 0x0014 no valid",
     ),
     BusFault(
-        "AL 0x1B on one slave", "al_error 4 0x1B", r"slave 4 \(wrist_2_joint\) is in SAFE-OP with error 0x001B sync"
+        "AL 0x1B on one slave",
+        "al_error 4 0x1B",
+        r"slave 4 \(wrist_2_joint\) is in SAFE-OP with error 0x001B sync",
     ),
     BusFault(
-        "drive fault", "drive_fault 1 0x7305", "shoulder_lift_joint: .*0x7305 incremental sensor 1 fault", modes=_BOTH
+        "drive fault",
+        "drive_fault 1 0x7305",
+        "shoulder_lift_joint: .*0x7305 incremental sensor 1 fault",
+        modes=_BOTH,
     ),
     BusFault(
         "lasting drive fault",
@@ -48,7 +62,12 @@ FAULTS = (
         mend="mend_drive 1",
         trial=BusTrial.lasting,
     ),
-    BusFault("emergency", "emergency 5 0x8130", r"slave 5 \(wrist_3_joint\): emergency 0x8130", action=None),
+    BusFault(
+        "emergency",
+        "emergency 5 0x8130",
+        r"slave 5 \(wrist_3_joint\): emergency 0x8130",
+        action=None,
+    ),
     BusFault(
         "chain cut at slave 3",
         "cut_chain 3",
@@ -95,9 +114,18 @@ FAULTS = (
         trial=BusTrial.silent_mailbox,
     ),
     BusFault(
-        "master SIGSTOP", "SIGSTOP", "SAFE-OP with error 0x001B sync manager watchdog", trial=BusTrial.master_stopped
+        "master SIGSTOP",
+        "SIGSTOP",
+        "SAFE-OP with error 0x001B sync manager watchdog",
+        trial=BusTrial.master_stopped,
     ),
-    BusFault("master SIGKILL", "SIGKILL", "the bus's process has ended", modes=_BOTH, trial=BusTrial.master_killed),
+    BusFault(
+        "master SIGKILL",
+        "SIGKILL",
+        "the bus's process has ended",
+        modes=_BOTH,
+        trial=BusTrial.master_killed,
+    ),
     BusFault("owner SIGKILL", "SIGKILL", "", modes=_BOTH, trial=BusTrial.owner_lost),
     BusFault("owner SIGSTOP", "SIGSTOP", "", trial=BusTrial.owner_lost),
     BusFault(
@@ -132,17 +160,21 @@ FAULTS = (
 
 
 def trials(names: Sequence[str] = ()) -> Iterator[BusTrialRecord]:
-    """Run rows of the table, all by default, within :func:`ethercat_emulator.network.veth.enter_namespace`.
+    """Run rows of the table, all by default, within
+    :func:`ethercat_emulator.network.veth.enter_namespace`.
 
     Raises:
         ConfigError: unknown row; lists them. No right to make interfaces.
-        HardwareFault: the emulator or the bus process doesn't start, or drives can't be enabled at all.
+        HardwareFault: the emulator or the bus process doesn't start, or drives can't be enabled at
+            all.
     """
     by_name = {fault.name: fault for fault in FAULTS}
     chosen = [by_name[choice("fault", name, by_name)] for name in names] or FAULTS
     make_pair()
     with (
-        tempfile.TemporaryDirectory(prefix="robot_control_ros.", dir=memory_path("").parent) as folder,
+        tempfile.TemporaryDirectory(
+            prefix="robot_control_ros.", dir=memory_path("").parent
+        ) as folder,
         closing(BusBench(Path(folder))) as bench,
     ):
         for fault in chosen:
@@ -150,7 +182,15 @@ def trials(names: Sequence[str] = ()) -> Iterator[BusTrialRecord]:
                 yield BusTrial(bench, fault, mode).record()
 
 
-_HEAD = ("fault", "the master saw", "the driver did", "after [ms]", "disabled [ms]", "step, way [mrad]", "back by")
+_HEAD = (
+    "fault",
+    "the master saw",
+    "the driver did",
+    "after [ms]",
+    "disabled [ms]",
+    "step, way [mrad]",
+    "back by",
+)
 
 
 def table(records: Sequence[BusTrialRecord]) -> str:
@@ -184,12 +224,18 @@ def _milliseconds(seconds: float | None) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line; :func:`run` runs what they say."""
-    parser.add_argument("rows", nargs="*", metavar="FAULT", help="names of faults (default: the whole table)")
-    parser.add_argument("--json", type=output_file(".json"), metavar="FILE", help="write the records there, too")
+    parser.add_argument(
+        "rows", nargs="*", metavar="FAULT", help="names of faults (default: the whole table)"
+    )
+    parser.add_argument(
+        "--json", type=output_file(".json"), metavar="FILE", help="write the records there, too"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the trials in a namespace of their own, and print the table; the exit status is 1 where one failed."""
+    """Run the trials in a namespace of their own, and print the table; the exit status is
+    1 where one failed.
+    """
     for name in options.rows:
         choice("fault", name, (fault.name for fault in FAULTS))
     enter_namespace()
@@ -199,5 +245,7 @@ def run(options: argparse.Namespace) -> int:
         print(row(record), flush=True)
         records.append(record)
     if options.json:
-        write_text(options.json, json.dumps([asdict(record) for record in records], indent=2), ".json")
+        write_text(
+            options.json, json.dumps([asdict(record) for record in records], indent=2), ".json"
+        )
     return 0 if all(record.recovered and not record.self_enabled for record in records) else 1

@@ -299,7 +299,11 @@ def _holds(bench: BusBench) -> bool:
     bench.inject("begin")
     time.sleep(AT_REST)
     status = bench.client.status()
-    return status is not None and status.action is Action.RUN and bench.query("motion")["away"] < AMPLITUDE / 5
+    return (
+        status is not None
+        and status.action is Action.RUN
+        and bench.query("motion")["away"] < AMPLITUDE / 5
+    )
 
 
 def _slaves(bench: BusBench) -> str:
@@ -318,7 +322,9 @@ def _reply(request: Callable[[], str | None]) -> str:
 def _owner(bench: BusBench, mode: CommandMode) -> Iterator[subprocess.Popen[str]]:
     """Another process that owns the bus process, and moves the arm."""
     code = f"from {__name__} import own; own({str(bench.folder)!r}, {mode.value!r})"
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -332,7 +338,9 @@ def _owner(bench: BusBench, mode: CommandMode) -> Iterator[subprocess.Popen[str]
 
 
 def own(folder: str, mode: str) -> None:
-    """The program of that process, until the standard input ends: the bench's folder, and the commands' mode."""
+    """The program of that process, until the standard input ends: the bench's folder, and
+    the commands' mode.
+    """
     bench = BusBench(Path(folder), emulate=False, command_timeout=OWNED_COMMAND_TIMEOUT)
     try:
         bench.run(CommandMode(mode))

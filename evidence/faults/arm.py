@@ -27,14 +27,16 @@ from .judge import Heard, Moment, moment_of
 from .line import Line
 
 PATIENCE = 1.0  # s to wait for an answer that should come: a busy machine may hold up who gives it
-SHORT_PATIENCE = 0.01  # s to wait for one that need not come: the arm's time goes on, slower than the steady clock
+# s to wait for one that need not come: the arm's time goes on, slower than the steady clock
+SHORT_PATIENCE = 0.01
 
 
 class SimulatedArm:
-    """Speaks as ros2_control's broadcasters and forward controllers do, and waits for the answer to each sample.
+    """Speaks as ros2_control's broadcasters and forward controllers do, and waits for the answer to
+    each sample.
 
-    The arm's time goes on by one period with each :meth:`step`. Forward controllers hold the last command for ever, and
-    drop commands of another size and such that aren't finite.
+    The arm's time goes on by one period with each :meth:`step`. Forward controllers hold the last
+    command for ever, and drop commands of another size and such that aren't finite.
 
     Args:
         node: Node whose topics are used.
@@ -53,10 +55,14 @@ class SimulatedArm:
         unanswered: Number of samples that nobody answered in time.
     """
 
-    def __init__(self, node: Any, robot: RobotConfig, spin: Callable[[float], None], load: float = 0.0) -> None:
+    def __init__(
+        self, node: Any, robot: RobotConfig, spin: Callable[[float], None], load: float = 0.0
+    ) -> None:
         self.robot = robot
         self.model = RobotModel.of(robot)
-        self.plant = MujocoPlant(robot, imperfections=Imperfections(model=ModelErrors(payload_mass=load)))
+        self.plant = MujocoPlant(
+            robot, imperfections=Imperfections(model=ModelErrors(payload_mass=load))
+        )
         self.states = Line(1)
         self.wrenches = Line(2)
         self.commands = Line(3)
@@ -68,7 +74,9 @@ class SimulatedArm:
         self._answered = False  # the last sample
         self._spin = spin
         self._joint_states = node.create_publisher(JointState, "joint_states", COMMAND_QOS)
-        self._wrench_topic = node.create_publisher(WrenchStamped, "force_torque_sensor_broadcaster/wrench", COMMAND_QOS)
+        self._wrench_topic = node.create_publisher(
+            WrenchStamped, "force_torque_sensor_broadcaster/wrench", COMMAND_QOS
+        )
         self._clocks = node.create_publisher(Clock, "/clock", COMMAND_QOS)
         self._commanded = HeardCommands(node, robot.n)
 
@@ -92,7 +100,8 @@ class SimulatedArm:
             self._wait(left)
         self._answered = len(self.heard) > before
         self.unanswered += not self._answered
-        while (left := began + self.robot.period - time.monotonic()) > 0.0:  # never faster than a real arm
+        # never faster than a real arm
+        while (left := began + self.robot.period - time.monotonic()) > 0.0:
             self._wait(left)
         for command in self.commands.arrived(self.time):
             with suppress(ConfigError):  # a number that no drive can take

@@ -42,7 +42,9 @@ class Nodes(Protocol):
 
     node: Any
 
-    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Any:
+    def start(
+        self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any
+    ) -> Any:
         """Start a node of the package; returns its process and what it wrote."""
 
     def create_node(self, name: str) -> Any:
@@ -90,7 +92,13 @@ class Bench:
     """
 
     def __init__(
-        self, nodes: Nodes, law: str = "impedance", *, simulator: bool = False, load: float = 0.0, **parameters: Any
+        self,
+        nodes: Nodes,
+        law: str = "impedance",
+        *,
+        simulator: bool = False,
+        load: float = 0.0,
+        **parameters: Any,
     ) -> None:
         self.nodes = nodes
         self.load = load
@@ -109,7 +117,8 @@ class Bench:
         self._law = law
         self._parameters = parameters
         self._diagnosed: dict[str, str] = {}  # the last message of each status
-        self._logs: list[list[Any]] = []  # of each program: its name, itself, and the characters that were read
+        # of each program: its name, itself, and the characters that were read
+        self._logs: list[list[Any]] = []
         node = nodes.node
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
         latched = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -117,7 +126,8 @@ class Bench:
         self._targets = node.create_publisher(JointState, "/controller/target_joint", 10)
 
     def start(self) -> None:
-        """Start the nodes; returns when the controller leads the arm at rest, and the watchdog watches.
+        """Start the nodes; returns when the controller leads the arm at rest, and the watchdog
+        watches.
 
         Raises:
             HardwareFault: it doesn't come to that within a minute.
@@ -138,7 +148,9 @@ class Bench:
     def start_watchdog(self) -> None:
         """Start the watchdog, for the first time or again."""
         self._diagnosed.pop("watchdog: commands", None)
-        given = {name: value for name, value in self._parameters.items() if name == "realtime_priority"}
+        given = {
+            name: value for name, value in self._parameters.items() if name == "realtime_priority"
+        }
         self.watch_log("watchdog", self.nodes.start("watchdog", {"use_sim_time": True, **given}))
 
     def start_simulator(self) -> None:
@@ -193,8 +205,12 @@ class Bench:
         end = time.monotonic() + START_LIMIT
         while not condition():
             if time.monotonic() > end:
-                said = "\n".join(f"--- {name}\n{child.err[-2000:]}" for name, child in self.children.items())
-                raise HardwareFault(f"waited {START_LIMIT:g} s for: {what}\n{said}", name=what, bound=START_LIMIT)
+                said = "\n".join(
+                    f"--- {name}\n{child.err[-2000:]}" for name, child in self.children.items()
+                )
+                raise HardwareFault(
+                    f"waited {START_LIMIT:g} s for: {what}\n{said}", name=what, bound=START_LIMIT
+                )
             self.arm.step()
 
     def move(self) -> None:
@@ -203,16 +219,23 @@ class Bench:
         self.until(lambda: self.arm.speed > ON_THE_WAY, "an arm that moves")
 
     def go_home(self) -> None:
-        """Let the controller move the arm back to where it has begun; returns when it rests there."""
+        """Let the controller move the arm back to where it has begun; returns
+        when it rests there.
+        """
         home = np.array(self.robot.home)
         place = self.arm.model.at(home).pose[:3, 3]
         self._lead_to(home)
-        self.until(lambda: self.rests() and np.linalg.norm(self.arm.moments[-1].tip - place) < HOME_WITHIN, "its home")
+        self.until(
+            lambda: self.rests() and np.linalg.norm(self.arm.moments[-1].tip - place) < HOME_WITHIN,
+            "its home",
+        )
 
     def _lead_to(self, q: Array) -> None:
         """Send the controller a target of the joints (n,) [rad]."""
         message = JointState(name=list(self.robot.joints), position=q.tolist())
-        self.until(lambda: self._targets.get_subscription_count(), "a controller that takes targets")
+        self.until(
+            lambda: self._targets.get_subscription_count(), "a controller that takes targets"
+        )
         self._targets.publish(message)
 
     def leads(self) -> bool:

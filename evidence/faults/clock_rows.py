@@ -47,7 +47,14 @@ CLOCKS = (
     Fault("clock forward by 1 s", jump(1.0), "by their stamps"),
     Fault("clock forward by 0.02 s", jump(0.02), moving=True),
     Fault("clock frozen for 0.5 s", frozen(0.5), "must rise", safe="controller"),
-    Fault("clock frozen for 0.5 s, moving", frozen(0.5), "must rise", safe="controller", moving=True, near=False),
+    Fault(
+        "clock frozen for 0.5 s, moving",
+        frozen(0.5),
+        "must rise",
+        safe="controller",
+        moving=True,
+        near=False,
+    ),
     Fault("clock too slow by 1 %", drift(0.99), moving=True),
     Fault("clock too fast by 1 %", drift(1.01), moving=True),
 )

@@ -1,4 +1,6 @@
-"""Rows of others that use the same topics and parameters, and of a machine that others keep busy."""
+"""Rows of others that use the same topics and parameters, and of a machine
+that others keep busy.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,14 @@ from robot_control_ros.ros.messages import to_stamp
 from .process_rows import TAKEN_OVER
 from .trial import KILLED_WITHIN, Fault, Trial
 
-LAWS = ("impedance", "joint_impedance", "task_space_pd", "admittance", "joint_pid", "position_domain_pd")
+LAWS = (
+    "impedance",
+    "joint_impedance",
+    "task_space_pd",
+    "admittance",
+    "joint_pid",
+    "position_domain_pd",
+)
 STRANGE = 1.5  # s for which a stranger publishes: somebody looks once a second
 HOG = """
 import os
@@ -76,7 +85,9 @@ def law_switches(laws: Sequence[str], per_second: int) -> Callable[[Trial], None
 
 
 def second_controller(trial: Trial) -> None:
-    """Start another controller, and end it again. Both may become active at first; at most one leads after that."""
+    """Start another controller, and end it again. Both may become active at first; at most
+    one leads after that.
+    """
     second = trial.start("controller", {"law": "joint_impedance", "use_sim_time": True}, "second")
     trial.bench.until(lambda: second.err, "a second controller")
     trial.bench.waits(lambda: "waiting: " in second.err or "not activated" in second.err, 6.0)
@@ -92,7 +103,9 @@ def _both_lead(*logs: str) -> str:
 
 
 def second_watchdog(trial: Trial) -> None:
-    """Start another watchdog, kill the controller, and start that again without it: beside both it would wait."""
+    """Start another watchdog, kill the controller, and start that again without it: beside
+    both it would wait.
+    """
     second = trial.start("watchdog", {"use_sim_time": True}, "watchdog")
     trial.step(2.0)
     trial.mark()
@@ -152,11 +165,16 @@ def _other_clock(trial: Trial, k: int) -> Clock:
 
 
 def busy(priority: int, seconds: float) -> Callable[[Trial], None]:
-    """Keep each processor busy for some of the arm's time [s]; with a real-time priority, where it isn't 0."""
+    """Keep each processor busy for some of the arm's time [s]; with a real-time
+    priority, where it isn't 0.
+    """
 
     def inject(trial: Trial) -> None:
         code = HOG.format(priority=priority)
-        hogs = [trial.launch(f"hog {k}", [sys.executable, "-c", code]) for k in range(os.cpu_count() or 1)]
+        hogs = [
+            trial.launch(f"hog {k}", [sys.executable, "-c", code])
+            for k in range(os.cpu_count() or 1)
+        ]
         trial.step(seconds)
         for hog in hogs:
             trial.remove(hog)
@@ -233,7 +251,11 @@ CROWD = (
         back="started again",
         ends={"controller": -9},
     ),
-    Fault("joint states of another arm on the topic", stranger("/joint_states", JointState, _other_arm), ""),
+    Fault(
+        "joint states of another arm on the topic",
+        stranger("/joint_states", JointState, _other_arm),
+        "",
+    ),
     Fault(
         "joint states of a stranger, positions only",
         stranger("/joint_states", JointState, _positions_only),
@@ -251,7 +273,11 @@ CROWD = (
         law="admittance",
     ),
     Fault("clock of a stranger", stranger("/clock", Clock, _other_clock), ""),
-    Fault("signs of life of a stranger", stranger("/watchdog_alive", Empty, lambda trial, k: Empty()), ""),
+    Fault(
+        "signs of life of a stranger",
+        stranger("/watchdog_alive", Empty, lambda trial, k: Empty()),
+        "",
+    ),
     Fault("each processor busy", busy(0, 1.0), ""),
     Fault("each processor busy at real-time priority", busy(50, 0.5), "", near=True),
     Fault(
@@ -263,7 +289,13 @@ CROWD = (
         back="started again",
         ends={"controller": 3},
     ),
-    Fault("deaf watchdog", deaf("watchdog"), "hears nothing", back="started again", ends={"watchdog": 3}),
+    Fault(
+        "deaf watchdog",
+        deaf("watchdog"),
+        "hears nothing",
+        back="started again",
+        ends={"watchdog": 3},
+    ),
     Fault(
         "full disk while recording, MCAP",
         full_disk("mcap"),

@@ -45,18 +45,24 @@ class HeardCommands:
             self._recorder.add(Float64MultiArray, topic, partial(self._keep, mode), quality)
 
     def take(self, now: float) -> list[Heard]:
-        """What has come since the last look, in the order in which it was sent; `now` is the arm's time [s]."""
+        """What has come since the last look, in the order in which it was sent; `now` is
+        the arm's time [s].
+        """
         self._now = now
         self._commands = []
         self._recorder.poll()
         return sorted(self._commands, key=lambda command: command.clock)
 
     def _keep(self, mode: CommandMode, recorded: RecordedMessage) -> None:
-        """Keep a command as a forward controller does: one of another size, or not finite, is dropped."""
+        """Keep a command as a forward controller does: one of another size, or not
+        finite, is dropped.
+        """
         message = recorded.read()
         values = np.array(message.data)
         if values.shape != (self._size,) or not np.isfinite(values).all():
             return
         labels = [dimension.label for dimension in message.layout.dim]
-        command = Heard(self._now, recorded.sent_at, mode, values, LABEL in labels, STRANGER in labels)
+        command = Heard(
+            self._now, recorded.sent_at, mode, values, LABEL in labels, STRANGER in labels
+        )
         self._commands.append(command)

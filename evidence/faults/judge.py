@@ -71,7 +71,9 @@ class Step:
 def moment_of(model: RobotModel, time: float, state: RobotState) -> Moment:
     """The arm at a sample, at a time [s]."""
     kin = model.at(state.q, state.v)
-    return Moment(time, state.v.copy(), kin.pose[:3, 3].copy(), float(np.linalg.norm(kin.twist[:3])))
+    return Moment(
+        time, state.v.copy(), kin.pose[:3, 3].copy(), float(np.linalg.norm(kin.twist[:3]))
+    )
 
 
 def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLimits) -> Step:
@@ -120,7 +122,9 @@ def way(moments: Sequence[Moment]) -> float:
 
 
 def way_within(moments: Sequence[Moment], seconds: float) -> float:
-    """The distance of the tip, some seconds after the first moment, from where it was at first [m]."""
+    """The distance of the tip, some seconds after the first moment, from where
+    it was at first [m].
+    """
     later = [moment for moment in moments if moment.time <= moments[0].time + seconds]
     return float(np.linalg.norm(later[-1].tip - moments[0].tip))
 
@@ -131,7 +135,9 @@ def off_path(moments: Sequence[Moment], path: Array) -> float:
 
 
 def rest_after(moments: Sequence[Moment], since: float) -> float | None:
-    """Time from `since` [s] to the sample from which on the arm rested; None where it still moves at the end."""
+    """Time from `since` [s] to the sample from which on the arm rested; None where it
+    still moves at the end.
+    """
     moving = [moment.time for moment in moments if np.abs(moment.v).max() > AT_REST]
     if not moments or (moving and moving[-1] >= moments[-1].time):
         return None

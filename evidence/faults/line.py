@@ -10,7 +10,8 @@ from typing import Any
 
 
 class Line:
-    """Carries messages: all of them, at once and in order, until one of its attributes says otherwise.
+    """Carries messages: all of them, at once and in order, until one of its attributes says
+    otherwise.
 
     Attributes:
         loss: Share of the messages that get lost, from 0 to 1.
@@ -41,7 +42,9 @@ class Line:
     @property
     def perfect(self) -> bool:
         """True where the line carries all messages, at once, in order and once each."""
-        return self.change is None and not any((self.loss, self.delay, self.jitter, self.copies, self._on_the_way))
+        return self.change is None and not any(
+            (self.loss, self.delay, self.jitter, self.copies, self._on_the_way)
+        )
 
     def send(self, time: float, message: Any) -> None:
         """Take a message at a time [s]."""
@@ -54,7 +57,9 @@ class Line:
             heapq.heappush(self._on_the_way, (arrival, next(self._numbers), changed))
 
     def arrived(self, time: float) -> list[Any]:
-        """The messages that have arrived at a time [s] since the last call, in the order of their arrival."""
+        """The messages that have arrived at a time [s] since the last call, in the
+        order of their arrival.
+        """
         messages = []
         while self._on_the_way and self._on_the_way[0][0] <= time + 1e-9:
             messages.append(heapq.heappop(self._on_the_way)[2])

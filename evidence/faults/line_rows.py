@@ -55,7 +55,12 @@ LINES = (
         for name, kind in KINDS.items()
     ),
     *(
-        Fault(f"wrench: {name}", impaired(lambda trial: trial.arm.wrenches, kind), moving=True, law="admittance")
+        Fault(
+            f"wrench: {name}",
+            impaired(lambda trial: trial.arm.wrenches, kind),
+            moving=True,
+            law="admittance",
+        )
         for name, kind in KINDS.items()
     ),
     Fault(

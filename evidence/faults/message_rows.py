@@ -43,7 +43,11 @@ def with_wrench(part: str, axis: str, value: float) -> Change:
         copy = WrenchStamped(header=message.header)
         for each in ("force", "torque"):
             for name in "xyz":
-                number = value if (each, name) == (part, axis) else getattr(getattr(message.wrench, each), name)
+                number = (
+                    value
+                    if (each, name) == (part, axis)
+                    else getattr(getattr(message.wrench, each), name)
+                )
                 setattr(getattr(copy.wrench, each), name, number)
         return copy
 
@@ -64,7 +68,10 @@ def with_frame(frame: str) -> Change:
 
 def _without(message: JointState, joint: int) -> JointState:
     keep = [k for k in range(len(message.name)) if k != joint]
-    lists = {name: [getattr(message, name)[k] for k in keep] for name in ("name", "position", "velocity", "effort")}
+    lists = {
+        name: [getattr(message, name)[k] for k in keep]
+        for name in ("name", "position", "velocity", "effort")
+    }
     return changed(message, **lists)
 
 
@@ -81,7 +88,10 @@ def _renamed(message: JointState, joint: int, name: str) -> JointState:
 
 
 def _repeated(message: JointState) -> JointState:
-    lists = {name: [*getattr(message, name), getattr(message, name)[0]] for name in ("name", "position", "velocity")}
+    lists = {
+        name: [*getattr(message, name), getattr(message, name)[0]]
+        for name in ("name", "position", "velocity")
+    }
     return changed(message, **lists, effort=[])
 
 
@@ -147,7 +157,11 @@ def wrenches(trial: Trial) -> Line:
 
 
 def _joint_changes(value: float) -> list[Change]:
-    return [with_number(field, k, value) for field in ("position", "velocity", "effort") for k in range(6)]
+    return [
+        with_number(field, k, value)
+        for field in ("position", "velocity", "effort")
+        for k in range(6)
+    ]
 
 
 def _wrench_changes(value: float) -> list[Change]:
@@ -190,7 +204,9 @@ def targets(value: float) -> Callable[[Trial], None]:
         made = list(_targets(value))
         for k in range(len(joints)):
             position = [value if j == k else home[j] for j in range(len(joints))]
-            made.append(("/controller/target_joint", JointState, JointState(name=joints, position=position)))
+            made.append(
+                ("/controller/target_joint", JointState, JointState(name=joints, position=position))
+            )
         for topic, kind, message in made:
             trial.publish(topic, kind, message)
             trial.step(APART)
@@ -236,7 +252,11 @@ def stranger_commands(value: float) -> Callable[[Trial], None]:
 
 def _rows_of_numbers(name: str, value: float) -> tuple[Fault, ...]:
     return (
-        Fault(f"joint states: {name} in each number", one_by_one(states, _joint_changes(value)), REFUSED),
+        Fault(
+            f"joint states: {name} in each number",
+            one_by_one(states, _joint_changes(value)),
+            REFUSED,
+        ),
         Fault(
             f"joint states: {name} in a position for 0.3 s",
             lasting(states, with_number("position", 1, value)),
@@ -262,8 +282,16 @@ def _rows_of_numbers(name: str, value: float) -> tuple[Fault, ...]:
             safe="controller",
             law="admittance",
         ),
-        Fault(f"targets: {name} in each number", targets(value), "must|finite|outside|can't be reached"),
-        Fault(f"commands of a stranger: {name} in each number", stranger_commands(value), "commands the robot, too"),
+        Fault(
+            f"targets: {name} in each number",
+            targets(value),
+            "must|finite|outside|can't be reached",
+        ),
+        Fault(
+            f"commands of a stranger: {name} in each number",
+            stranger_commands(value),
+            "commands the robot, too",
+        ),
     )
 
 

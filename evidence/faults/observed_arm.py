@@ -21,7 +21,8 @@ STEP = 0.02  # s that a step takes at most: the simulator may be gone
 
 
 class ObservedArm:
-    """Hears what a simulator and its controllers say. Its time is the steady clock: a simulator that ends has none.
+    """Hears what a simulator and its controllers say. Its time is the steady clock: a simulator
+    that ends has none.
 
     Args:
         node: Node whose topics are used.

@@ -89,7 +89,11 @@ def _simulator_rows() -> tuple[Fault, ...]:
             ends={"simulator": -9},
         ),
         *(
-            Fault(f"simulator SIGSTOP {1e3 * seconds:.0f} ms", paused("simulator", seconds), simulator=True)
+            Fault(
+                f"simulator SIGSTOP {1e3 * seconds:.0f} ms",
+                paused("simulator", seconds),
+                simulator=True,
+            )
             for seconds in (0.05, 0.2, 1.0)
         ),
         Fault("simulator ends", ended("simulator"), silent, back="started again", simulator=True),
@@ -122,7 +126,10 @@ PROCESSES = (
         _page_row(f"page {name}", inject, back)
         for name, inject, back in (
             ("SIGKILL", killed("page"), -9),
-            *((f"SIGSTOP {1e3 * seconds:.0f} ms", paused("page", seconds), 0) for seconds in (0.05, 0.2, 1.0)),
+            *(
+                (f"SIGSTOP {1e3 * seconds:.0f} ms", paused("page", seconds), 0)
+                for seconds in (0.05, 0.2, 1.0)
+            ),
             ("ends", ended("page"), 0),
         )
     ),

@@ -1,4 +1,6 @@
-"""``python -m evidence faults``: all rows one after the other, and their records as a table in Markdown."""
+"""``python -m evidence faults``: all rows one after the other, and their records as
+a table in Markdown.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,23 @@ LONGEST = 160  # characters of a text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
-    parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name, as a shell matches names")
     parser.add_argument(
-        "--load", type=NOT_NEGATIVE, default=0.0, metavar="KG", help="mass on the tip that nobody knows of"
+        "--rows", default="*", metavar="PATTERN", help="rows by name, as a shell matches names"
+    )
+    parser.add_argument(
+        "--load",
+        type=NOT_NEGATIVE,
+        default=0.0,
+        metavar="KG",
+        help="mass on the tip that nobody knows of",
     )
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
-    parser.add_argument("--page", type=output_file(".md"), metavar="FILE", help="write the table into this page")
-    parser.add_argument("--json", type=output_file(".json"), metavar="FILE", help="write the records there, too")
+    parser.add_argument(
+        "--page", type=output_file(".md"), metavar="FILE", help="write the table into this page"
+    )
+    parser.add_argument(
+        "--json", type=output_file(".json"), metavar="FILE", help="write the records there, too"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,14 +86,18 @@ def run(options: argparse.Namespace) -> int:
             print(f"{record.fault}: {failure}", file=sys.stderr, flush=True)
         records.append(record)
     if options.json:
-        write_text(options.json, json.dumps([asdict(record) for record in records], indent=2), ".json")
+        write_text(
+            options.json, json.dumps([asdict(record) for record in records], indent=2), ".json"
+        )
     if options.page:
         write_page(options.page, records)
     return int(any(record.failures for record in records))
 
 
 def records_of(faults: Sequence[Fault], load: float = 0.0) -> Iterator[TrialRecord]:
-    """Run rows one after the other, each with programs of its own, and with a load on the tip [kg]."""
+    """Run rows one after the other, each with programs of its own, and with a
+    load on the tip [kg].
+    """
     paths: dict[str, Array] = {}
     for fault in faults:
         if fault.moving and fault.law not in paths:
@@ -128,9 +144,9 @@ def head() -> list[str]:
 def row(record: TrialRecord) -> str:
     """A record as a row of the table."""
     more = len(record.told) - SHOWN
-    told = "; ".join(textwrap.shorten(text, LONGEST, placeholder=" …") for text in record.told[:SHOWN]) + (
-        f"; and {more} more" if more > 0 else ""
-    )
+    told = "; ".join(
+        textwrap.shorten(text, LONGEST, placeholder=" …") for text in record.told[:SHOWN]
+    ) + (f"; and {more} more" if more > 0 else "")
     return _line(
         (
             record.fault + (": FAILED" if record.failures else ""),

@@ -25,7 +25,8 @@ NEAR = 0.02  # m from where the arm would be without the fault
 # m, s: of an arm with an unknown load, and of one that brakes with it, so long after the fault
 NEAR_WITH_LOAD = 0.05
 BRAKED_WITHIN = 1.0
-BACK_WITHIN = 6.0  # s after the fault, in which the controller leads the arm again, and the arm rests
+# s after the fault, in which the controller leads the arm again, and the arm rests
+BACK_WITHIN = 6.0
 TOLD_WITHIN = 2.5  # s: diagnostics come once a second
 HELD = 0.2  # s of a led arm at rest, before and after
 ROUNDING = 1e-6  # of a share
@@ -171,7 +172,9 @@ class Trial:
         self.bench.step(seconds)
 
     def kill(self, name: str, at_rest: Callable[[], object] = lambda: None) -> None:
-        """Kill a program, and start it again when the arm has come to rest; before that `at_rest` is called."""
+        """Kill a program, and start it again when the arm has come to rest; before that
+        `at_rest` is called.
+        """
         self._end(name, signal.SIGKILL, at_rest)
 
     def end(self, name: str) -> None:
@@ -197,19 +200,29 @@ class Trial:
     def set(self, name: str, value: Any) -> None:
         """Ask for a value of one of the controller's parameters, and go on."""
         if self._parameters is None:
-            self._parameters = self._other().create_client(SetParameters, "/controller/set_parameters")
+            self._parameters = self._other().create_client(
+                SetParameters, "/controller/set_parameters"
+            )
             self.bench.until(self._parameters.service_is_ready, "the controller's parameters")
-        request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+        request = SetParameters.Request(
+            parameters=[Parameter(name, value=value).to_parameter_msg()]
+        )
         self._futures.append(self._parameters.call_async(request))
 
     def answered(self) -> None:
-        """Wait until each value was taken or refused; answers that get lost are waited for a second."""
+        """Wait until each value was taken or refused; answers that get lost are
+        waited for a second.
+        """
         self.bench.waits(lambda: all(future.done() for future in self._futures), 1.0)
 
     def publish(self, topic: str, kind: type, message: Any) -> None:
-        """Publish a message as a node that doesn't belong to the system; the first time, wait for who listens."""
+        """Publish a message as a node that doesn't belong to the system; the first time,
+        wait for who listens.
+        """
         if topic not in self._publishers:
-            self._publishers[topic] = self._other().create_publisher(kind, topic, QoSProfile(depth=10))
+            self._publishers[topic] = self._other().create_publisher(
+                kind, topic, QoSProfile(depth=10)
+            )
             self.bench.until(self._publishers[topic].get_subscription_count, f"a reader of {topic}")
         self._publishers[topic].publish(message)
 
@@ -222,7 +235,11 @@ class Trial:
     def start(self, executable: str, parameters: dict[str, Any], name: str) -> Any:
         """Start another node of the package under a name of its own."""
         nodes: Any = self.bench.nodes
-        topics = {"wrench": "/force_torque_sensor_broadcaster/wrench"} if executable == "controller" else {}
+        topics = (
+            {"wrench": "/force_torque_sensor_broadcaster/wrench"}
+            if executable == "controller"
+            else {}
+        )
         child = nodes.start(executable, parameters, name=name, remappings=topics)
         self.bench.watch_log(f"second {executable}", child)
         return child
@@ -313,7 +330,9 @@ class Trial:
             way_of_brake=way_within(moments, BRAKED_WITHIN),
             load=self.bench.load,
             rest_after=rest_after(moments, self.began),
-            told=_different(each for each in told if each.alarms or _matches(self._fault.told or "$^", [each])),
+            told=_different(
+                each for each in told if each.alarms or _matches(self._fault.told or "$^", [each])
+            ),
             back=back,
             statuses={},
             left=(),
@@ -332,7 +351,9 @@ class Trial:
                 return None
             return float(heard[taken_over].time - heard[taken_over - 1].time)
         times: list[float] = [
-            each.time for each in self.bench.told if each.source == "~/fault" and each.time >= self.began
+            each.time
+            for each in self.bench.told
+            if each.source == "~/fault" and each.time >= self.began
         ]
         return times[0] - self.began if times else None
 
@@ -350,9 +371,13 @@ def failures(fault: Fault, record: TrialRecord) -> list[str]:
         if record.safe_after is None:
             found.append(f"no safe output of the {fault.safe}")
         elif record.safe_after > fault.within + ROUNDING:
-            found.append(f"safe output after {record.safe_after:.3f} s: must be at most {fault.within:g} s")
+            found.append(
+                f"safe output after {record.safe_after:.3f} s: must be at most {fault.within:g} s"
+            )
     if record.step_share > 1.0 + ROUNDING:
-        found.append(f"a command changes by {record.step:.2f}: {record.step_share:.2f} of what its rate allows")
+        found.append(
+            f"a command changes by {record.step:.2f}: {record.step_share:.2f} of what its rate allows"
+        )
     if record.speed_share > 1.0:
         found.append(f"a joint moves at {record.speed_share:.2f} of its limit")
     near = NEAR_WITH_LOAD if record.load > 0.0 else NEAR
@@ -361,7 +386,9 @@ def failures(fault: Fault, record: TrialRecord) -> list[str]:
         found.append(f"the tip is {1e3 * record.off_path:.0f} mm from where it would be: {bound}")
     if record.load > 0.0 and not fault.near and fault.safe and record.way_of_brake > near:
         bound = f"must be within {1e3 * near:.0f} mm"
-        found.append(f"the tip is {1e3 * record.way_of_brake:.0f} mm away 1 s after the fault: {bound}")
+        found.append(
+            f"the tip is {1e3 * record.way_of_brake:.0f} mm away 1 s after the fault: {bound}"
+        )
     if fault.told and not re.search(fault.told, "\n".join(record.told)):
         found.append(f"nobody says {fault.told!r}")
     if record.back != fault.back:

@@ -1,4 +1,6 @@
-"""The experiments that the laws come from, run again: measured beside reference, one module per source."""
+"""The experiments that the laws come from, run again: measured beside reference,
+one module per source.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def run_case(name: str) -> Result:
 
 
 def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> int:
-    """Run the experiments, print the tables and write CSV files, and figures where matplotlib is installed.
+    """Run the experiments, print the tables and write CSV files, and figures where matplotlib is
+    installed.
 
     Args:
         names: Names of sources, of CASES.
@@ -51,7 +54,9 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
         for note in result.notes:
             print(f"  note: {note}")
         verdict = (
-            f"{len(result.failed)} of {len(result.rows)} FAILED" if result.failed else f"all {len(result.rows)} ok"
+            f"{len(result.failed)} of {len(result.rows)} FAILED"
+            if result.failed
+            else f"all {len(result.rows)} ok"
         )
         files = result.write(output, name)
         if can_draw:

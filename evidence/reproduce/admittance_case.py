@@ -1,4 +1,6 @@
-"""End-effector admittance of a UR5 that a ball pushes, and the source's own form of the law as evidence."""
+"""End-effector admittance of a UR5 that a ball pushes, and the source's own form of
+the law as evidence.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ LITERAL_GAINS: Mapping[str, Mapping[str, Any]] = {
 
 
 def translation(damping: float = CRITICAL) -> dict[str, Any]:
-    """Gains of `admittance` for the source's mass and spring: the tip gives way and doesn't turn."""
+    """Gains of `admittance` for the source's mass and spring: the tip gives
+    way and doesn't turn.
+    """
     return {
         "mass": [MASS, MASS, MASS, 0.1, 0.1, 0.1],
         "stiffness": [STIFFNESS, STIFFNESS, STIFFNESS, 20.0, 20.0, 20.0],
@@ -102,7 +106,13 @@ def arm(
             fraction = BALL_SPEED * max(plant.time - STEP_AT, 0.0) / np.linalg.norm(way)
             plant.move_object("ball", BALL_FROM + min(fraction, 1.0) * way)
 
-    settings = {"scene": "ball", "rate": 1.0 / DT, "physics_step": step, "joint_law": joint_law, **settings}
+    settings = {
+        "scene": "ball",
+        "rate": 1.0 / DT,
+        "physics_step": step,
+        "joint_law": joint_law,
+        **settings,
+    }
     settings["ringing_reaction"] = WARN  # the literal form rings, and shall
     return simulate(robot, law, gains, duration=duration, push=push, intervene=lead, **settings)
 
@@ -171,7 +181,9 @@ def _virtual_rows() -> Iterator[Row]:
     reached = float(time[np.flatnonzero(way >= 0.95 * FORCE / STIFFNESS)[0]])
     yield Row.near("virtual body, 10 N: way after 1 s", 1000.0 * way[-1], 10.0, 0.01, "mm")
     yield Row.near("virtual body, 10 N: 95 % after", reached, 0.150, 0.010, "s")
-    yield Row.at_most("virtual body, 10 N: overshoot", 100.0 * (way.max() * STIFFNESS / FORCE - 1.0), 0.5, "%")
+    yield Row.at_most(
+        "virtual body, 10 N: overshoot", 100.0 * (way.max() * STIFFNESS / FORCE - 1.0), 0.5, "%"
+    )
 
 
 def _step_rows(steps: Mapping[str, Log]) -> Iterator[Row]:
@@ -181,8 +193,12 @@ def _step_rows(steps: Mapping[str, Log]) -> Iterator[Row]:
             way = moved(along_x if axis == 0 else arm("admittance", translation(), servo, push))
             name = f"UR5, {servo}, 10 N along {AXES[axis]}"
             yield Row.near(f"{name}: way", way[-1, axis], 10.0, 0.2, "mm")
-            yield Row.at_most(f"{name}: peak to peak in the last second", np.ptp(way[-SECOND:, axis]), 0.05, "mm")
-            yield Row.at_most(f"{name}: off-axis", np.abs(np.delete(way, axis, 1)).max(), 0.25, "mm")
+            yield Row.at_most(
+                f"{name}: peak to peak in the last second", np.ptp(way[-SECOND:, axis]), 0.05, "mm"
+            )
+            yield Row.at_most(
+                f"{name}: off-axis", np.abs(np.delete(way, axis, 1)).max(), 0.25, "mm"
+            )
 
 
 def _rest_rows() -> Iterator[Row]:
@@ -202,8 +218,12 @@ def _ball_rows(held: Mapping[tuple[float, str], Log]) -> Iterator[Row]:
         touched = np.flatnonzero(force[:, 0] < 0.0)[0]
         yield Row.near(f"{name}: force", np.linalg.norm(force[-1]), 4.8, 0.3, "N")
         yield Row.near(f"{name}: tip", moved(log)[-1, 0], -4.8, 0.3, "mm")
-        yield Row.at_most(f"{name}: force, peak to peak in the last second", np.ptp(force[-SECOND:, 0]), 0.01, "N")
-        yield Row.at_most(f"{name}: contact lost", np.count_nonzero(force[touched:, 0] == 0.0) * DT, 0.0, "s")
+        yield Row.at_most(
+            f"{name}: force, peak to peak in the last second", np.ptp(force[-SECOND:, 0]), 0.01, "N"
+        )
+        yield Row.at_most(
+            f"{name}: contact lost", np.count_nonzero(force[touched:, 0] == 0.0) * DT, 0.0, "s"
+        )
 
 
 def _sign_rows() -> Iterator[Row]:
@@ -215,13 +235,19 @@ def _sign_rows() -> Iterator[Row]:
     boxed = replace(ball, shape=Shape("box", edges, ball.shape.pose))
     cases = {
         "tool first (sphere), ball a box": replace(scene, objects={"ball": boxed}),
-        "tool second (box), ball first (sphere)": replace(scene, tool=Shape("box", edges, scene.tool.pose)),
+        "tool second (box), ball first (sphere)": replace(
+            scene, tool=Shape("box", edges, scene.tool.pose)
+        ),
     }
     for name, case in cases.items():
-        log = arm("admittance", translation(), "ideal servo", None, 2.5, scene=case, ball_to=BALL_AT)
+        log = arm(
+            "admittance", translation(), "ideal servo", None, 2.5, scene=case, ball_to=BALL_AT
+        )
         force = log.contact[-1, 0]
         yield Row.near(f"{name}: force of the contact", force, -4.8, 0.3, "N")
-        yield Row.near(f"{name}: of the contact over of the sensor", force / log.wrench[-1, 0], 1.0, 0.001)
+        yield Row.near(
+            f"{name}: of the contact over of the sensor", force / log.wrench[-1, 0], 1.0, 0.001
+        )
 
 
 def _bias_row() -> Row:
@@ -233,7 +259,9 @@ def _bias_row() -> Row:
         q, v = rng.uniform(-2.0, 2.0, (2, 6))
         slope = (model.at(q + step * v).jacobian - model.at(q - step * v).jacobian) / (2.0 * step)
         worst = max(worst, float(np.abs(model.jdot_v(q, v) - slope @ v).max()))
-    return Row.at_most("J̇ q̇ apart from finite differences, 200 random states", worst, 1e-6, "m/s², rad/s²")
+    return Row.at_most(
+        "J̇ q̇ apart from finite differences, 200 random states", worst, 1e-6, "m/s², rad/s²"
+    )
 
 
 def _torque_row() -> Row:
@@ -241,7 +269,9 @@ def _torque_row() -> Row:
     log = arm("admittance", gains, "ideal servo", Push(torque=(0.0, 0.0, TORQUE), start=STEP_AT))
     turned = np.linalg.norm(log.pose_error[-1, 3:])
     expected = TORQUE / ROTATIONAL_STIFFNESS
-    return Row.near("torque of 1 N·m, 20 N·m/rad: turned by", turned, expected, 0.02 * expected, "rad")
+    return Row.near(
+        "torque of 1 N·m, 20 N·m/rad: turned by", turned, expected, 0.02 * expected, "rad"
+    )
 
 
 def _singular_rows() -> Iterator[Row]:
@@ -260,7 +290,9 @@ def _singular_rows() -> Iterator[Row]:
     after = log.t > STEP_AT + push.duration
     halved = log.t[after][np.flatnonzero(way[after] < 0.5 * way.max())[0]] - STEP_AT - push.duration
     name = "pulled with 10 N into the stretch"
-    yield Row.at_most(f"{name}: elbow from straight, smallest", np.abs(log.q[:, 2]).min(), 0.1, "rad")
+    yield Row.at_most(
+        f"{name}: elbow from straight, smallest", np.abs(log.q[:, 2]).min(), 0.1, "rad"
+    )
     yield Row.at_most(f"{name}: fastest joint", np.abs(log.v).max(), math.pi, "rad/s")
     yield Row.at_most(f"{name}: tip, farthest", way.max(), 50.0, "mm")
     yield Row.at_most(f"{name}, let go: half of the way back after", halved, 0.6, "s")
@@ -297,7 +329,9 @@ def _notes() -> list[str]:
 def _draw_step(steps: Mapping[str, Log], literal: Mapping[str, Log]) -> Any:
     figure, ((axes,),) = panels(9.0, 5.4, x="t [s]", y=["x [mm]"])
     for (name, log), style in zip(steps.items(), ("-", "--"), strict=True):
-        axes.plot(log.t - STEP_AT, moved(log)[:, 0], style, linewidth=2.4, label=f"admittance, {name}")
+        axes.plot(
+            log.t - STEP_AT, moved(log)[:, 0], style, linewidth=2.4, label=f"admittance, {name}"
+        )
     for name in ("B = 0", "B = 63.2", "B = 63.2, from the commanded state"):
         way = moved(literal[name], TOOL)[:, 0]
         axes.plot(literal[name].t - STEP_AT, way, linewidth=1.0, label=f"literal form, {name}")

@@ -19,17 +19,19 @@ REPORTED = float(np.finfo(float).max)  # bound of a row without a threshold
 
 
 def light_ur5(rotor_inertia: float = 0.1) -> RobotConfig:
-    """The UR5 with rotors as light as in MuJoCo Menagerie's models [kg·m²], which these figures are for.
+    """The UR5 with rotors as light as in MuJoCo Menagerie's models [kg·m²], which these figures are
+    for.
 
-    A real one's are up to 19 times as heavy, and so are the package's own. The sources' arms have no floor at their
-    base: some begin below it.
+    A real one's are up to 19 times as heavy, and so are the package's own. The sources' arms have
+    no floor at their base: some begin below it.
     """
     return replace(load_robot("ur5").with_rotors(rotor_inertia), cell={})
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of a source, measured anew. It passes where ``low <= measured <= high``; NaN never does.
+    """One figure of a source, measured anew. It passes where ``low <= measured <= high``; NaN never
+    does.
 
     Attributes:
         name: Text that says what was measured.
@@ -47,13 +49,22 @@ class Row:
     unit: str = ""
 
     @classmethod
-    def near(cls, name: str, measured: SupportsFloat, reference: float, tolerance: float, unit: str = "") -> Row:
+    def near(
+        cls, name: str, measured: SupportsFloat, reference: float, tolerance: float, unit: str = ""
+    ) -> Row:
         """A row that passes within `tolerance` (in `unit`) of the reference."""
-        return cls(name, float(measured), reference, reference - tolerance, reference + tolerance, unit)
+        return cls(
+            name, float(measured), reference, reference - tolerance, reference + tolerance, unit
+        )
 
     @classmethod
     def at_most(
-        cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan
+        cls,
+        name: str,
+        measured: SupportsFloat,
+        bound: float,
+        unit: str = "",
+        reference: float = np.nan,
     ) -> Row:
         """A row that passes where it is no more than a bound."""
         return cls(name, float(measured), reference, -np.inf, bound, unit)
@@ -83,7 +94,11 @@ class Row:
 
 
 def near_each(
-    names: Iterable[str], measured: Iterable[SupportsFloat], references: Iterable[float], tolerance: float, unit: str
+    names: Iterable[str],
+    measured: Iterable[SupportsFloat],
+    references: Iterable[float],
+    tolerance: float,
+    unit: str,
 ) -> Iterator[Row]:
     """Rows that share a tolerance and a unit."""
     for name, value, reference in zip(names, measured, references, strict=True):
@@ -91,18 +106,28 @@ def near_each(
 
 
 def settled_at(time: Array, error: Array, bound: float) -> float:
-    """The first of the times (k,) from which the error (k,) stays within a bound; infinite where it doesn't."""
+    """The first of the times (k,) from which the error (k,) stays within a bound;
+    infinite where it doesn't.
+    """
     outside = np.flatnonzero(error > bound)
     first = outside[-1] + 1 if outside.size else 0
     return float(time[first]) if first < time.size else math.inf
 
 
 def panels(
-    width: float, height: float, rows: int = 1, columns: int = 1, *, x: str = "", y: Sequence[str] = (), **shared: Any
+    width: float,
+    height: float,
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    x: str = "",
+    y: Sequence[str] = (),
+    **shared: Any,
 ) -> tuple[Any, Any]:
     """A matplotlib figure [inch] and its axes (rows, columns), with grids.
 
-    The label x is below the last row, the labels y are beside the first column. `shared` has sharex and sharey.
+    The label x is below the last row, the labels y are beside the first column. `shared` has sharex
+    and sharey.
 
     Raises:
         ConfigError: matplotlib is not installed.

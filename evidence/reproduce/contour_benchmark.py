@@ -1,4 +1,6 @@
-"""The benchmark of position-domain PD: contours of a horizontal two-link arm and of a UR5, driven in three domains."""
+"""The benchmark of position-domain PD: contours of a horizontal two-link arm and of a UR5,
+driven in three domains.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ UR5_STIFFNESS = 1000.0
 
 
 class JointPathOf:
-    """The joints' way along a contour at any time: sampled at the control rate, cubic between the samples."""
+    """The joints' way along a contour at any time: sampled at the control rate, cubic
+    between the samples.
+    """
 
     def __init__(self, arm: TwoLink, move: TimedContour) -> None:
         count = round((move.duration + DWELL) / DT) + 1
@@ -159,12 +163,22 @@ def cases() -> dict[str, Case]:
     limit = {"torque_limit": LIMIT}
     listed = (
         Case("line", line(2.0), (4.752, 2.915, 0.959, 0.604)),
-        Case("circle", TimedContour(circle, Trapezoid.lasting(circle.length, 4.0)), (2.038, 1.201, 1.634, 0.806)),
+        Case(
+            "circle",
+            TimedContour(circle, Trapezoid.lasting(circle.length, 4.0)),
+            (2.038, 1.201, 1.634, 0.806),
+        ),
         Case("rectangle", rectangle, (4.430, 1.586, 4.812, 1.632)),
         Case("diamond", diamond, (4.409, 1.870, 1.940, 0.807)),
         Case("zigzag", zigzag, (3.949, 1.633, 2.069, 0.713)),
         Case("line, soft master", line(2.0), (21.478, 13.063, 4.088, 1.300), SOFT),
-        Case("line, feed-forward 80 %", line(2.0), (1.009, 0.636, 0.600, 0.405), {"feedforward": 0.8}, COULOMB),
+        Case(
+            "line, feed-forward 80 %",
+            line(2.0),
+            (1.009, 0.636, 0.600, 0.405),
+            {"feedforward": 0.8},
+            COULOMB,
+        ),
         Case(EXACT, rectangle, (0.024, 0.012, 0.696, 0.085), full, COULOMB),
         Case(PULSED, line(2.0), gains=full, pulse=PULSE),
         Case(LIMITED, line(1.0), gains={**full, **limit}),
@@ -179,7 +193,13 @@ def drive(case: Case, domain: str) -> ContourRun:
     model = arm.model()
     law = PositionDomainPD()
     path = joint_path(case.move)
-    values = {"stiffness": STIFFNESS, "damping": DAMPING, "damping_ratio": 0.0, "feedforward": 0.0, "gravity": False}
+    values = {
+        "stiffness": STIFFNESS,
+        "damping": DAMPING,
+        "damping_ratio": 0.0,
+        "feedforward": 0.0,
+        "gravity": False,
+    }
     gains = make_gains(law.Gains, {**values, "domain": domain, **case.gains}, 2)
     count = round((case.move.duration + DWELL) / DT)
     angles, torques = np.empty((2, count, 2))
@@ -203,7 +223,9 @@ def drive(case: Case, domain: str) -> ContourRun:
         else:
             q, v = _held(arm, q, v, torque)
     error, _ = case.move.contour.distance(np.array([arm.tip(q) for q in angles]))
-    return ContourRun(np.linspace(0.0, DT * (count - 1), count), 1e3 * error, angles, torques, switches)
+    return ContourRun(
+        np.linspace(0.0, DT * (count - 1), count), 1e3 * error, angles, torques, switches
+    )
 
 
 def _pulse(case: Case, time: float) -> Array:
@@ -226,7 +248,9 @@ def _held(arm: TwoLink, q: Array, v: Array, torque: Array) -> tuple[Array, Array
 def ur5_rectangle(pose: Array) -> Polyline:
     """The rectangle in x and z, forwards and downwards from a pose (4, 4) of the tip."""
     wide, high = UR5_SIDES
-    corners = np.array([(0.0, 0.0, 0.0), (wide, 0.0, 0.0), (wide, 0.0, -high), (0.0, 0.0, -high), (0.0, 0.0, 0.0)])
+    corners = np.array(
+        [(0.0, 0.0, 0.0), (wide, 0.0, 0.0), (wide, 0.0, -high), (0.0, 0.0, -high), (0.0, 0.0, 0.0)]
+    )
     return Polyline(pose[:3, 3] + corners)
 
 
@@ -239,7 +263,9 @@ def drive_ur5(domain: str, feed: float, feedforward: float) -> ContourErrors:
     """
 
     def timing(contour: Polyline) -> Chain:
-        return Chain([Trapezoid(float(length), feed, UR5_ACCELERATION) for length in contour.lengths])
+        return Chain(
+            [Trapezoid(float(length), feed, UR5_ACCELERATION) for length in contour.lengths]
+        )
 
     def start(pose: Array) -> ContourMove:
         contour = ur5_rectangle(pose)

@@ -9,13 +9,27 @@ from typing import Any, ClassVar
 import numpy as np
 
 from robot_control_ros.core.gains import make_gains
-from robot_control_ros.core.types import Command, CommandMode, JointSpaceReference, Reference, RobotState
+from robot_control_ros.core.types import (
+    Command,
+    CommandMode,
+    JointSpaceReference,
+    Reference,
+    RobotState,
+)
 from robot_control_ros.laws.joint_pid import JointPid, JointPidEffort
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotDynamics, RobotModel
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 from robot_control_ros.teaching.joint_step.callbacks import Pid
-from robot_control_ros.teaching.joint_step.response import DURATION, SIMULATION_STEP, STEP, Step, StepRun, T, respond
+from robot_control_ros.teaching.joint_step.response import (
+    DURATION,
+    SIMULATION_STEP,
+    STEP,
+    Step,
+    StepRun,
+    T,
+    respond,
+)
 from robot_control_ros.teaching.joint_step.source import LINES, SourceLine
 from robot_control_ros.teaching.two_link import TwoLink
 
@@ -59,21 +73,31 @@ class Held:
     def _sample(self, q: float, v: float) -> tuple[RobotState, RobotDynamics]:
         angles = np.full(self._model.n, q)
         velocities = np.full(self._model.n, v)
-        return RobotState(0.0, angles, velocities, np.zeros(self._model.n)), self._model.update(angles, velocities)
+        return RobotState(0.0, angles, velocities, np.zeros(self._model.n)), self._model.update(
+            angles, velocities
+        )
 
 
-def step(gains: Mapping[str, Any], dt: float = T, duration: float = DURATION, size: float = STEP) -> StepRun:
-    """A step [deg] of a joint that has any velocity within the step, under `joint_pid`: q += v dt at each call."""
+def step(
+    gains: Mapping[str, Any], dt: float = T, duration: float = DURATION, size: float = STEP
+) -> StepRun:
+    """A step [deg] of a joint that has any velocity within the step, under `joint_pid`: q
+    += v dt at each call.
+    """
     limit = math.degrees(gains.get("velocity_limit", math.inf))
     return respond(Pid(gains), Step(target=size, velocity_limit=limit, duration=duration, dt=dt))
 
 
 class WatchedPid(JointPid):
-    """`joint_pid` that remembers when it was called and where the first joint was: (time [s], angle [deg])."""
+    """`joint_pid` that remembers when it was called and where the first joint was:
+    (time [s], angle [deg]).
+    """
 
     calls: ClassVar[list[tuple[float, float]]] = []
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float) -> Command:
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float
+    ) -> Command:
         WatchedPid.calls.append((state.time, math.degrees(state.q[0])))
         return super().compute(state, kin, reference, gains, dt)
 
@@ -88,7 +112,12 @@ def simulated(line: SourceLine) -> tuple[StepRun, list[int]]:
     robot = WEIGHTLESS.config(home=(0.0, 0.0))
     law = f"{WatchedPid.__module__}:{WatchedPid.__name__}"
     plant = MujocoPlant(
-        robot, urdf=urdf, rate=1.0 / SIMULATION_STEP, joint_law=law, joint_law_gains=line.gains, physics_step=T
+        robot,
+        urdf=urdf,
+        rate=1.0 / SIMULATION_STEP,
+        joint_law=law,
+        joint_law_gains=line.gains,
+        physics_step=T,
     )
     plant.open()
     plant.read()
@@ -171,9 +200,15 @@ def _stability_rows() -> Iterator[Row]:
     while high - low > 1e-6:
         middle = (low + high) / 2.0
         low, high = (middle, high) if growth(middle) < 1.0 else (low, middle)
-    yield Row.at_most("P = 0.1, D = 0.0045 s: error after 2 s over that after 1 s", growth(0.0045), 0.1)
-    yield Row.at_least("P = 0.1, D = 0.005 s: error after 2 s over that after 1 s", growth(0.005), 10.0)
-    yield Row.near("P = 0.1: largest stable D, T (2 - P) / 2", low, T * (2.0 - 0.1) / 2.0, 2e-6, "s")
+    yield Row.at_most(
+        "P = 0.1, D = 0.0045 s: error after 2 s over that after 1 s", growth(0.0045), 0.1
+    )
+    yield Row.at_least(
+        "P = 0.1, D = 0.005 s: error after 2 s over that after 1 s", growth(0.005), 10.0
+    )
+    yield Row.near(
+        "P = 0.1: largest stable D, T (2 - P) / 2", low, T * (2.0 - 0.1) / 2.0, 2e-6, "s"
+    )
 
 
 def _reset_rows() -> Iterator[Row]:
@@ -211,7 +246,9 @@ def _cyclic_rows() -> Iterator[Row]:
         (limited, "revolute", 350.0, 10.0, 340.0),
     ):
         error = math.degrees(law.call(math.radians(target), math.radians(q)))
-        yield Row.near(f"{kind} joint, target {target:g} deg at {q:g} deg: error", error, figure, 1e-9, "deg")
+        yield Row.near(
+            f"{kind} joint, target {target:g} deg at {q:g} deg: error", error, figure, 1e-9, "deg"
+        )
 
 
 def _formula_rows() -> Iterator[Row]:
@@ -236,7 +273,8 @@ def _formula_rows() -> Iterator[Row]:
     apart = {
         "legacy, P: apart from (1 - P)^k 10 deg": proportional - (1.0 - p) ** steps * STEP,
         "legacy, P and I: apart from e'' = (2 - P - I T) e' - (1 - P) e": integral - pi,
-        "current, P, steps of 1 ms: apart from (1 - P / 5)^k 10 deg": quick - (1.0 - p * share) ** fine_steps * STEP,
+        "current, P, steps of 1 ms: apart from (1 - P / 5)^k 10 deg": quick
+        - (1.0 - p * share) ** fine_steps * STEP,
         "current, P and D on the velocity, steps of 1 ms: apart from its equation": damped - pd,
     }
     for name, difference in apart.items():
@@ -277,11 +315,18 @@ def _draw(runs: Mapping[str, StepRun]) -> Any:
     figure, ((angle,), (command,)) = panels(9.0, 6.5, 2, x="t [s]", y=labels, sharex=True)
     for name, run in runs.items():
         (line,) = angle.plot(run.time, run.angle, linewidth=1.2, label=name)
-        command.step(run.time[:-1], run.command, where="post", linewidth=1.2, color=line.get_color())
+        command.step(
+            run.time[:-1], run.command, where="post", linewidth=1.2, color=line.get_color()
+        )
     angle.axhline(STEP, color="0.3", linestyle=":", linewidth=1.2)
     angle.set(title="Step of 10 deg: (P, I, D), velocity limit", xlim=(0.0, 0.6))
     command.set(ylim=(-100.0, 400.0))
     peak = max(line.peak for line in LINES)
-    command.annotate(f"up to {peak:g} with (1, 0, 0)", (0.003, 385.0), (0.05, 375.0), arrowprops={"arrowstyle": "->"})
+    command.annotate(
+        f"up to {peak:g} with (1, 0, 0)",
+        (0.003, 385.0),
+        (0.05, 375.0),
+        arrowprops={"arrowstyle": "->"},
+    )
     figure.legend(fontsize="small", loc="outside right upper")
     return figure

@@ -1,4 +1,6 @@
-"""The source's own form of the admittance law, and its inner loop: evidence of their faults, not for use."""
+"""The source's own form of the admittance law, and its inner loop: evidence of their
+faults, not for use.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,17 @@ class LiteralAdmittance:
     """The source's own form; evidence of its faults, not for use.
 
     Law:
-        a_c = M⁻¹ [f - B J q̇ - K (x - x_ref)],  q̈ = pinv(J) (a_c - J̇ q̇),  Δq̇ += dt q̈,  Δq += dt Δq̇,
-        command q_ref + Δq. x is the tool point; q, q̇ are measured, or those that are commanded.
+        a_c = M⁻¹ [f - B J q̇ - K (x - x_ref)],  q̈ = pinv(J) (a_c - J̇ q̇),  Δq̇ += dt q̈,  Δq +=
+        dt Δq̇, command q_ref + Δq. x is the tool point; q, q̇ are measured, or those that are
+        commanded.
     """
 
     @dataclass(frozen=True, eq=False)
     class Gains:
         damping: float = gain(0.0, unit="N·s/m", upper=1000.0, doc="B.")
-        feedback: str = choice("measured", ("measured", "commanded"), doc="Of which q and q̇ the law is.")
+        feedback: str = choice(
+            "measured", ("measured", "commanded"), doc="Of which q and q̇ the law is."
+        )
 
     mode: ClassVar[CommandMode] = CommandMode.POSITION
     needs_wrench: ClassVar[bool] = True
@@ -44,11 +49,21 @@ class LiteralAdmittance:
         self._moved = np.zeros(state.q.size)
         self._rate = np.zeros(state.q.size)
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float
+    ) -> Command:
         assert state.wrench_on_tip is not None
-        at = kin if gains.feedback == "measured" else kin.model.at(self._q_ref + self._moved, self._rate)
+        at = (
+            kin
+            if gains.feedback == "measured"
+            else kin.model.at(self._q_ref + self._moved, self._rate)
+        )
         x, jacobian, bias = _tool(at)
-        force = state.wrench_on_tip[:3] - gains.damping * jacobian @ at.v - STIFFNESS * (x - self._x_ref)
+        force = (
+            state.wrench_on_tip[:3]
+            - gains.damping * jacobian @ at.v
+            - STIFFNESS * (x - self._x_ref)
+        )
         self._rate = self._rate + dt * np.linalg.pinv(jacobian) @ (force / MASS - bias)
         self._moved = self._moved + dt * self._rate
         return Command(self.mode, self._q_ref + self._moved, None, self._rate)
@@ -68,8 +83,12 @@ class StiffJoints:
 
     @dataclass(frozen=True, eq=False)
     class Gains:
-        p: Array = gain((1e5, 1e5, 1e5, 1e3, 1e3, 10.0), size=JOINT, unit="N·m/rad", upper=1e6, doc="kp.")
-        d: Array = gain((50.0, 50.0, 50.0, 1.0, 1.0, 0.01), size=JOINT, unit="N·m·s/rad", upper=1e3, doc="kd.")
+        p: Array = gain(
+            (1e5, 1e5, 1e5, 1e3, 1e3, 10.0), size=JOINT, unit="N·m/rad", upper=1e6, doc="kp."
+        )
+        d: Array = gain(
+            (50.0, 50.0, 50.0, 1.0, 1.0, 0.01), size=JOINT, unit="N·m·s/rad", upper=1e3, doc="kd."
+        )
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
 
@@ -79,7 +98,9 @@ class StiffJoints:
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Do nothing: the law keeps no state."""
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float
+    ) -> Command:
         assert reference.q is not None
         assert reference.v is not None
         torque = gains.p * (reference.q - state.q) + gains.d * (reference.v - state.v) + kin.gravity

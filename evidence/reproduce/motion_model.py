@@ -30,7 +30,9 @@ class TaskSpaceMotionModel:
         ConfigError: a gain of the wrong shape, not finite or out of bounds.
     """
 
-    def __init__(self, model: RobotModel, stiffness: Any = 500.0, damping: Any = 100.0, **gains: Any) -> None:
+    def __init__(
+        self, model: RobotModel, stiffness: Any = 500.0, damping: Any = 100.0, **gains: Any
+    ) -> None:
         self.model = model
         values = {"stiffness": stiffness, "damping": damping, "joint_damping": 1.0, **gains}
         self.gains: TaskSpacePD.Gains = make_gains(TaskSpacePD.Gains, values, model.n)

@@ -1,4 +1,6 @@
-"""The planar two-link arm under impedance control, as a browser page computes it, through the package's own law."""
+"""The planar two-link arm under impedance control, as a browser page computes it, through
+the package's own law.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,12 @@ class Variant:
 VARIANTS = (
     Variant("Kp 50, Kd 5", (0.75, 1.26, 3.21), FINAL),
     Variant("I = 1/12", (0.76, 1.28, 3.33), FINAL, {"arm": TwoLink(inertia=1.0 / 12.0)}),
-    Variant("from (90, 60) deg", (1.18, 1.66, 3.35), OTHER_ELBOW, {"start": (math.pi / 2.0, math.pi / 3.0)}),
+    Variant(
+        "from (90, 60) deg",
+        (1.18, 1.66, 3.35),
+        OTHER_ELBOW,
+        {"start": (math.pi / 2.0, math.pi / 3.0)},
+    ),
     Variant("Kp 50, Kd 10", (0.54, 0.86, 1.70), FINAL, {"damping": 10.0}),
     Variant("Kp 200, Kd 20", (0.27, 0.40, 0.82), FINAL, {"stiffness": 200.0, "damping": 20.0}),
     Variant("Kp 300, Kd 5", (0.82, 1.40, 3.06), OTHER_ELBOW, {"stiffness": 300.0}),
@@ -85,7 +92,9 @@ class PlanarRun:
         return np.asarray(np.linalg.norm(self.tip - self.target, axis=1))
 
     def settled(self, bound: float) -> float:
-        """Time of the first sample from which the error stays within `bound` [m]; infinite where it doesn't."""
+        """Time of the first sample from which the error stays within `bound` [m];
+        infinite where it doesn't.
+        """
         return settled_at(self.time, self.error, bound)
 
     def settling_times(self) -> dict[str, float]:
@@ -106,7 +115,8 @@ def drive(
     dt: float = DT,
     duration: float = DURATION,
 ) -> PlanarRun:
-    """The arm under the law, both stepped by `dt` [s] for a `duration` [s], from rest; without limits.
+    """The arm under the law, both stepped by `dt` [s] for a `duration` [s], from rest; without
+    limits.
 
     Stiffness and damping are Kp [N/m] and Kd [N·s/m]. The tip goes to a `target` (2,) [m] from
     joint angles `start` (2,) [rad]. A constant force `push` (2,) [N] acts on it. For `taylor` see
@@ -143,7 +153,12 @@ def run() -> Result:
     rows = [
         *_trajectory_rows(first),
         *_variant_rows(runs),
-        Row.at_least("Kp 50, Kd 0: error within the last 5 s", undamped.error[-500:].max(), 0.05 * first.error[0], "m"),
+        Row.at_least(
+            "Kp 50, Kd 0: error within the last 5 s",
+            undamped.error[-500:].max(),
+            0.05 * first.error[0],
+            "m",
+        ),
         *_statics_rows(),
         *_identity_rows(),
         *_integrator_rows(first),
@@ -169,11 +184,19 @@ def run() -> Result:
         ],
         drawings={
             "tip_paths": lambda: _draw_paths(runs),
-            "errors": lambda: _draw_errors({**{name: runs[name] for name in DRAWN}, "Kp 50, Kd 0": undamped}),
+            "errors": lambda: _draw_errors(
+                {**{name: runs[name] for name in DRAWN}, "Kp 50, Kd 0": undamped}
+            ),
         },
         series={
-            "trajectory": {"t": first.time, **dict(zip(("x", "y", "t1", "t2", "T1", "T2"), columns, strict=True))},
-            "errors": {"t": first.time, **{name.replace(", ", " "): run.error for name, run in runs.items()}},
+            "trajectory": {
+                "t": first.time,
+                **dict(zip(("x", "y", "t1", "t2", "T1", "T2"), columns, strict=True)),
+            },
+            "errors": {
+                "t": first.time,
+                **{name.replace(", ", " "): run.error for name, run in runs.items()},
+            },
         },
     )
 
@@ -192,7 +215,9 @@ def _variant_rows(runs: Mapping[str, PlanarRun]) -> Iterator[Row]:
         times = run.settling_times()
         names = [f"{name}: settled to {bound}" for bound in times]
         yield from near_each(names, times.values(), variant.settled, 1.001 * DT, "s")
-        yield from near_each((f"{name}: final t1", f"{name}: final t2"), run.q[-1], variant.final, 1e-5, "rad")
+        yield from near_each(
+            (f"{name}: final t1", f"{name}: final t2"), run.q[-1], variant.final, 1e-5, "rad"
+        )
         yield Row.at_most(f"{name}: error at 20 s", run.error[-1], 1e-9, "m")
 
 
@@ -200,7 +225,10 @@ def _statics_rows() -> Iterator[Row]:
     beyond = drive(target=(2.0, 1.0))
     yield Row.near("target (2, 1) out of reach: error at 20 s", beyond.error[-1], 0.236, 5e-4, "m")
     pushed = drive(push=PUSH)
-    names = [f"constant force {force:g} N along {axis}: offset at 20 s" for force, axis in zip(PUSH, "xy", strict=True)]
+    names = [
+        f"constant force {force:g} N along {axis}: offset at 20 s"
+        for force, axis in zip(PUSH, "xy", strict=True)
+    ]
     offset = pushed.tip[-1] - pushed.target
     yield from near_each(names, offset, [force / STIFFNESS for force in PUSH], 1e-9, "m")
 
@@ -220,10 +248,14 @@ def _identity_rows() -> Iterator[Row]:
         general[k] = _law_difference(model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 1.0)
     where = f"{STATES} random states"
     accelerations = f"accelerations up to {size.max():.0f} rad/s²"
-    yield Row.at_most(f"closed form against the model, {where}, relative", (apart / size).max(), 1e-12)
+    yield Row.at_most(
+        f"closed form against the model, {where}, relative", (apart / size).max(), 1e-12
+    )
     yield Row.report(f"closed form against the model, {accelerations}", apart.max(), "rad/s²")
     yield Row.at_most(f"law against the page's formula, {where}", page.max(), 1e-10, "N·m")
-    yield Row.at_most(f"law with M = 1 kg against the general form, {where}", general.max(), 1e-10, "N·m")
+    yield Row.at_most(
+        f"law with M = 1 kg against the general form, {where}", general.max(), 1e-10, "N·m"
+    )
 
 
 def _law_difference(model: RobotModel, q: Array, v: Array, wanted: Array, inertia: float) -> float:
@@ -234,8 +266,12 @@ def _law_difference(model: RobotModel, q: Array, v: Array, wanted: Array, inerti
     """
     pose = make_pose(np.array([*wanted[0], 0.0]))
     zero = np.zeros(4)
-    reference = Reference(pose, np.concatenate((wanted[1], zero)), np.concatenate((wanted[2], zero)))
-    torque = Impedance().compute(*_state(model, q, v), reference, page_gains(inertia=inertia), DT).values
+    reference = Reference(
+        pose, np.concatenate((wanted[1], zero)), np.concatenate((wanted[2], zero))
+    )
+    torque = (
+        Impedance().compute(*_state(model, q, v), reference, page_gains(inertia=inertia), DT).values
+    )
     jacobian = ARM.jacobian(q)
     acceleration = jacobian @ ARM.forward(q, v, torque) + ARM.jdot_v(q, v)
     force = inertia * (wanted[2] - acceleration) + DAMPING * (wanted[1] - jacobian @ v)
@@ -244,7 +280,9 @@ def _law_difference(model: RobotModel, q: Array, v: Array, wanted: Array, inerti
 
 
 def _integrator_rows(first: PlanarRun) -> Iterator[Row]:
-    """Semi-implicit Euler against the step with a dt² / 2: both are of first order and have the same limit."""
+    """Semi-implicit Euler against the step with a dt² / 2: both are of first order and
+    have the same limit.
+    """
     taylor = drive(taylor=True)
     fine = drive(dt=DT / 10.0, duration=5.0)
     fine_taylor = drive(dt=DT / 10.0, duration=5.0, taylor=True)
@@ -255,7 +293,9 @@ def _integrator_rows(first: PlanarRun) -> Iterator[Row]:
         yield Row.report(f"{name}: settled to {bound}", time, "s")
     yield Row.at_most(f"{name}: error at 20 s", taylor.error[-1], 1e-9, "m")
     yield Row.report(f"{name}: tip apart from Euler's by at most", apart, "m")
-    yield Row.near(f"{name}: the same with dt = 1 ms, as a multiple of that", apart_fine / apart, 0.1, 0.03)
+    yield Row.near(
+        f"{name}: the same with dt = 1 ms, as a multiple of that", apart_fine / apart, 0.1, 0.03
+    )
 
 
 def _state(model: RobotModel, q: Array, v: Array) -> tuple[RobotState, RobotDynamics]:

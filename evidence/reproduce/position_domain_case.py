@@ -1,4 +1,6 @@
-"""Position-domain PD against time-domain PD: the source's benchmark, disturbed masters, and a UR5."""
+"""Position-domain PD against time-domain PD: the source's benchmark, disturbed
+masters, and a UR5.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,23 @@ from robot_control_ros.laws.position_domain_pd import MasterAxis
 
 from . import contour_benchmark as benchmark
 from .case import Result, Row, panels
-from .contour_benchmark import DOMAINS, DT, Case, ContourErrors, ContourRun, cases, drive, drive_ur5, joint_path
+from .contour_benchmark import (
+    DOMAINS,
+    DT,
+    Case,
+    ContourErrors,
+    ContourRun,
+    cases,
+    drive,
+    drive_ur5,
+    joint_path,
+)
 
-DISCRETE = 0.01  # mm: the source's contour was sampled, so that its distances are up to this much too long
+# mm: the source's contour was sampled, so that its distances are up to this much too long
+DISCRETE = 0.01
 FEEDS = (0.25, 1.0 / 6.0)  # m/s: 15000 and 10000 mm/min
-TOLERANCES = {"time": 0.001, "position": 0.025}  # of the source's figures: its PD is known in detail, its look-up isn't
+# of the source's figures: its PD is known in detail, its look-up isn't
+TOLERANCES = {"time": 0.001, "position": 0.025}
 EXACT = benchmark.EXACT
 HELD = benchmark.HELD
 LIMITED = benchmark.LIMITED
@@ -34,7 +48,9 @@ Errors = Mapping[str, Mapping[str, ContourErrors]]
 def run() -> Result:
     """The benchmark in the three domains, the disturbed masters, and the UR5."""
     listed = cases()
-    runs = {name: {domain: drive(case, domain) for domain in DOMAINS} for name, case in listed.items()}
+    runs = {
+        name: {domain: drive(case, domain) for domain in DOMAINS} for name, case in listed.items()
+    }
     arm_runs = {
         f"UR5, {1e3 * feed:.1f} mm/s, feed-forward {100.0 * fraction:.0f} %": {
             domain: drive_ur5(domain, feed, fraction) for domain in DOMAINS
@@ -63,12 +79,17 @@ def run() -> Result:
         rows=rows,
         notes=_notes(compared, arm_runs, random),
         drawings={
-            "contour_errors": lambda: _draw_errors((11.0, 6.2, 2, 3), {name: runs[name] for name in DRAWN}),
+            "contour_errors": lambda: _draw_errors(
+                (11.0, 6.2, 2, 3), {name: runs[name] for name in DRAWN}
+            ),
             "ratios": lambda: _draw_ratios(compared),
             "ur5": lambda: _draw_errors((9.0, 5.5, 2, 2), arm_runs, sharex="row"),
         },
         series={
-            name: {"t": by_domain["time"].time, **{domain: run.error for domain, run in by_domain.items()}}
+            name: {
+                "t": by_domain["time"].time,
+                **{domain: run.error for domain, run in by_domain.items()},
+            }
             for name, by_domain in runs.items()
             if name in RECORDED
         },
@@ -92,7 +113,9 @@ def _size_rows(name: str, run: ContourErrors) -> Iterator[Row]:
 
 def _benchmark_rows(listed: Mapping[str, Case], runs: Runs) -> Iterator[Row]:
     for name, case in listed.items():
-        sizes = [(domain, *each) for domain in TOLERANCES for each in runs[name][domain].sizes.items()]
+        sizes = [
+            (domain, *each) for domain in TOLERANCES for each in runs[name][domain].sizes.items()
+        ]
         for (domain, label, size), figure in zip(sizes, case.reference, strict=False):
             text = f"{name}: {domain} domain, {label}"
             if name == EXACT and domain == "position":
@@ -117,7 +140,12 @@ def _random_ratios(listed: Mapping[str, Case]) -> dict[str, Array]:
                 "feedforward": rng.choice((0.0, 0.5, 0.8, 0.95)),
             }
             friction = rng.uniform(0.0, 4.0, 2)
-            case = Case(name, listed[name].move, gains=gains, coulomb=(float(friction[0]), float(friction[1])))
+            case = Case(
+                name,
+                listed[name].move,
+                gains=gains,
+                coulomb=(float(friction[0]), float(friction[1])),
+            )
             runs = {domain: drive(case, domain) for domain in DOMAINS}
             for domain, found in ratios.items():
                 found.append([*_ratios(runs, domain).values()])
@@ -133,7 +161,14 @@ def _random_rows(ratios: Mapping[str, Array]) -> Iterator[Row]:
 
 
 def _gain_rows(runs: Runs) -> Iterator[Row]:
-    bounds = {"line": 4.0, "diamond": 1.7, "zigzag": 1.7, "rectangle": 1.0 / 1.15, PULSED: 8.0, LIMITED: 10.0}
+    bounds = {
+        "line": 4.0,
+        "diamond": 1.7,
+        "zigzag": 1.7,
+        "rectangle": 1.0 / 1.15,
+        PULSED: 8.0,
+        LIMITED: 10.0,
+    }
     for name, bound in bounds.items():
         for domain in ("position", "matched"):
             for label, ratio in _ratios(runs[name], domain).items():
@@ -144,8 +179,13 @@ def _matched_rows(compared: Runs) -> Iterator[Row]:
     for name, by_domain in compared.items():
         yield from _size_rows(f"{name}: matched", by_domain["matched"])
     lowest = min(_lowest_ratio(by_domain, "matched") for by_domain in compared.values())
-    yield Row.at_least("time over matched domain, the lowest of all cases, max and rms", lowest, 0.95)
-    step = {domain: max(by_domain[domain].torque_step for by_domain in compared.values()) for domain in DOMAINS}
+    yield Row.at_least(
+        "time over matched domain, the lowest of all cases, max and rms", lowest, 0.95
+    )
+    step = {
+        domain: max(by_domain[domain].torque_step for by_domain in compared.values())
+        for domain in DOMAINS
+    }
     name = "largest change of a torque within 1 ms"
     yield Row.report(f"{name}, time domain", step["time"], "N·m")
     yield Row.report(f"{name}, position domain", step["position"], "N·m")
@@ -165,9 +205,13 @@ def _disturbed_rows(runs: Runs, end: float) -> Iterator[Row]:
     for domain in ("position", "matched"):
         name = f"{HELD}: {domain} domain"
         held = runs[HELD][domain]
-        yield Row.at_most(f"{name}, largest torque of the slave", np.abs(held.torque[:, 0]).max(), 100.0, "N·m")
+        yield Row.at_most(
+            f"{name}, largest torque of the slave", np.abs(held.torque[:, 0]).max(), 100.0, "N·m"
+        )
         left = abs(held.q[-1, 0] - end)
-        yield Row.at_most(f"{name}, the slave from its place in time, at the end", left, 0.01, "rad")
+        yield Row.at_most(
+            f"{name}, the slave from its place in time, at the end", left, 0.01, "rad"
+        )
 
 
 def _switch_rows() -> Iterator[Row]:
@@ -181,7 +225,9 @@ def _switch_rows() -> Iterator[Row]:
         master = MasterAxis()
         speeds = np.column_stack((np.full_like(second, 0.6), second))
         changes = [master.choose(v, 0.05, DT) for v in speeds]
-        yield Row.near(f"changes of the master while one joint's speed {name}", sum(changes), 1.0, 0.0)
+        yield Row.near(
+            f"changes of the master while one joint's speed {name}", sum(changes), 1.0, 0.0
+        )
 
 
 def _ur5_rows(arm_runs: Errors) -> Iterator[Row]:
@@ -194,7 +240,9 @@ def _notes(compared: Runs, arm_runs: Errors, random: Mapping[str, Array]) -> lis
     lowest = {name: _lowest_ratio(by_domain, "matched") for name, by_domain in compared.items()}
     worst = min(lowest, key=lowest.__getitem__)
     rectangle = _lowest_ratio(compared["rectangle"], "position")
-    arm = [ratio for by_domain in arm_runs.values() for ratio in _ratios(by_domain, "matched").values()]
+    arm = [
+        ratio for by_domain in arm_runs.values() for ratio in _ratios(by_domain, "matched").values()
+    ]
     medians = {domain: np.median(found, axis=0) for domain, found in random.items()}
     steps = {domain: compared["diamond"][domain].torque_step for domain in DOMAINS}
     return [
@@ -239,17 +287,26 @@ def _draw_errors(shape: tuple[float, float, int, int], runs: Errors, **shared: A
 
 
 def _draw_ratios(compared: Runs) -> Any:
-    figure, (grid,) = panels(9.0, 5.0, 1, 2, x="error in the time domain over that in this one", sharey=True)
+    figure, (grid,) = panels(
+        9.0, 5.0, 1, 2, x="error in the time domain over that in this one", sharey=True
+    )
     place = np.arange(len(compared))
     for axes, label, title in zip(grid, ("max", "rms"), ("largest error", "rms"), strict=True):
         for offset, domain in ((-0.2, "position"), (0.2, "matched")):
-            ratios = np.array([_ratios(by_domain, domain)[label] for by_domain in compared.values()])
+            ratios = np.array(
+                [_ratios(by_domain, domain)[label] for by_domain in compared.values()]
+            )
             style = {"color": COLOURS[domain], "label": domain}
             bars = axes.barh(place + offset, ratios - 1.0, 0.38, left=1.0, **style)
-            axes.bar_label(bars, [f"{ratio:.2f}" for ratio in ratios], padding=3, fontsize="x-small")
+            axes.bar_label(
+                bars, [f"{ratio:.2f}" for ratio in ratios], padding=3, fontsize="x-small"
+            )
         axes.axvline(1.0, color="0.3", linewidth=1.0)
         axes.set(xscale="log", xlim=(0.5, 120.0), title=title)
-        axes.set_xticks([0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], ["0.5", "1", "2", "5", "10", "20", "50", "100"])
+        axes.set_xticks(
+            [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0],
+            ["0.5", "1", "2", "5", "10", "20", "50", "100"],
+        )
         axes.grid(visible=False, axis="y")
     grid[0].set_yticks(place, list(compared))
     grid[0].invert_yaxis()

@@ -16,4 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the experiments; returns the exit status, 1 where a figure is out of its bounds."""
-    return reproduce(CASES if options.source == "all" else (options.source,), options.output, options.page)
+    return reproduce(
+        CASES if options.source == "all" else (options.source,), options.output, options.page
+    )

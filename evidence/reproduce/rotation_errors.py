@@ -1,4 +1,6 @@
-"""Errors of orientation on the Kinova Gen3: x-y-z angles against the rotation vector, as vectors and in regulation."""
+"""Errors of orientation on the Kinova Gen3: x-y-z angles against the rotation vector, as
+vectors and in regulation.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from scipy.integrate import trapezoid
 from scipy.linalg import lapack
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.core.spatial import make_pose, pose_error, rotation_error_euler_xyz, rotation_exp, rotation_log
+from robot_control_ros.core.spatial import (
+    make_pose,
+    pose_error,
+    rotation_error_euler_xyz,
+    rotation_exp,
+    rotation_log,
+)
 from robot_control_ros.core.types import Array
 from robot_control_ros.laws.task_space_pd import ROTATION_ERRORS
 from robot_control_ros.robot.model import RobotModel
@@ -23,7 +31,8 @@ Y = np.array([0.0, 1.0, 0.0])
 DIAGONAL = np.ones(3) / math.sqrt(3.0)
 AT_REST = np.zeros(6)
 
-Run = Mapping[str, Array]  # "time" [s], "position" [mm] and "angle" [deg] of the tip's error, each (k,)
+# "time" [s], "position" [mm] and "angle" [deg] of the tip's error, each (k,)
+Run = Mapping[str, Array]
 Turns = Mapping[tuple[str, str], Run]  # by the axis of the turn and the law's rotation_error
 
 # Regulation: the tip is to turn where it is
@@ -46,7 +55,9 @@ def tip_errors(model: RobotModel, states: Array, references: Iterable[Array]) ->
     The states (2n, k) are those of the arm.
     """
     pairs = zip(references, states.T, strict=True)
-    errors = np.array([pose_error(reference, model.at(state[:7]).pose) for reference, state in pairs])
+    errors = np.array(
+        [pose_error(reference, model.at(state[:7]).pose) for reference, state in pairs]
+    )
     return {
         "position": 1e3 * np.linalg.norm(errors[:, :3], axis=1),
         "angle": np.degrees(np.linalg.norm(errors[:, 3:], axis=1)),
@@ -56,12 +67,20 @@ def tip_errors(model: RobotModel, states: Array, references: Iterable[Array]) ->
 def run(model: RobotModel) -> Result:
     """The part of the source's experiments that is about rotations."""
     axes = {"y": Y, "(1, 1, 1)": DIAGONAL}  # of turns of 150 deg at the tip's position
-    turns = {(name, error): _regulate(model, axis, error) for name, axis in axes.items() for error in ROTATION_ERRORS}
+    turns = {
+        (name, error): _regulate(model, axis, error)
+        for name, axis in axes.items()
+        for error in ROTATION_ERRORS
+    }
     angles, misalignment = _random_misalignment()
     return Result(
         title="errors of orientation",
         source="",
-        rows=[*_error_vector_rows(), *_misalignment_rows(angles, misalignment), *_regulation_rows(turns)],
+        rows=[
+            *_error_vector_rows(),
+            *_misalignment_rows(angles, misalignment),
+            *_regulation_rows(turns),
+        ],
         notes=_notes(turns),
         drawings={
             "error_vectors": lambda: _draw_misalignment(angles, misalignment),
@@ -90,7 +109,9 @@ def _error_vector_rows() -> Iterator[Row]:
         vectors = [a * unit for a in angles if abs(a) <= math.radians(reach)]
         error = max(abs(rotation_error_euler_xyz(rotation_exp(x)) - x).max() for x in vectors)
         yield Row.at_most(f"euler_xyz about {axis} up to {reach:g} deg: error", error, 1e-6, "rad")
-    error = max(abs(rotation_log(rotation_exp(a * u)) - a * u).max() for a in angles for u in np.eye(3))
+    error = max(
+        abs(rotation_log(rotation_exp(a * u)) - a * u).max() for a in angles for u in np.eye(3)
+    )
     yield Row.at_most("so3_log about x, y, z up to 180 deg: error", error, 1e-6, "rad")
     beyond = np.degrees(rotation_error_euler_xyz(rotation_exp(math.radians(120.0) * Y)))
     names = [f"euler_xyz of 120 deg about y: {name}" for name in "abc"]
@@ -98,7 +119,9 @@ def _error_vector_rows() -> Iterator[Row]:
 
 
 def _random_misalignment() -> tuple[Array, Array]:
-    """Angle and misalignment of euler_xyz to the true axis, (k,) [deg], of rotations uniform in SO(3)."""
+    """Angle and misalignment of euler_xyz to the true axis, (k,) [deg], of
+    rotations uniform in SO(3).
+    """
     rotations = Rotation.from_quat(np.random.default_rng(1).normal(size=(ROTATIONS, 4)))
     true = rotations.as_rotvec()
     euler = np.array([rotation_error_euler_xyz(R) for R in rotations.as_matrix()])
@@ -108,8 +131,11 @@ def _random_misalignment() -> tuple[Array, Array]:
 
 
 def _misalignment_rows(angles: Array, misalignment: Array) -> Iterator[Row]:
-    """Mean and largest misalignment in three ranges of the angle, from :func:`_random_misalignment`."""
-    # tolerances: what samples of this size scatter by, more for the largest, which depends on their number
+    """Mean and largest misalignment in three ranges of the angle, from
+    :func:`_random_misalignment`.
+    """
+    # tolerances: what samples of this size scatter by, more for the largest, which depends on their
+    # number
     for low, high, mean, largest, scatter, spread in (
         (0.0, 30.0, 4.8, 8.9, 0.4, 0.8),
         (60.0, 90.0, 19.2, 48.7, 0.5, 4.0),
@@ -158,13 +184,24 @@ def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) ->
 
 
 def _regulation_rows(turns: Turns) -> Iterator[Row]:
-    for error, settled, area, deviation in (("euler_xyz", 1.010, 54.0, 80.3), ("so3_log", 0.895, 36.4, 54.5)):
+    for error, settled, area, deviation in (
+        ("euler_xyz", 1.010, 54.0, 80.3),
+        ("so3_log", 0.895, 36.4, 54.5),
+    ):
         run = turns["y", error]
         name = f"regulation, 150 deg about y, {error}:"
         settled_time = settled_at(run["time"], run["angle"], 0.02 * math.degrees(TURN))
         yield Row.near(f"{name} settled to 2 %", settled_time, settled, 1.001 * PERIOD, "s")
-        yield Row.near(f"{name} sum of the angles x 5 ms", PERIOD * run["angle"].sum(), area, 0.1, "deg·s")
-        yield Row.near(f"{name} largest position deviation", run["position"].max(), deviation, 0.02 * deviation, "mm")
+        yield Row.near(
+            f"{name} sum of the angles x 5 ms", PERIOD * run["angle"].sum(), area, 0.1, "deg·s"
+        )
+        yield Row.near(
+            f"{name} largest position deviation",
+            run["position"].max(),
+            deviation,
+            0.02 * deviation,
+            "mm",
+        )
     for error, peak, tolerance in (("euler_xyz", 179.6, 0.4), ("so3_log", 150.0, 0.001)):
         name = f"regulation, 150 deg about (1, 1, 1), {error}: largest angle"
         yield Row.near(name, turns["(1, 1, 1)", error]["angle"].max(), peak, tolerance, "deg")
@@ -174,7 +211,10 @@ def _regulation_rows(turns: Turns) -> Iterator[Row]:
 
 
 def _notes(turns: Turns) -> list[str]:
-    areas = {error: trapezoid(turns["y", error]["angle"], turns["y", error]["time"]) for error in ROTATION_ERRORS}
+    areas = {
+        error: trapezoid(turns["y", error]["angle"], turns["y", error]["time"])
+        for error in ROTATION_ERRORS
+    }
     aside = {error: turns["(1, 1, 1)", error]["position"].max() for error in ROTATION_ERRORS}
     return [
         "Random rotations: the source's means belong to rotations uniform in SO(3), not to uniform angles. Larger "
@@ -195,8 +235,18 @@ def _draw_misalignment(angles: Array, misalignment: Array) -> Any:
     axes.scatter(angles[::4], misalignment[::4], s=2.0, alpha=0.3, linewidths=0.0, rasterized=True)
     edges = np.arange(0.0, 181.0, 10.0)
     inside = [misalignment[(angles >= low) & (angles < low + 10.0)] for low in edges[:-1]]
-    axes.plot(edges[:-1] + 5.0, [part.mean() for part in inside], "o-", color="tab:red", label="mean in bins of 10 deg")
-    axes.set(title="euler_xyz against the true axis, random rotations", xlim=(0.0, 180.0), ylim=(0.0, 180.0))
+    axes.plot(
+        edges[:-1] + 5.0,
+        [part.mean() for part in inside],
+        "o-",
+        color="tab:red",
+        label="mean in bins of 10 deg",
+    )
+    axes.set(
+        title="euler_xyz against the true axis, random rotations",
+        xlim=(0.0, 180.0),
+        ylim=(0.0, 180.0),
+    )
     axes.legend(loc="upper left")
     return figure
 

@@ -1,4 +1,6 @@
-"""The task-space PD motion model on the Kinova Gen3: its two examples, and what its error of orientation does."""
+"""The task-space PD motion model on the Kinova Gen3: its two examples, and what its error
+of orientation does.
+"""
 
 from __future__ import annotations
 
@@ -42,19 +44,31 @@ APPROACH = np.array([0.6, -0.1, 0.5])  # m
 def run() -> Result:
     """The experiments, on the vendor's inertial parameters alone: without rotor inertia."""
     model = RobotModel.of(load_robot("gen3").with_rotors(0.0))
-    following = {"position gains only": _follow(model, TRANSLATION_ONLY), "all gains": _follow(model, np.ones(6))}
+    following = {
+        "position gains only": _follow(model, TRANSLATION_ONLY),
+        "all gains": _follow(model, np.ones(6)),
+    }
     rotations = rotation_errors.run(model)
     return Result(
         title="task-space PD of the Kinova Gen3",
         source="A toolbox's task-space motion model: its two examples, its error vector against the rotation vector, "
         "and regulation with both vectors.",
-        rows=[*_zero_posture_rows(model), *_following_rows(model, following), *_approach_rows(model), *rotations.rows],
+        rows=[
+            *_zero_posture_rows(model),
+            *_following_rows(model, following),
+            *_approach_rows(model),
+            *rotations.rows,
+        ],
         notes=[*_notes(following), *rotations.notes],
         drawings={"following": lambda: _draw_following(following), **rotations.drawings},
         series={
             "following": {
                 "time": next(iter(following.values()))["time"],
-                **{f"{what} ({name})": run[what] for name, run in following.items() for what in ("position", "angle")},
+                **{
+                    f"{what} ({name})": run[what]
+                    for name, run in following.items()
+                    for what in ("position", "angle")
+                },
             },
             **rotations.series,
         },
@@ -71,7 +85,9 @@ def _zero_posture_rows(model: RobotModel) -> Iterator[Row]:
     yield Row.near("zero posture: tip z", kin.pose[2, 3], 1.1873848, 1e-7, "m")
     yield Row.near("zero posture: rank of the Jacobian", rank, 3, 0)
     difference = _largest_torque_difference(model)
-    yield Row.at_most("torque against the source's formula, angular first", difference, 1e-10, "N·m")
+    yield Row.at_most(
+        "torque against the source's formula, angular first", difference, 1e-10, "N·m"
+    )
 
 
 def _largest_torque_difference(model: RobotModel, states: int = 100) -> float:
@@ -86,10 +102,14 @@ def _largest_torque_difference(model: RobotModel, states: int = 100) -> float:
         Kd = _full_matrix(rng, DAMPING)
         B = rng.uniform(0.0, 5.0, 7)
         kin = model.at(rng.uniform(-2.0, 2.0, 7), rng.uniform(-1.0, 1.0, 7))
-        reference = make_pose(rng.normal(size=3), Rotation.from_quat(rng.normal(size=4)).as_matrix())
+        reference = make_pose(
+            rng.normal(size=3), Rotation.from_quat(rng.normal(size=4)).as_matrix()
+        )
         J = kin.jacobian[ANGULAR_FIRST]
         v_ref = rng.normal(size=6)
-        turn = Rotation.from_matrix(reference[:3, :3]) * Rotation.from_matrix(kin.pose[:3, :3]).inv()
+        turn = (
+            Rotation.from_matrix(reference[:3, :3]) * Rotation.from_matrix(kin.pose[:3, :3]).inv()
+        )
         e = np.concatenate((turn.as_rotvec(), reference[:3, 3] - kin.pose[:3, 3]))
         expected = J.T @ (Kp @ e + Kd @ (v_ref - J @ kin.v)) - B * kin.v + kin.gravity
         to_linear_first = np.ix_(ANGULAR_FIRST, ANGULAR_FIRST)  # the permutation is its own inverse
@@ -105,7 +125,9 @@ def _full_matrix(rng: np.random.Generator, size: float) -> Array:
     return np.asarray(size * root.dot(root.T) / np.linalg.norm(root, 2) ** 2)
 
 
-def _solve(arm: TaskSpaceMotionModel, reference: Callable[[float], Array], twist: Array, times: Array) -> Array:
+def _solve(
+    arm: TaskSpaceMotionModel, reference: Callable[[float], Array], twist: Array, times: Array
+) -> Array:
     """States (14, k) at the times (k,), from rest in the zero posture at time 0."""
 
     def derivative(t: float, state: Array) -> Array:
@@ -113,7 +135,9 @@ def _solve(arm: TaskSpaceMotionModel, reference: Callable[[float], Array], twist
 
     span = (0.0, times[-1])
     start = np.zeros(14)
-    solution = solve_ivp(derivative, span, start, method="Radau", t_eval=times, rtol=1e-8, atol=1e-10)
+    solution = solve_ivp(
+        derivative, span, start, method="Radau", t_eval=times, rtol=1e-8, atol=1e-10
+    )
     return np.asarray(solution.y)
 
 
@@ -121,7 +145,9 @@ def _solve(arm: TaskSpaceMotionModel, reference: Callable[[float], Array], twist
 
 
 def _follow(model: RobotModel, axes: Array) -> Run:
-    """Example 1 with gains on some axes: time [s], position error [mm] and angle [deg], each (k,)."""
+    """Example 1 with gains on some axes: time [s], position error [mm] and
+    angle [deg], each (k,).
+    """
     start = model.at(np.zeros(7)).pose[:3, 3]
     times = TIME_STEP * np.arange(_samples(start))
     duration = float(times[-1])
@@ -150,15 +176,21 @@ def _following_rows(model: RobotModel, following: dict[str, Run]) -> Iterator[Ro
     for name, (largest, rms, last) in references.items():
         error = following[name]["position"]
         angle = following[name]["angle"]
-        yield Row.near(f"example 1, {name}: largest position error", error.max(), largest, 0.01, "mm")
-        yield Row.near(f"example 1, {name}: rms", math.sqrt(np.mean(error[:-1] ** 2)), rms, 0.01, "mm")
+        yield Row.near(
+            f"example 1, {name}: largest position error", error.max(), largest, 0.01, "mm"
+        )
+        yield Row.near(
+            f"example 1, {name}: rms", math.sqrt(np.mean(error[:-1] ** 2)), rms, 0.01, "mm"
+        )
         yield Row.near(f"example 1, {name}: at 7.05 s", error[-2], last, 0.001, "mm")
         yield Row.near(f"example 1, {name}: at 7.1 s", error[-1], last, 0.02 * last, "mm")
         if name == "all gains":
             yield Row.at_most(f"example 1, {name}: largest angle", angle.max(), 0.135, "deg", 0.13)
         else:
             yield Row.near(f"example 1, {name}: angle at 7.05 s", angle[-2], 41.7, 0.05, "deg")
-            yield Row.near(f"example 1, {name}: angle at 7.1 s", angle[-1], 41.7, 0.02 * 41.7, "deg")
+            yield Row.near(
+                f"example 1, {name}: angle at 7.1 s", angle[-1], 41.7, 0.02 * 41.7, "deg"
+            )
 
 
 def _approach_rows(model: RobotModel) -> Iterator[Row]:
@@ -168,8 +200,16 @@ def _approach_rows(model: RobotModel) -> Iterator[Row]:
     states = _solve(arm, lambda t: target, np.zeros(6), np.array([0.0, 1.0, 10.0]))
     errors = tip_errors(model, states, [target] * 3)
     tip = model.at(states[:7, 1]).pose[:3, 3]
-    yield from near_each([f"example 2: {axis} at 1 s" for axis in "xyz"], tip, (0.59768, -0.09950, 0.50536), 1e-5, "m")
-    yield Row.near("example 2: position error at 1 s", errors["position"][1], 5.859, 0.01 * 5.859, "mm")
+    yield from near_each(
+        [f"example 2: {axis} at 1 s" for axis in "xyz"],
+        tip,
+        (0.59768, -0.09950, 0.50536),
+        1e-5,
+        "m",
+    )
+    yield Row.near(
+        "example 2: position error at 1 s", errors["position"][1], 5.859, 0.01 * 5.859, "mm"
+    )
     yield Row.near("example 2: angle at 1 s", errors["angle"][1], 0.0195, 0.01 * 0.0195, "deg")
     yield Row.at_most("example 2: position error at 10 s", errors["position"][2], 1e-6, "mm")
 

@@ -40,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
     parser.add_argument("--minutes", type=POSITIVE, default=30.0, help="length (default: 30)")
     parser.add_argument(
-        "--plot", type=picture, default="soak.png", metavar="FILE.png", help="the plot (default: soak.png)"
+        "--plot",
+        type=picture,
+        default="soak.png",
+        metavar="FILE.png",
+        help="the plot (default: soak.png)",
     )
 
 
@@ -60,12 +64,17 @@ def run(options: argparse.Namespace) -> int:
             soak.run(robot, 60.0 * options.minutes)
         statuses = programs.end()
     print("\n".join(table(soak.usages)))
-    print(f"\nmissed joint states: {missed_share(soak.counts):.3%} of {soak.counts[-1].cycles}", flush=True)
+    print(
+        f"\nmissed joint states: {missed_share(soak.counts):.3%} of {soak.counts[-1].cycles}",
+        flush=True,
+    )
     plot(soak.usages, soak.counts, options.plot)
     failures = soak_failures(soak.usages, soak.counts)
     # The simulator is killed again and again; all others end as they should.
     failures += [
-        f"{name} ended with status {each}" for name, each in statuses.items() if each and "simulator" not in name
+        f"{name} ended with status {each}"
+        for name, each in statuses.items()
+        if each and "simulator" not in name
     ]
     for failure in failures:
         print(failure, file=sys.stderr)
@@ -108,7 +117,15 @@ class Soak:
         """
         while LOOP not in robot.diagnostics:
             time.sleep(0.1)
-        record = [sys.executable, "-m", "robot_control_ros.cli", "record", "soak.mcap", "--seconds", "0"]
+        record = [
+            sys.executable,
+            "-m",
+            "robot_control_ros.cli",
+            "record",
+            "soak.mcap",
+            "--seconds",
+            "0",
+        ]
         self._running["recorder"] = self._programs.run("recorder", record)
         time.sleep(SETTLE)
         began = time.monotonic()
@@ -124,7 +141,8 @@ class Soak:
             for k, (period, action) in enumerate(actions):
                 if now >= due[k]:
                     due[k] += period
-                    with suppress(ConfigError, StaleStateError):  # refused while the simulator is away
+                    # refused while the simulator is away
+                    with suppress(ConfigError, StaleStateError):
                         action()
             time.sleep(0.05)
         self._look(robot, time.monotonic() - began)
@@ -132,7 +150,9 @@ class Soak:
     def _start(self, name: str) -> None:
         spec = self._specs[name]
         options = {"parameter_files": spec.parameter_files, "remappings": spec.remappings}
-        self._running[name] = self._programs.start(spec.executable, spec.parameters, name=name, **options)
+        self._running[name] = self._programs.start(
+            spec.executable, spec.parameters, name=name, **options
+        )
 
     def _look(self, robot: Robot, now: float) -> None:
         """Note what the processes take, and what the controller has missed."""
@@ -173,7 +193,9 @@ def table(usages: dict[str, list[Usage]]) -> list[str]:
         at_ten = f"{settled[0].memory:.1f}" if settled else "-"
         handles = f"{seen[0].handles} to {seen[-1].handles}"
         threads = f"{seen[0].threads} to {seen[-1].threads}"
-        lines.append(f"| {name} | {at_ten} | {seen[-1].memory:.1f} | {growth(seen):.1f} | {handles} | {threads} |")
+        lines.append(
+            f"| {name} | {at_ten} | {seen[-1].memory:.1f} | {growth(seen):.1f} | {handles} | {threads} |"
+        )
     return lines
 
 
@@ -191,8 +213,12 @@ def plot(usages: dict[str, list[Usage]], counts: Sequence[Missed], path: Path) -
         axes[1].plot(minutes, [usage.handles for usage in seen])
         axes[2].plot(minutes, [usage.threads for usage in seen])
     first = counts[0].missed
-    axes[3].plot([count.time / 60.0 for count in counts], [count.missed - first for count in counts])
-    for axis, label in zip(axes, ("memory [MB]", "handles", "threads", "missed joint states"), strict=True):
+    axes[3].plot(
+        [count.time / 60.0 for count in counts], [count.missed - first for count in counts]
+    )
+    for axis, label in zip(
+        axes, ("memory [MB]", "handles", "threads", "missed joint states"), strict=True
+    ):
         axis.set_ylabel(label)
         axis.grid(alpha=0.3)
     axes[0].legend()

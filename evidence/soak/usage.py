@@ -50,7 +50,9 @@ def usage_of(process: int, time: float) -> Usage:
     Raises:
         OSError: it has ended.
     """
-    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace").splitlines()
+    lines = (
+        Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace").splitlines()
+    )
     fields = dict(line.split(":", 1) for line in lines)
     memory = int(fields["VmRSS"].split()[0]) / 1e3
     return Usage(time, memory, len(os.listdir(f"/proc/{process}/fd")), int(fields["Threads"]))
@@ -88,7 +90,9 @@ def soak_failures(usages: Mapping[str, Sequence[Usage]], counts: Sequence[Missed
     found = []
     for name, seen in usages.items():
         if (grown := growth(seen)) >= MAX_GROWTH:
-            found.append(f"{name} has grown by {grown:.1f} MB after the tenth minute: must be below {MAX_GROWTH:g} MB")
+            found.append(
+                f"{name} has grown by {grown:.1f} MB after the tenth minute: must be below {MAX_GROWTH:g} MB"
+            )
     if (share := missed_share(counts)) >= MAX_MISSED:
         found.append(f"{share:.2%} of the joint states were missed: must be below {MAX_MISSED:.1%}")
     return found

@@ -25,16 +25,31 @@ def bus_row(seconds: float) -> dict[str, float]:
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "jitter.json"
-        command = [sys.executable, "-m", "robot_control_ros.cli", *COMMAND, "--seconds", f"{seconds:g}"]
-        ended = subprocess.run([*command, "--json", str(path)], capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "robot_control_ros.cli",
+            *COMMAND,
+            "--seconds",
+            f"{seconds:g}",
+        ]
+        ended = subprocess.run(
+            [*command, "--json", str(path)], capture_output=True, text=True, check=False
+        )
         if ended.returncode:
-            raise HardwareFault(f"{' '.join(COMMAND)} ended with status {ended.returncode}: {ended.stderr.strip()}")
+            raise HardwareFault(
+                f"{' '.join(COMMAND)} ended with status {ended.returncode}: {ended.stderr.strip()}"
+            )
         figures: dict[str, Any] = json.loads(read_text("figures", path))
-    compute, cycle = (1e6 * figures["times"][name]["p99"] for name in ("compute and pack", "whole cycle"))
+    compute, cycle = (
+        1e6 * figures["times"][name]["p99"] for name in ("compute and pack", "whole cycle")
+    )
     return {"on_time": figures["on_time"], "compute_p99_us": compute, "cycle_p99_us": cycle}
 
 
 def print_bus(row: dict[str, float]) -> None:
     """One line."""
     times = f"p99 of compute and pack {row['compute_p99_us']:.0f} us, of the whole cycle {row['cycle_p99_us']:.0f} us"
-    print(f"EtherCAT, six emulated axes at 1 kHz: {row['on_time']:.3%} of the cycles on time; {times}")
+    print(
+        f"EtherCAT, six emulated axes at 1 kHz: {row['on_time']:.3%} of the cycles on time; {times}"
+    )

@@ -1,4 +1,6 @@
-"""The least that a node can do with a joint state: what the controller's latency is measured against."""
+"""The least that a node can do with a joint state: what the controller's latency
+is measured against.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from robot_control_ros.ros.running import run, take_priority
 
 
 class EchoNode(Node):
-    """Answers each joint state with six zeros; executor and quality of service as the controller's."""
+    """Answers each joint state with six zeros; executor and quality of service
+    as the controller's.
+    """
 
     def __init__(self) -> None:
         super().__init__("echo")

@@ -1,4 +1,6 @@
-"""Cartesian impedance of an arm as a researcher writes it in an afternoon: MuJoCo, NumPy, and nothing else."""
+"""Cartesian impedance of an arm as a researcher writes it in an afternoon: MuJoCo,
+NumPy, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def forty_lines(
     """
     n = len(q0)
     jacobian = np.zeros((6, model.nv))
-    log = {"q": np.zeros((cycles, n)), "torque": np.zeros((cycles, n)), "error": np.zeros((cycles, 6))}
+    log = {
+        "q": np.zeros((cycles, n)),
+        "torque": np.zeros((cycles, n)),
+        "error": np.zeros((cycles, 6)),
+    }
     mujoco.mj_resetData(model, data)
     data.qpos[:n] = q0
     mujoco.mj_forward(model, data)

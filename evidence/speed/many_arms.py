@@ -1,4 +1,6 @@
-"""Many simulated arms: in this process beside two others, in turns; simulated to their end, and stepped together."""
+"""Many simulated arms: in this process beside two others, in turns; simulated to their end,
+and stepped together.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,14 @@ def _simulated() -> dict[str, float]:
 
 def _stepped() -> dict[str, float]:
     """Steps of all environments."""
-    vectors: list[Any] = [gymnasium.make_vec("robot_control_ros/Reach-v0", ARMS, workers=n) for n in (1, WORKERS)]
-    actions = np.random.default_rng(0).uniform(-1.0, 1.0, vectors[0].action_space.shape).astype(np.float32)
+    vectors: list[Any] = [
+        gymnasium.make_vec("robot_control_ros/Reach-v0", ARMS, workers=n) for n in (1, WORKERS)
+    ]
+    actions = (
+        np.random.default_rng(0)
+        .uniform(-1.0, 1.0, vectors[0].action_space.shape)
+        .astype(np.float32)
+    )
     for vector in vectors:
         vector.reset(seed=0)
 

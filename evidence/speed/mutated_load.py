@@ -23,7 +23,8 @@ from .circling import LOOP, circling
 from .page_load import REPORTED, ROBOT, connected, open_page
 
 TURNS = 4  # of each kind
-SETTLE = 5.0  # s after a change that don't count: the controller's times are those of its last 2000 cycles
+# s after a change that don't count: the controller's times are those of its last 2000 cycles
+SETTLE = 5.0
 NICENESS = 19  # of the hostile browser, which would be on another machine
 ROTATION = (1.0, 0.0, 0.0, 0.0)
 POSITION = (0.5, 0.1, 0.4)
@@ -46,12 +47,30 @@ ODD: tuple[Any, ...] = (
     [[[[]]]],
 )
 KINDS: tuple[dict[str, Any], ...] = (
-    {"type": "ViewerCameraMessage", "wxyz": ROTATION, "position": POSITION, "fov": 0.8, "near": 0.01, "far": 1000.0},
+    {
+        "type": "ViewerCameraMessage",
+        "wxyz": ROTATION,
+        "position": POSITION,
+        "fov": 0.8,
+        "near": 0.01,
+        "far": 1000.0,
+    },
     {"type": "GuiUpdateMessage", "uuid": "", "updates": {"value": 1}},
     {"type": "TransformControlsDragStartMessage", "name": "/target"},
-    {"type": "TransformControlsUpdateMessage", "name": "/target", "wxyz": ROTATION, "position": POSITION},
+    {
+        "type": "TransformControlsUpdateMessage",
+        "name": "/target",
+        "wxyz": ROTATION,
+        "position": POSITION,
+    },
     {"type": "TransformControlsDragEndMessage", "name": "/target"},
-    {"type": "FileTransferPart", "source_component_uuid": "a", "transfer_uuid": "b", "part": 0, "content": b"abc"},
+    {
+        "type": "FileTransferPart",
+        "source_component_uuid": "a",
+        "transfer_uuid": "b",
+        "part": 0,
+        "content": b"abc",
+    },
 )
 
 
@@ -68,7 +87,12 @@ def mutated_load(seconds: float) -> int:
     taken: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
     sent = multiprocessing.Value("l", 0, lock=False)
     specs = SETUPS["sim"].make(robot=ROBOT).nodes()
-    with Processes(specs) as processes, circling(processes) as robot, open_page() as port, connected(_take, port):
+    with (
+        Processes(specs) as processes,
+        circling(processes) as robot,
+        open_page() as port,
+        connected(_take, port),
+    ):
         for turn in range(2 * TURNS):
             name = ("without", "with")[turn % 2]
             with connected(_send, port, sent, turn) if name == "with" else _nobody():
@@ -77,7 +101,9 @@ def mutated_load(seconds: float) -> int:
                     time.sleep(REPORTED)
                     taken[name].append(_response(robot))
             processes.check()
-            print(f"{name}: p99 {taken[name][-1][1]:.0f} us, {sent.value} messages so far", flush=True)
+            print(
+                f"{name}: p99 {taken[name][-1][1]:.0f} us, {sent.value} messages so far", flush=True
+            )
     _print(taken, sent.value)
     return 0
 
@@ -126,7 +152,9 @@ def _send(connection: Any, sent: c_long, seed: int) -> None:
 
 
 def _print(taken: dict[str, list[tuple[float, float]]], sent: int) -> None:
-    print(f"\n{'messages':<10}{'response p50 us':>17}{'p99 us':>9}   median of the reports; {sent} messages in all")
+    print(
+        f"\n{'messages':<10}{'response p50 us':>17}{'p99 us':>9}   median of the reports; {sent} messages in all"
+    )
     medians = {name: np.median(values, axis=0) for name, values in taken.items()}
     for name, (p50, p99) in medians.items():
         print(f"{name:<10}{p50:>17.0f}{p99:>9.0f}")

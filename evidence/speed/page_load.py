@@ -66,7 +66,11 @@ def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
     with Processes(specs) as processes, circling(processes) as robot:
         for _ in range(TURNS):
             for name, count in counts.items():
-                with _page([browser] * browsers if browser else []) if name == "open" else _nothing() as messages:
+                with (
+                    _page([browser] * browsers if browser else [])
+                    if name == "open"
+                    else _nothing() as messages
+                ):
                     time.sleep(SETTLE)
                     began = robot.time
                     missed = _missed(robot)
@@ -77,7 +81,10 @@ def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
                     count.seconds += robot.time - began
                     count.missed += _missed(robot) - missed
                 processes.check()
-                print(f"{name}: {count.missed} late or lost in {count.seconds:.0f} s so far", flush=True)
+                print(
+                    f"{name}: {count.missed} late or lost in {count.seconds:.0f} s so far",
+                    flush=True,
+                )
     _print(counts, seconds)
     return 0
 
@@ -88,7 +95,9 @@ def _missed(robot: Robot) -> int:
 
 
 def _print(counts: dict[str, Count], seconds: float) -> None:
-    print(f"\n{'page':<8}{'late or lost joint states a minute':>36}{'messages of the page a second':>32}")
+    print(
+        f"\n{'page':<8}{'late or lost joint states a minute':>36}{'messages of the page a second':>32}"
+    )
     for name, count in counts.items():
         a_minute = 60.0 * count.missed / count.seconds
         a_second = count.messages / (TURNS * seconds)
@@ -128,7 +137,9 @@ def open_page() -> Iterator[int]:
 @contextmanager
 def connected(act: Callable[..., None], port: int, *arguments: Any) -> Iterator[None]:
     """A process that calls `act` with a websocket to the page, and the arguments."""
-    process = multiprocessing.get_context("fork").Process(target=_connect, args=(act, port, arguments), daemon=True)
+    process = multiprocessing.get_context("fork").Process(
+        target=_connect, args=(act, port, arguments), daemon=True
+    )
     process.start()
     try:
         yield
@@ -141,7 +152,9 @@ def _connect(act: Callable[..., None], port: int, arguments: tuple[Any, ...]) ->
     from websockets.sync.client import connect
 
     protocol: Any = f"viser-v{version('viser')}"
-    with connect(_address(port).replace("http", "ws"), subprotocols=[protocol], max_size=None) as connection:
+    with connect(
+        _address(port).replace("http", "ws"), subprotocols=[protocol], max_size=None
+    ) as connection:
         act(connection, *arguments)
 
 

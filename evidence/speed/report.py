@@ -1,4 +1,6 @@
-"""``python -m evidence speed``: how fast it all is, each figure beside what it is compared with in the same run."""
+"""``python -m evidence speed``: how fast it all is, each figure beside what it is compared
+with in the same run.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ PARTS = {
     "bus": (".bus", "bus_row", "print_bus", False),
     "tuning": (".tuned_arms", "tuning_rows", "print_tuning", False),
 }
-# What a load costs, printed by itself: where it is, its function, the options that it takes, whether it needs ROS.
+# What a load costs, printed by itself: where it is, its function, the options that it takes,
+# whether it needs ROS.
 LOADS: dict[str, tuple[str, str, tuple[str, ...], bool]] = {
     "page": (".page_load", "page_load", ("seconds", "browser", "browsers"), True),
     "mutated": (".mutated_load", "mutated_load", ("seconds",), True),
@@ -41,10 +44,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
     names = (*PARTS, *LOADS)
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"{', '.join(names)} (default: {' '.join(USUAL)}, dds where ROS is)"
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"{', '.join(names)} (default: {' '.join(USUAL)}, dds where ROS is)",
     )
-    parser.add_argument("--seconds", type=POSITIVE, default=30.0, help="of each run in real time (default: 30)")
-    parser.add_argument("--law", action="append", default=[], metavar="LAW", help="ticks: of this law alone")
+    parser.add_argument(
+        "--seconds", type=POSITIVE, default=30.0, help="of each run in real time (default: 30)"
+    )
+    parser.add_argument(
+        "--law", action="append", default=[], metavar="LAW", help="ticks: of this law alone"
+    )
     parser.add_argument(
         "--json",
         type=output_file(".json"),
@@ -52,9 +62,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="for the figures (default: speed.json)",
     )
-    parser.add_argument("--against", default="", metavar="FILE", help="figures of an earlier run to compare with")
-    parser.add_argument("--browser", default="", metavar="COMMAND", help="page: a Chromium that draws it here")
-    parser.add_argument("--browsers", type=whole(1, 64), default=1, metavar="N", help="page: how many of them (1)")
+    parser.add_argument(
+        "--against", default="", metavar="FILE", help="figures of an earlier run to compare with"
+    )
+    parser.add_argument(
+        "--browser", default="", metavar="COMMAND", help="page: a Chromium that draws it here"
+    )
+    parser.add_argument(
+        "--browsers", type=whole(1, 64), default=1, metavar="N", help="page: how many of them (1)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,7 +96,9 @@ def run(options: argparse.Namespace) -> int:
         getattr(room, show)(results[part])
         print(flush=True)
     if len(results) > 1:
-        print(f"written: {write_text(options.json, json.dumps(results, indent=2) + chr(10), '.json')}")
+        print(
+            f"written: {write_text(options.json, json.dumps(results, indent=2) + chr(10), '.json')}"
+        )
     for line in _comparison(before, results):
         print(line)
     return status
@@ -129,7 +147,9 @@ def _earlier(path: str) -> dict[str, float]:
     try:
         results = json.loads(read_text("figures", path))
     except ValueError as error:
-        raise ConfigError(f"{path} has no figures of a run: {error}", name="--against", value=path) from error
+        raise ConfigError(
+            f"{path} has no figures of a run: {error}", name="--against", value=path
+        ) from error
     if not isinstance(results, dict):
         raise ConfigError(f"{path} has no figures of a run", name="--against", value=path)
     return dict(ratios(results))

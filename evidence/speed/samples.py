@@ -58,8 +58,12 @@ def inputs_of(robot: RobotConfig, situation: Situation) -> Input:
     return give
 
 
-def record(robot: RobotConfig, law: str, situation: Situation, count: int) -> tuple[list[RobotState], list[Command]]:
-    """Samples and commands of `count` cycles of an arm in MuJoCo under a law; a wrench is that of a push."""
+def record(
+    robot: RobotConfig, law: str, situation: Situation, count: int
+) -> tuple[list[RobotState], list[Command]]:
+    """Samples and commands of `count` cycles of an arm in MuJoCo under a law; a
+    wrench is that of a push.
+    """
     plant = MujocoPlant(robot)
     loop = ControlLoop(robot, law, situation.gains)
     give = inputs_of(robot, situation)
@@ -90,7 +94,11 @@ def _copy(state: RobotState, with_wrench: bool, age: float) -> RobotState:
 def _scaled(loop: ControlLoop, factor: float) -> Any:
     """The gains with all that have a unit and are no bound of something, times a factor."""
     gains = loop.running.gains
-    values = {spec.name: getattr(gains.target, spec.name) for spec in gains.specs if spec.unit and not spec.limit}
+    values = {
+        spec.name: getattr(gains.target, spec.name)
+        for spec in gains.specs
+        if spec.unit and not spec.limit
+    }
     return gains.check({name: factor * value for name, value in values.items()}, gains.target)
 
 

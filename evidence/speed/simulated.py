@@ -1,4 +1,6 @@
-"""simulate() beside a researcher's forty lines, and the environments beside their own physics; in turns."""
+"""simulate() beside a researcher's forty lines, and the environments beside their
+own physics; in turns.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def simulation_rows() -> dict[str, float]:
 
 
 def environment_rows() -> dict[str, dict[str, float]]:
-    """Steps a second of the environment Reach, with and without a stiffness in each action, and of its physics."""
+    """Steps a second of the environment Reach, with and without a stiffness in each action,
+    and of its physics.
+    """
     import gymnasium
 
     import robot_control_learning  # noqa: F401  # registers the environments
@@ -57,7 +61,9 @@ def environment_rows() -> dict[str, dict[str, float]]:
 
         def act(env: Any = env, random: Any = random) -> None:
             for _ in range(STEPS):
-                ended = env.step(random.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32))
+                ended = env.step(
+                    random.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32)
+                )
                 if ended[2] or ended[3]:
                     env.reset()
 
@@ -82,15 +88,21 @@ def mujoco_step() -> float:
 
 def print_simulation(row: dict[str, float]) -> None:
     """Print the speed in real times."""
-    print(f"simulate(): {row['simulate_times_real_time']:.1f} x real time at 1 kHz physics and control")
-    print(f"forty lines of MuJoCo and NumPy: {row['forty_lines_times_real_time']:.1f} x; ratio {row['ratio']:.3f}")
+    print(
+        f"simulate(): {row['simulate_times_real_time']:.1f} x real time at 1 kHz physics and control"
+    )
+    print(
+        f"forty lines of MuJoCo and NumPy: {row['forty_lines_times_real_time']:.1f} x; ratio {row['ratio']:.3f}"
+    )
 
 
 def print_environments(rows: dict[str, dict[str, float]]) -> None:
     """A line an environment."""
     print(f"{'steps a second':<28}{'environment':>12}{'physics':>9}{'ratio':>8}")
     for name, row in rows.items():
-        print(f"{name:<28}{row['steps_per_s']:>12.0f}{row['physics_per_s']:>9.0f}{row['ratio']:>8.3f}")
+        print(
+            f"{name:<28}{row['steps_per_s']:>12.0f}{row['physics_per_s']:>9.0f}{row['ratio']:>8.3f}"
+        )
 
 
 def _in_turns(first: Callable[[], None], second: Callable[[], None]) -> tuple[Any, Any]:

@@ -63,7 +63,9 @@ class Stopwatch:
         """Until a node that was just started answers."""
         entities = Entities(self._node)
         turn = _Turn(entities, namespace, self._message)
-        self._spin_until(lambda: turn.ready(), FIRST_ANSWER, f"no answer on {namespace}/commands", 0.01)
+        self._spin_until(
+            lambda: turn.ready(), FIRST_ANSWER, f"no answer on {namespace}/commands", 0.01
+        )
         entities.close()
 
     def wait_for_joint_state(self) -> None:
@@ -81,7 +83,9 @@ class Stopwatch:
         entities.timer(1.0 / rate, turn.send)
         self._spin_until(lambda: turn.age() > WARM_UP, 2.0 * WARM_UP + 5.0, "the timer doesn't run")
         turn.count()
-        self._spin_until(lambda: turn.age() > WARM_UP + seconds, 2.0 * seconds + 5.0, "the timer doesn't run")
+        self._spin_until(
+            lambda: turn.age() > WARM_UP + seconds, 2.0 * seconds + 5.0, "the timer doesn't run"
+        )
         turn.stop()
         self._spin(0.2)
         entities.close()
@@ -96,11 +100,15 @@ class Stopwatch:
 
 
 class _Turn:
-    """One node's turn: a joint state each period, but none while the last one is unanswered; so answers are certain."""
+    """One node's turn: a joint state each period, but none while the last one is unanswered; so
+    answers are certain.
+    """
 
     def __init__(self, entities: Entities, namespace: str, message: JointState) -> None:
         self._publisher = entities.publisher(JointState, f"{namespace}/joint_states", COMMAND_QOS)
-        entities.subscription(Float64MultiArray, f"{namespace}/commands", self._on_answer, ANSWERS_QOS)
+        entities.subscription(
+            Float64MultiArray, f"{namespace}/commands", self._on_answer, ANSWERS_QOS
+        )
         self._message = message
         self._began = time.monotonic()
         self._sent_at: float | None = None
@@ -154,4 +162,10 @@ class _Turn:
 
 def _row(latencies: Any, sent: int, lost: int) -> dict[str, float]:
     p50, p99, p999 = np.percentile(latencies * 1e6, (50.0, 99.0, 99.9))
-    return {"p50_us": float(p50), "p99_us": float(p99), "p999_us": float(p999), "sent": sent, "lost": lost}
+    return {
+        "p50_us": float(p50),
+        "p99_us": float(p99),
+        "p999_us": float(p999),
+        "sent": sent,
+        "lost": lost,
+    }

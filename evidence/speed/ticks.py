@@ -1,4 +1,6 @@
-"""What a cycle of the loop costs, beside the calls of Pinocchio that no controller can do without."""
+"""What a cycle of the loop costs, beside the calls of Pinocchio that no
+controller can do without.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ def tick_rows(laws: tuple[str, ...] = ()) -> dict[str, dict[str, float]]:
     gen3 = load_robot("gen3")
     rows = {}
     if not laws:
-        rows = {f"ur5 impedance, {name}": _row(ur5, "impedance", each) for name, each in IMPEDANCE.items()}
+        rows = {
+            f"ur5 impedance, {name}": _row(ur5, "impedance", each)
+            for name, each in IMPEDANCE.items()
+        }
         rows["gen3 impedance, at rest"] = _row(gen3, "impedance", Situation())
         rows["gen3 impedance, wrench, moving, fading"] = _row(gen3, "impedance", WORKING)
     for law in laws or law_names():
@@ -53,7 +58,9 @@ def tick_rows(laws: tuple[str, ...] = ()) -> dict[str, dict[str, float]]:
 
 
 def print_ticks(rows: dict[str, dict[str, float]]) -> None:
-    """A line a row: bare calls, a tick and the part of it that is the law [us], and the tick over the bare calls."""
+    """A line a row: bare calls, a tick and the part of it that is the law [us], and the tick
+    over the bare calls.
+    """
     width = max(len(name) for name in rows) + 2
     print(f"{'us a cycle':<{width}}{'Pinocchio':>10}{'law':>8}{'tick':>8}{'ratio':>8}")
     for name, row in rows.items():
@@ -76,7 +83,9 @@ class BareCalls:
         self._tip = self._model.getFrameId(robot.tip)
 
     def configuration(self, q: Array) -> Array:
-        """The angles q (n,) [rad] as Pinocchio takes them: joints without end by their cosine and sine."""
+        """The angles q (n,) [rad] as Pinocchio takes them: joints without end by
+        their cosine and sine.
+        """
         values: list[float] = []
         for joint, angle in zip(self._model.joints[1:], q, strict=True):
             values += [math.cos(angle), math.sin(angle)] if joint.nq == 2 else [angle]
@@ -97,7 +106,9 @@ class BareCalls:
 
 
 def _row(robot: RobotConfig, law: str, situation: Situation) -> dict[str, float]:
-    """Medians over the batches; bare calls and ticks take turns, so that a slow machine slows both."""
+    """Medians over the batches; bare calls and ticks take turns, so that a slow
+    machine slows both.
+    """
     states, _ = record(robot, law, situation, BATCH * BATCHES)
     loop = ControlLoop(robot, law, situation.gains)
     law_time = _timed_law(loop)

@@ -1,4 +1,6 @@
-"""Trials of gains: by two of Dask's workers beside one, in turns; and what store and engine add to a trial."""
+"""Trials of gains: by two of Dask's workers beside one, in turns; and what store and
+engine add to a trial.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,20 @@ WORKERS = (1, 2)
 
 
 def tuning_rows() -> dict[str, Any]:
-    """Trials in a minute of one worker and of two, and the share of a trial's time that isn't computing."""
+    """Trials in a minute of one worker and of two, and the share of a trial's time
+    that isn't computing.
+    """
     with tempfile.TemporaryDirectory() as folder:
         overheads = {
             "in memory, here": _overhead(lambda turn: {}),
-            "journal, here": _overhead(lambda turn: {"storage": f"journal://{Path(folder) / f'{turn}.journal'}"}),
+            "journal, here": _overhead(
+                lambda turn: {"storage": f"journal://{Path(folder) / f'{turn}.journal'}"}
+            ),
             "journal, a process": _overhead(
-                lambda turn: {"storage": f"journal://{Path(folder) / f'process{turn}.journal'}", "workers": 1}
+                lambda turn: {
+                    "storage": f"journal://{Path(folder) / f'process{turn}.journal'}",
+                    "workers": 1,
+                }
             ),
         }
     return {"workers": _dask_workers(), "overhead": overheads}
@@ -42,7 +51,9 @@ def print_tuning(rows: Mapping[str, Any]) -> None:
     )
     print(f"  ratio {found['ratio']:.2f}")
     for name, row in rows["overhead"].items():
-        print(f"{name}: {row['seconds']:.2f} s a trial, {100.0 * row['share']:.1f} % of it overhead")
+        print(
+            f"{name}: {row['seconds']:.2f} s a trial, {100.0 * row['share']:.1f} % of it overhead"
+        )
 
 
 def _dask_workers() -> dict[str, float]:
@@ -83,7 +94,9 @@ def _overhead(settings: Callable[[int], Mapping[str, Any]]) -> dict[str, float]:
 def _wall_time(**settings: Any) -> tuple[float, float]:
     """Seconds of all trials, without the start of the engine; and those of computing them."""
     ends: list[float] = []
-    tuned = STUDY.run(TRIALS, progress=lambda progress: ends.append(time.perf_counter()), **settings)
+    tuned = STUDY.run(
+        TRIALS, progress=lambda progress: ends.append(time.perf_counter()), **settings
+    )
     if any(row.failed for row in tuned.rows):
         raise HardwareFault("a trial failed", name="trials")
     return ends[-1] - ends[0], sum(row.seconds for row in tuned.rows)

@@ -1,4 +1,6 @@
-"""Two simulated UR5e, as two_arms.launch.py has them: how many commands come later than a period."""
+"""Two simulated UR5e, as two_arms.launch.py has them: how many commands come
+later than a period.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def two_arms(seconds: float) -> int:
         recorder = TopicRecorder(node)
         states = {arm: _sending_times(recorder, JointState, f"/{arm}/joint_states") for arm in ARMS}
         commands = {
-            arm: _sending_times(recorder, Float64MultiArray, f"/{arm}/forward_effort_controller/commands")
+            arm: _sending_times(
+                recorder, Float64MultiArray, f"/{arm}/forward_effort_controller/commands"
+            )
             for arm in ARMS
         }
         running = {spec.full_name: processes.start(spec).pid for spec in specs}
@@ -58,7 +62,9 @@ def two_arms(seconds: float) -> int:
         _record(recorder, seconds, processes)
         for name, pid in running.items():
             print(f"{name}: {(processor_time(pid) - before[name]) / seconds:.0%} of a core")
-    late = [_print_arm(arm, np.array(states[arm]), np.array(commands[arm]), 1.0 / RATE) for arm in ARMS]
+    late = [
+        _print_arm(arm, np.array(states[arm]), np.array(commands[arm]), 1.0 / RATE) for arm in ARMS
+    ]
     return int(max(late) >= LATE)
 
 
@@ -82,9 +88,12 @@ def _record(
         recorder.poll()
 
 
-def _print_arm(arm: str, sent: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], period: float) -> float:
+def _print_arm(
+    arm: str, sent: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], period: float
+) -> float:
     """Returns the fraction of late commands."""
-    sent = sent[(sent > answered[0] + 0.1) & (sent < answered[-1])]  # topics were cleared one after the other
+    # topics were cleared one after the other
+    sent = sent[(sent > answered[0] + 0.1) & (sent < answered[-1])]
     delay = answered[np.searchsorted(answered, sent)] - sent
     gaps = np.diff(sent)
     late = float(np.mean(delay > period))

@@ -36,21 +36,29 @@ def stability(
     workers: int = os.cpu_count() or 1,
     scheduler: str = "",
 ) -> int:
-    """Measure robots, by default ROBOTS; print the cells as they come, and write CSV file and figure to a folder.
+    """Measure robots, by default ROBOTS; print the cells as they come, and write CSV file and
+    figure to a folder.
 
-    Where `page` is given, that Markdown page is written as well, with its picture in the folder FIGURES beside it.
-    `workers` and `scheduler` say where it is computed, see :func:`~...tuning.engine.engine`. Returns the exit status.
+    Where `page` is given, that Markdown page is written as well, with its picture in the folder
+    FIGURES beside it. `workers` and `scheduler` say where it is computed, see
+    :func:`~...tuning.engine.engine`. Returns the exit status.
 
     Raises:
-        ConfigError: a robot that can't move its tip along all six axes; matplotlib or MuJoCo is not installed.
+        ConfigError: a robot that can't move its tip along all six axes; matplotlib or MuJoCo is not
+            installed.
     """
     figure_class()
     names = names or ROBOTS
     for name in names:
         if not all(load_robot(name).axes):
-            raise ConfigError(f"robot {name}: stability is measured where the tip moves along all six axes", name=name)
+            raise ConfigError(
+                f"robot {name}: stability is measured where the tip moves along all six axes",
+                name=name,
+            )
     print(
-        f"{'robot':<8}{'Hz':>6}{'ms':>4}" + "".join(f"{quantity.name:>13}" for quantity in QUANTITIES) + f"{LEAST:>13}",
+        f"{'robot':<8}{'Hz':>6}{'ms':>4}"
+        + "".join(f"{quantity.name:>13}" for quantity in QUANTITIES)
+        + f"{LEAST:>13}",
         flush=True,
     )
     where: dict[str, Any] = {"scheduler": scheduler} if scheduler else {"workers": workers}

@@ -88,7 +88,9 @@ class Cell:
 
 
 def postures(robot: RobotConfig) -> list[Array]:
-    """Joint angles (n,): home, and home with every joint 0.4 rad up, down, and in turns up and down."""
+    """Joint angles (n,): home, and home with every joint 0.4 rad up, down, and
+    in turns up and down.
+    """
     home = np.array(robot.home)
     signs = (-1.0) ** np.arange(robot.n)
     return [home, home + OFFSET, home - OFFSET, home + OFFSET * signs]
@@ -100,12 +102,16 @@ def measure(name: str, rate: float, delay: float) -> Cell:
     places = postures(robot)
 
     def held(translation: float, rotation: float) -> bool:
-        return all(impedance_is_stable(robot, q, rate, delay, translation, rotation) for q in places)
+        return all(
+            impedance_is_stable(robot, q, rate, delay, translation, rotation) for q in places
+        )
 
     def against(wall: float) -> bool:
         return all(contact_is_stable(robot, q, rate, delay, wall) for q in places)
 
-    translation = largest_stable(lambda k: held(k, SOFT[1]), TRANSLATION.lowest, TRANSLATION.highest)
+    translation = largest_stable(
+        lambda k: held(k, SOFT[1]), TRANSLATION.lowest, TRANSLATION.highest
+    )
     rotation = largest_stable(lambda k: held(SOFT[0], k), ROTATION.lowest, ROTATION.highest)
     half_of_both = held(translation / 2.0, rotation / 2.0)
     wall = largest_stable(against, WALL.lowest, WALL.highest)
@@ -113,11 +119,15 @@ def measure(name: str, rate: float, delay: float) -> Cell:
 
 
 def lightest(robot: RobotConfig) -> tuple[float, float]:
-    """The smallest inertia over the postures that the tip has along [kg] and about [kg·m²] any axis."""
+    """The smallest inertia over the postures that the tip has along [kg] and
+    about [kg·m²] any axis.
+    """
     model = RobotModel.of(robot)
     kins = [model.at(q) for q in postures(robot)]
     mobilities = [kin.jacobian @ np.linalg.solve(kin.mass, kin.jacobian.T) for kin in kins]
-    linear, angular = np.max([[np.linalg.norm(w[:3, :3], 2), np.linalg.norm(w[3:, 3:], 2)] for w in mobilities], axis=0)
+    linear, angular = np.max(
+        [[np.linalg.norm(w[:3, :3], 2), np.linalg.norm(w[3:, 3:], 2)] for w in mobilities], axis=0
+    )
     return 1.0 / linear, 1.0 / angular
 
 
@@ -127,7 +137,9 @@ def virtual_damping() -> float:
 
 
 def default_body(name: str) -> tuple[float, float]:
-    """Mass [kg] and damping [N·s/m] of a robot's admittance along the tip's axes, with its own defaults."""
+    """Mass [kg] and damping [N·s/m] of a robot's admittance along the tip's axes,
+    with its own defaults.
+    """
     gains = RunningLaw(load_robot(name), "admittance").gains.current
     return float(gains.mass[0, 0]), float(gains.virtual_damping[0, 0])
 

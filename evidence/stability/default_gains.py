@@ -1,4 +1,6 @@
-"""Default gains on the ideal arm and on the robot's imperfect one: at rest, pushed, and pressed into two walls."""
+"""Default gains on the ideal arm and on the robot's imperfect one: at rest, pushed, and
+pressed into two walls.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ LAST = 0.5
 WALL_MASS = 1.0  # kg, of the wall on a spring, which is damped critically
 QUIET = 1e-3  # m, from peak to peak, of a tip at rest
 STEADY = 0.1, 1.0  # of the force at rest, or N
-FINE_STEP = 2.5e-4  # s, of the physics at a wall: with 0.5 ms elastic joints shake there while their motors stand still
+# s, of the physics at a wall: with 0.5 ms elastic joints shake there while their motors stand still
+FINE_STEP = 2.5e-4
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,11 @@ class Tried:
     @property
     def words(self) -> str:
         """Reasons and faults of the runs, or else what isn't at rest; empty where all is."""
-        rigid = "" if _is_steady(self.rigid_force, self.rigid_change) else "not at rest at the rigid wall"
+        rigid = (
+            ""
+            if _is_steady(self.rigid_force, self.rigid_change)
+            else "not at rest at the rigid wall"
+        )
         return self.told or (rigid if self.stable else "not at rest")
 
 
@@ -115,7 +122,9 @@ def wall_distance(name: str) -> float:
 
 
 def try_defaults(name: str, law: str, arm: str, distance: float) -> Tried:
-    """The trials of a law on a robot; `arm` names the imperfections, `distance` [m] is that of the walls."""
+    """The trials of a law on a robot; `arm` names the imperfections, `distance` [m]
+    is that of the walls.
+    """
     rate = load_robot(name, "real").profile.rate
     told: list[str] = []
     free = (math.nan, math.nan, math.nan, math.nan)
@@ -144,7 +153,9 @@ def sprung_wall() -> Scene:
     """The scene with the wall on a spring."""
     scene = load_scene("wall")
     damping = 2.0 * math.sqrt(WALL * WALL_MASS)
-    wall = replace(scene.objects["wall"], motion="slides", mass=WALL_MASS, stiffness=WALL, damping=damping)
+    wall = replace(
+        scene.objects["wall"], motion="slides", mass=WALL_MASS, stiffness=WALL, damping=damping
+    )
     return replace(scene, objects={"wall": wall})
 
 
@@ -169,7 +180,9 @@ def _faults(log: Log) -> list[str]:
 
 
 def default_gains_table(names: Sequence[str] = ()) -> int:
-    """Try each law of each robot, print the rows as they come; 1 if one neither is stable nor says why, else 0."""
+    """Try each law of each robot, print the rows as they come; 1 if one neither is stable
+    nor says why, else 0.
+    """
     head = f"{'robot':<6}{'arm':<11}{'law':<20}{'Hz':>5}{'rest mm':>9}{'moved mm':>10}{'left mm':>9}{'shakes mm':>11}"
     print(f"{head}{'wall N':>8}{'change N':>10}{'rigid N':>9}{'change N':>10}  told", flush=True)
     held = True

@@ -15,7 +15,11 @@ from robot_control_ros.laws.law import command_mode, law_class
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import RobotConfig, load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.simulation.imperfect.imperfections import Imperfections, load_imperfections, per_joint
+from robot_control_ros.simulation.imperfect.imperfections import (
+    Imperfections,
+    load_imperfections,
+    per_joint,
+)
 
 
 def gain_table(names: Sequence[str], profile: str, measured: str = "") -> int:
@@ -33,7 +37,8 @@ def gain_table(names: Sequence[str], profile: str, measured: str = "") -> int:
         The exit status: 1 if gains are beyond their bounds.
 
     Raises:
-        ConfigError: unknown robot, profile or imperfections; imperfections of an arm with another number of joints.
+        ConfigError: unknown robot, profile or imperfections; imperfections of an arm with another
+            number of joints.
     """
     arm = load_imperfections(measured) if measured else None
     warned = False
@@ -63,7 +68,9 @@ def _bounds(robot: RobotConfig, law: str, arm: Imperfections | None) -> tuple[li
         late = _delay(arm, command_mode(law_class(law), running.gains.target))
         robot = replace(robot, profile=replace(robot.profile, delay=late))
         if arm.rotor_inertia:
-            robot = replace(robot, rotor_inertia=tuple(per_joint(arm.rotor_inertia, robot.n).tolist()))
+            robot = replace(
+                robot, rotor_inertia=tuple(per_joint(arm.rotor_inertia, robot.n).tolist())
+            )
     kin = RobotModel.of(robot).at(np.array(robot.home))
     report = gain_report(RunningLaw(robot, law), kin, friction=friction)
     return [f"{gain}: {bound}" for gain, bound in report.bounds.items()], report.warning

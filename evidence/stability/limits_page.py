@@ -104,11 +104,20 @@ _MARKS = (("o", "-", "0.0"), ("s", "--", "0.25"), ("^", "-.", "0.45"), ("D", ":"
 
 
 def _panel(axes: Any, cells: Sequence[Cell], quantity: Quantity) -> None:
-    """One quantity of one robot: a line per rate, arrows at the ends of the range, and the rule beside it."""
-    for (rate, group), (mark, line, shade) in zip(groupby(cells, lambda cell: cell.rate), _MARKS, strict=False):
-        points = [(1e3 * (cell.delay if quantity is WALL else cell.lag), quantity.of(cell)) for cell in group]
+    """One quantity of one robot: a line per rate, arrows at the ends of the range, and
+    the rule beside it.
+    """
+    for (rate, group), (mark, line, shade) in zip(
+        groupby(cells, lambda cell: cell.rate), _MARKS, strict=False
+    ):
+        points = [
+            (1e3 * (cell.delay if quantity is WALL else cell.lag), quantity.of(cell))
+            for cell in group
+        ]
         inside = np.array([(x, y if 0.0 < y < quantity.highest else np.nan) for x, y in points])
-        axes.plot(*inside.T, mark + line, color=shade, markersize=5.5, linewidth=1.1, label=f"{rate:g} Hz")
+        axes.plot(
+            *inside.T, mark + line, color=shade, markersize=5.5, linewidth=1.1, label=f"{rate:g} Hz"
+        )
         for x, y in points:
             if y == 0.0 or y >= quantity.highest:
                 end, arrow = (quantity.lowest, "v") if y == 0.0 else (quantity.highest, "^")

@@ -91,9 +91,17 @@ def press_table(names: Sequence[str] = ()) -> int:
 
 
 def press(
-    name: str, law: str, rate: float, delay: float, *, wall: float = 0.0, gains: Mapping[str, Any] | None = None
+    name: str,
+    law: str,
+    rate: float,
+    delay: float,
+    *,
+    wall: float = 0.0,
+    gains: Mapping[str, Any] | None = None,
 ) -> Pressed:
-    """Press a law, with the robot's defaults under `gains`, into the scene's wall, or into a spring `wall` [N/m]."""
+    """Press a law, with the robot's defaults under `gains`, into the scene's wall, or into a
+    spring `wall` [N/m].
+    """
     robot = load_robot(name).at_rate(rate)
     arm = _ArmAtWall(robot, wall)
     loop = ControlLoop(robot, law, gains)
@@ -127,7 +135,9 @@ class _ArmAtWall(MujocoPlant):
 
     def __init__(self, robot: RobotConfig, wall: float) -> None:
         scene = load_scene("wall")
-        super().__init__(robot, rate=1.0 / PHYSICS_STEP, scene=replace(scene, objects={}) if wall else scene)
+        super().__init__(
+            robot, rate=1.0 / PHYSICS_STEP, scene=replace(scene, objects={}) if wall else scene
+        )
         self.forces: list[float] = []
         self.stops = FARTHEST / SPEED
         self._wall = wall
@@ -173,6 +183,8 @@ class _Approach:
 
 def _print(pressed: Pressed) -> None:
     off = f"{100.0 * pressed.deviation:>7.1f}" if pressed.rest > 0.0 else f"{'-':>7}"
-    figures = f"{pressed.rate:>5g}{1e3 * pressed.delay:>4g}{pressed.losses:>8}{pressed.rest:>8.1f}{off}"
+    figures = (
+        f"{pressed.rate:>5g}{1e3 * pressed.delay:>4g}{pressed.losses:>8}{pressed.rest:>8.1f}{off}"
+    )
     told = pressed.fault or pressed.warning or ("" if pressed.holds else "nothing")
     print(f"{pressed.robot:<17}{pressed.law:<20}{figures}  {told}", flush=True)

@@ -14,15 +14,24 @@ from . import default_gains_table, gain_table, press_table, stability
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the program's options to a parser."""
     add = parser.add_argument
-    add("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
-    add("--wall", action="store_true", help="instead: press every law into a wall, and print how the contact holds")
+    add(
+        "--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated"
+    )
+    add(
+        "--wall",
+        action="store_true",
+        help="instead: press every law into a wall, and print how the contact holds",
+    )
     text = "instead: compute how stiff and how light each law may be at home, by rate and delay of a profile (sim)"
     add("--gains", nargs="?", const="sim", default="", metavar="PROFILE", help=text)
     text = "the same, with delay, friction and rotor inertia of a file of imperfections (a name or a path)"
     add("--measured", default="", metavar="FILE", help=text)
     text = "instead: each law with its default gains, at rest, pushed and at a wall, on the ideal and the imperfect arm"
     add("--defaults", action="store_true", help=text)
-    workers = {"default": os.cpu_count() or 1, "help": "processes that measure (default: all cores)"}
+    workers = {
+        "default": os.cpu_count() or 1,
+        "help": "processes that measure (default: all cores)",
+    }
     add("--workers", **{**WORKERS, **workers})
     add("--scheduler", **SCHEDULER)
     add_output_files(parser, "stability")

@@ -23,7 +23,11 @@ PUSH_LENGTH = 0.1  # s
 HELD = (0.05, 3.0)  # s: start of the push and end of a trial of the impedance
 PRESSED = (0.75, 1.75)  # s: the same in contact
 PRESS = 0.02  # m that the reference is moved into the wall
-CONTACT = {"mass": [2.0] * 3 + [0.1] * 3, "stiffness": [500.0] * 3 + [20.0] * 3, "damping_ratio": 1.0}
+CONTACT = {
+    "mass": [2.0] * 3 + [0.1] * 3,
+    "stiffness": [500.0] * 3 + [20.0] * 3,
+    "damping_ratio": 1.0,
+}
 LAST = 0.25  # s at the end of a trial, in which the arm must be at rest
 REMAINDER = 0.1  # of the largest motion, or of the mean contact force, that counts as rest
 
@@ -40,7 +44,9 @@ def impedance_is_stable(
     """
     robot = robot.at_rate(rate)
     arm = _TouchedArm(robot, q, push=np.outer(PUSH, DIRECTION).ravel(), start=HELD[0], wall=0.0)
-    loop = ControlLoop(robot, "impedance", {"stiffness": [translation] * 3 + [rotation] * 3}, model=arm.kinematics)
+    loop = ControlLoop(
+        robot, "impedance", {"stiffness": [translation] * 3 + [rotation] * 3}, model=arm.kinematics
+    )
     loop.ringing.settings.set({"reaction": WARN})
     motion = []
     try:
@@ -60,9 +66,9 @@ def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, w
 
     The law has the gains CONTACT.
 
-    The wall, a spring without damping that can't pull, touches the tip at q (n,), across its z axis. The reference
-    moves into it by PRESS, and later a force pulls the tip off. Stable: at the end the contact force varies by less
-    than a tenth of its mean, and is never lost.
+    The wall, a spring without damping that can't pull, touches the tip at q (n,), across its z
+    axis. The reference moves into it by PRESS, and later a force pulls the tip off. Stable: at the
+    end the contact force varies by less than a tenth of its mean, and is never lost.
     """
     robot = robot.at_rate(rate)
     pose = RobotModel.of(robot).at(q).pose
@@ -81,7 +87,9 @@ def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, w
     return bool(force.min() > 0.0 and np.ptp(force) <= REMAINDER * force.mean())
 
 
-def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) -> Iterator[RobotDynamics]:
+def _drive(
+    loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float
+) -> Iterator[RobotDynamics]:
     """Yield the arm's kinematics after each cycle.
 
     Raises:
@@ -99,9 +107,13 @@ def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) ->
 
 
 class _TouchedArm(MujocoPlant):
-    """A simulated arm with forces on its tip that are renewed at each physics step: a push, and a wall at its start."""
+    """A simulated arm with forces on its tip that are renewed at each physics step: a push, and
+    a wall at its start.
+    """
 
-    def __init__(self, robot: RobotConfig, q: Array, *, push: Array, start: float, wall: float) -> None:
+    def __init__(
+        self, robot: RobotConfig, q: Array, *, push: Array, start: float, wall: float
+    ) -> None:
         super().__init__(robot, rate=1.0 / PHYSICS_STEP)
         self.reset(q)
         self.kinematics = RobotModel.of(robot)

@@ -26,7 +26,8 @@ STATE_TOPIC = "/state"
 RECORD_FPS = 25
 
 Frame = dict[str, np.ndarray]
-Names = Mapping[str, Sequence[str] | None]  # names of the numbers of each key, or None for a single number
+# names of the numbers of each key, or None for a single number
+Names = Mapping[str, Sequence[str] | None]
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,23 @@ def read_episode(path: str | Path, fps: int = RECORD_FPS) -> Episode:
         rate = 1.0 / float(record.metadata.get("period", "nan"))
         if not abs(rate - np.round(rate)) <= 1e-6:
             raise ValueError(f"{path}: {rate:g} steps a second, must be a whole number for LeRobot")
-        return _episode(round(rate), robot, _names_of_steps(steps[0]), [_frame_of_step(step) for step in steps])
+        return _episode(
+            round(rate), robot, _names_of_steps(steps[0]), [_frame_of_step(step) for step in steps]
+        )
     if states:
         names = {
             "observation.state": observation_names(json.loads(record.metadata["joints"])),
             "action": POSE,
         }
-        return _episode(fps, robot, names, [_frame_of_state(state) for state in _at_rate(states, fps)])
+        return _episode(
+            fps, robot, names, [_frame_of_state(state) for state in _at_rate(states, fps)]
+        )
     raise ValueError(f"{path}: no messages on {STEP_TOPIC} or {STATE_TOPIC}")
 
 
-def write_dataset(paths: Iterable[str | Path], repo_id: str, root: str | Path, task: str, fps: int = RECORD_FPS) -> int:
+def write_dataset(
+    paths: Iterable[str | Path], repo_id: str, root: str | Path, task: str, fps: int = RECORD_FPS
+) -> int:
     """Write records as one dataset, with LeRobot's own class.
 
     Args:
@@ -154,7 +161,9 @@ def _names_of_steps(step: Any) -> Names:
 def _frame_of_step(step: Any) -> Frame:
     """The frame of a step of an environment."""
     return {
-        "observation.state": np.concatenate([step[key] for key in _observation_keys(step)]).astype(np.float32),
+        "observation.state": np.concatenate([step[key] for key in _observation_keys(step)]).astype(
+            np.float32
+        ),
         "action": step["action"].astype(np.float32),
         "next.reward": step["reward"].astype(np.float32),
         "next.done": (step["terminated"] + step["truncated"]) > 0.0,
@@ -188,9 +197,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="writes MCAP records as a LeRobot dataset")
     parser.add_argument("records", nargs="+", metavar="FILE.mcap", help="one an episode")
     parser.add_argument("--repo-id", required=True, help="such as me/peg")
-    parser.add_argument("--root", required=True, help="folder of the dataset, which must not exist yet")
+    parser.add_argument(
+        "--root", required=True, help="folder of the dataset, which must not exist yet"
+    )
     parser.add_argument("--task", required=True, help="what is done, in words")
-    parser.add_argument("--fps", type=int, default=RECORD_FPS, help=f"of records without steps (default: {RECORD_FPS})")
+    parser.add_argument(
+        "--fps",
+        type=int,
+        default=RECORD_FPS,
+        help=f"of records without steps (default: {RECORD_FPS})",
+    )
     options = parser.parse_args()
     count = write_dataset(options.records, options.repo_id, options.root, options.task, options.fps)
     print(f"{count} frames of {len(options.records)} episodes: {options.root}")

@@ -19,12 +19,19 @@ STIFFNESS = tuple(f"ee.stiffness_{axis}" for axis in AXES)
 
 def observation_names(joints: Sequence[str]) -> tuple[str, ...]:
     """Names of joint angles [rad], joint velocities [rad/s], pose [m], and wrench [N, N·m]."""
-    return (*(f"{joint}.pos" for joint in joints), *(f"{joint}.vel" for joint in joints), *POSE, *WRENCH)
+    return (
+        *(f"{joint}.pos" for joint in joints),
+        *(f"{joint}.vel" for joint in joints),
+        *POSE,
+        *WRENCH,
+    )
 
 
 def observation_numbers(q: Any, v: Any, pose: Any, wrench: Any) -> np.ndarray:
     """The values of :func:`observation_names`, with zeros where no wrench is measured."""
-    return np.concatenate((q, v, pose_numbers(pose), np.nan_to_num(np.asarray(wrench, dtype=float))))
+    return np.concatenate(
+        (q, v, pose_numbers(pose), np.nan_to_num(np.asarray(wrench, dtype=float)))
+    )
 
 
 def pose_numbers(pose: np.ndarray) -> np.ndarray:

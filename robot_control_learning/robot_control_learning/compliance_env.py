@@ -79,12 +79,18 @@ class ComplianceEnv(gymnasium.Env[dict[str, Any], Any]):
     ) -> None:
         if task not in TASKS:
             raise unknown("task", task, TASKS)
-        limits = {"chunk": (chunk, 1), "period": (period, LEAST_PERIOD), "max_force": (max_force, 1.0)}
+        limits = {
+            "chunk": (chunk, 1),
+            "period": (period, LEAST_PERIOD),
+            "max_force": (max_force, 1.0),
+        }
         for name, (value, least) in limits.items():
             if not value >= least:
                 raise refused(name, value, f"must be at least {least:g}", least)
         if render_mode is not None:
-            raise refused("render_mode", render_mode, "must be None: watch it on the page, or in a record")
+            raise refused(
+                "render_mode", render_mode, "must be None: watch it on the page, or in a record"
+            )
         self.render_mode = None
         self.task = TASKS[task]()
         self.period = period
@@ -122,7 +128,9 @@ class ComplianceEnv(gymnasium.Env[dict[str, Any], Any]):
             HardwareFault, NotReached: The running robot doesn't reach its start.
         """
         super().reset(seed=seed)
-        start = make_pose(self.task.begin(self.np_random, self._scene_start[:3, 3]), self._scene_start[:3, :3])
+        start = make_pose(
+            self.task.begin(self.np_random, self._scene_start[:3, 3]), self._scene_start[:3, :3]
+        )
         if self._simulated is None:
             self._return(start)
         else:
@@ -211,4 +219,8 @@ class ComplianceEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def _info(self, progress: Progress) -> dict[str, Any]:
         """The info of a step: time since the beginning [s], success, and error."""
-        return {"time": self.robot.time - self._began, "success": progress.success, "error": progress.error}
+        return {
+            "time": self.robot.time - self._began,
+            "success": progress.success,
+            "error": progress.error,
+        }

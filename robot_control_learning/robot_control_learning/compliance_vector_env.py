@@ -21,7 +21,8 @@ from robot_control_ros.simulation.worker_processes import BROKEN, worker_process
 
 from .compliance_env import ComplianceEnv
 
-_vector_here: SyncVectorEnv[Any, Any] | None = None  # the arms of this process, where it is one of several
+# the arms of this process, where it is one of several
+_vector_here: SyncVectorEnv[Any, Any] | None = None
 
 
 def make_vector_env(
@@ -52,7 +53,11 @@ def make_vector_env(
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise refused(name, value, "must be a whole number from 1 on", 1)
     if not isinstance(arguments.get("robot", ""), str):
-        raise refused("robot", arguments["robot"], "must be the name of a robot to simulate: a running one is not many")
+        raise refused(
+            "robot",
+            arguments["robot"],
+            "must be the name of a robot to simulate: a running one is not many",
+        )
     mode = AutoresetMode(autoreset_mode)
     if min(workers, num_envs) == 1:
         return _make_vector(num_envs, mode, max_episode_steps, arguments)
@@ -82,19 +87,26 @@ class ComplianceVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
     ) -> None:
         self.num_envs = num_envs
         bounds = np.linspace(0, num_envs, min(workers, num_envs) + 1).round().astype(int)
-        self._rows = [slice(begin, end) for begin, end in pairwise(bounds)]  # the arms of each process
+        # the arms of each process
+        self._rows = [slice(begin, end) for begin, end in pairwise(bounds)]
         self._counts = [rows.stop - rows.start for rows in self._rows]
         self._stack = ExitStack()
-        self._processes: list[ProcessPoolExecutor] = self._stack.enter_context(worker_processes(1, len(self._rows)))
+        self._processes: list[ProcessPoolExecutor] = self._stack.enter_context(
+            worker_processes(1, len(self._rows))
+        )
         jobs = [(count, autoreset_mode, max_episode_steps, arguments) for count in self._counts]
         opened = self._call_all(_open, jobs)
         self.single_observation_space, self.single_action_space, self.metadata = opened[0]
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._newest: list[Any] = [None] * len(self._rows)  # the newest observations of each process
+        # the newest observations of each process
+        self._newest: list[Any] = [None] * len(self._rows)
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begin an episode of each arm, or of the arms that ``options["reset_mask"]`` chooses.
 
@@ -111,10 +123,20 @@ class ComplianceVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
         mask = other_options.pop("reset_mask", None)
         if mask is None:
             mask = np.ones(self.num_envs, bool)
-        elif np.shape(mask) != (self.num_envs,) or np.asarray(mask).dtype != np.bool_ or not np.any(mask):
-            raise refused("reset_mask", mask, f"must be {self.num_envs} bools, one of them True", self.num_envs)
+        elif (
+            np.shape(mask) != (self.num_envs,)
+            or np.asarray(mask).dtype != np.bool_
+            or not np.any(mask)
+        ):
+            raise refused(
+                "reset_mask",
+                mask,
+                f"must be {self.num_envs} bools, one of them True",
+                self.num_envs,
+            )
         jobs = [
-            (seeds[rows], other_options, np.asarray(mask[rows])) if mask[rows].any() else None for rows in self._rows
+            (seeds[rows], other_options, np.asarray(mask[rows])) if mask[rows].any() else None
+            for rows in self._rows
         ]
         infos = []
         for number, answer in enumerate(self._call_all(_reset, jobs)):
@@ -132,12 +154,16 @@ class ComplianceVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
         actions = np.asarray(actions)
         answers = self._call_all(_step, [(actions[rows],) for rows in self._rows])
         self._newest = [answer[0] for answer in answers]
-        rewards, terminations, truncations = (np.concatenate([answer[k] for answer in answers]) for k in (1, 2, 3))
+        rewards, terminations, truncations = (
+            np.concatenate([answer[k] for answer in answers]) for k in (1, 2, 3)
+        )
         infos = _joined([answer[4] for answer in answers], self._counts)
         return self._observations(), rewards, terminations, truncations, infos
 
     def call(self, name: str, *arguments: Any, **named: Any) -> tuple[Any, ...]:
-        """Call a method of each environment, or read its attribute; returns their values in order."""
+        """Call a method of each environment, or read its attribute; returns
+        their values in order.
+        """
         answers = self._call_all(_call, [(name, arguments, named)] * len(self._rows))
         return tuple(value for answer in answers for value in answer)
 
@@ -146,11 +172,18 @@ class ComplianceVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set an attribute of all environments to one value, or to the values of a list or tuple."""
+        """Set an attribute of all environments to one value, or to the values
+        of a list or tuple.
+        """
         if not isinstance(values, (list, tuple)):
             values = [values] * self.num_envs
         if len(values) != self.num_envs:
-            raise refused("values", len(values), f"must be {self.num_envs}, one for each environment", self.num_envs)
+            raise refused(
+                "values",
+                len(values),
+                f"must be {self.num_envs}, one for each environment",
+                self.num_envs,
+            )
         self._call_all(_set, [(name, list(values[rows])) for rows in self._rows])
 
     @property
@@ -191,7 +224,10 @@ class ComplianceVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
     def _observations(self) -> dict[str, Any]:
         """The newest observations of all arms."""
         names = self._newest[0].keys()
-        return {name: np.concatenate([observations[name] for observations in self._newest]) for name in names}
+        return {
+            name: np.concatenate([observations[name] for observations in self._newest])
+            for name in names
+        }
 
 
 # --- functions that a process runs for its arms ---
@@ -215,7 +251,11 @@ def _open(
     """Make the arms of this process; returns the spaces of one environment, and the metadata."""
     global _vector_here
     _vector_here = _make_vector(count, mode, max_episode_steps, arguments)
-    return _vector_here.single_observation_space, _vector_here.single_action_space, _vector_here.metadata
+    return (
+        _vector_here.single_observation_space,
+        _vector_here.single_action_space,
+        _vector_here.metadata,
+    )
 
 
 def _opened() -> SyncVectorEnv[Any, Any]:
@@ -224,7 +264,9 @@ def _opened() -> SyncVectorEnv[Any, Any]:
     return _vector_here
 
 
-def _reset(seeds: Sequence[int | None], options: dict[str, Any], mask: Any) -> tuple[Any, dict[str, Any]]:
+def _reset(
+    seeds: Sequence[int | None], options: dict[str, Any], mask: Any
+) -> tuple[Any, dict[str, Any]]:
     """Reset the arms that the mask (k,) chooses."""
     return _opened().reset(seed=list(seeds), options={**options, "reset_mask": mask})
 
@@ -254,7 +296,13 @@ def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | No
     if isinstance(seed, (int, np.integer)):
         return [int(seed) + number for number in range(count)]
     if len(seed) != count:
-        raise refused("seed", len(seed), f"must be {count}, one for each environment", count, where="number of ")
+        raise refused(
+            "seed",
+            len(seed),
+            f"must be {count}, one for each environment",
+            count,
+            where="number of ",
+        )
     return list(seed)
 
 

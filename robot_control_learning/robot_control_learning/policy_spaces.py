@@ -48,7 +48,10 @@ class PolicyObservation:
             "target": _symmetric([POSITION] * 3 + [np.pi] * 3),
             "goal": _symmetric(goal_bound),
         }
-        boxes = {name: Box(*(each.astype(np.float32) for each in bound)) for name, bound in bounds.items()}
+        boxes = {
+            name: Box(*(each.astype(np.float32) for each in bound))
+            for name, bound in bounds.items()
+        }
         self.space: Dict = Dict({**boxes})
         self._low = np.concatenate([box.low for box in boxes.values()])
         self._high = np.concatenate([box.high for box in boxes.values()])
@@ -71,7 +74,8 @@ class PolicyObservation:
         wrench = np.where(np.isnan(state.wrench), 0.0, state.wrench)
         q = self._model.wrap(state.q)
         numbers = np.concatenate(
-            (pose[:3, 3], pose[:3, 0], pose[:3, 1], state.twist, wrench, q, state.v, target, goal), dtype=np.float32
+            (pose[:3, 3], pose[:3, 0], pose[:3, 1], state.twist, wrench, q, state.v, target, goal),
+            dtype=np.float32,
         )
         bounded = np.minimum(np.maximum(numbers, self._low), self._high)
         return {name: bounded[place] for name, place in self._places.items()}
@@ -100,8 +104,13 @@ class PolicyAction:
 
     def read(self, action: Any) -> list[tuple[Array, Array | None]]:
         """The displacement (6,) [m, rad] and the stiffness, or None, of each step of an action."""
-        numbers: NDArray[np.float64] = np.clip(np.asarray(action, dtype=float), -1.0, 1.0).reshape(self._shape)
-        return [(self._displacement(row[: self._axes]), self._gain(row[self._axes :])) for row in numbers]
+        numbers: NDArray[np.float64] = np.clip(np.asarray(action, dtype=float), -1.0, 1.0).reshape(
+            self._shape
+        )
+        return [
+            (self._displacement(row[: self._axes]), self._gain(row[self._axes :]))
+            for row in numbers
+        ]
 
     def _displacement(self, row: Array) -> Array:
         """The displacement (6,) [m, rad] for the first numbers of a row."""

@@ -44,7 +44,11 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
         self._environment = environment
         self._folder = writable_folder(folder)
         if any(self._folder.glob("episode_*.mcap")):
-            raise refused("folder", str(folder), "has episodes: they are never overwritten, choose another one")
+            raise refused(
+                "folder",
+                str(folder),
+                "has episodes: they are never overwritten, choose another one",
+            )
         self._folder.mkdir(parents=True, exist_ok=True)
         self._recording: McapRecording | None = None
         self._before: dict[str, Any] = {}  # the observation before the next step
@@ -79,7 +83,10 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
         self._success = bool(info["success"])
         if self._recording is not None:
             message = {
-                **{f"{OBSERVATION}{name}": np.asarray(values, dtype=float) for name, values in self._before.items()},
+                **{
+                    f"{OBSERVATION}{name}": np.asarray(values, dtype=float)
+                    for name, values in self._before.items()
+                },
                 "action": np.asarray(action, dtype=float),
                 "reward": np.array(float(reward)),
                 "terminated": np.array(float(terminated)),
@@ -109,6 +116,10 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
 
     def _step_message(self, action: gymnasium.Space[Any]) -> NumbersMessage:
         """The type of the messages of steps."""
-        observations = {f"{OBSERVATION}{name}": np.size(values) for name, values in self._before.items()}
+        observations = {
+            f"{OBSERVATION}{name}": np.size(values) for name, values in self._before.items()
+        }
         single = dict.fromkeys(("reward", "terminated", "truncated", "success"), 1)
-        return NumbersMessage(STEP_TYPE, {**observations, "action": int(np.prod(action.shape or (1,))), **single}, {})
+        return NumbersMessage(
+            STEP_TYPE, {**observations, "action": int(np.prod(action.shape or (1,))), **single}, {}
+        )

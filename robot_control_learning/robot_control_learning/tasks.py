@@ -154,7 +154,9 @@ class Press:
         lacking_force = self._force - float(np.nan_to_num(state.wrench[2]))
         relative_error = abs(lacking_force) / self._force
         goal = np.array((self._force, lacking_force))
-        return Progress(goal, -min(relative_error, 1.0), relative_error < 0.1, False, abs(lacking_force))
+        return Progress(
+            goal, -min(relative_error, 1.0), relative_error < 0.1, False, abs(lacking_force)
+        )
 
 
 @dataclass
@@ -186,4 +188,9 @@ class PegInHole:
         return Progress(to_end, -min(depth_left / 0.04, 1.0), done, done, depth_left)
 
 
-TASKS: Mapping[str, type[Task]] = {"reach": Reach, "follow": Follow, "press": Press, "peg_in_hole": PegInHole}
+TASKS: Mapping[str, type[Task]] = {
+    "reach": Reach,
+    "follow": Follow,
+    "press": Press,
+    "peg_in_hole": PegInHole,
+}

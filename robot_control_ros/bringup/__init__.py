@@ -1,6 +1,7 @@
 """Systems that run: their nodes, the nodes' parameters, and the order in which they start.
 
-The command line starts them as processes, the launch files as launch actions; both decide nothing themselves.
+The command line starts them as processes, the launch files as launch actions; both decide nothing
+themselves.
 """
 
 from .drivers import GEN3, UR

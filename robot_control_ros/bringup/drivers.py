@@ -1,4 +1,6 @@
-"""Systems on the drivers of real arms, or on their mock hardware; config/drivers has all names of a driver."""
+"""Systems on the drivers of real arms, or on their mock hardware; config/drivers has
+all names of a driver.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,18 @@ from .ros2_control import spawner
 from .system import Argument, Given, LaunchFile, Setup, System, stages
 
 UR_TYPES = ("ur5", "ur5e")
-DEFAULT_LAWS = {"real": "admittance", "mock": "position_domain_pd"}  # by profile: mock hardware has no wrench
-MOCK_HARDWARE = Argument("use_mock_hardware", "false", "Let the driver run on ros2_control's mock hardware.", SWITCH)
+# by profile: mock hardware has no wrench
+DEFAULT_LAWS = {"real": "admittance", "mock": "position_domain_pd"}
+MOCK_HARDWARE = Argument(
+    "use_mock_hardware", "false", "Let the driver run on ros2_control's mock hardware.", SWITCH
+)
 
 
 def ur(given: Given) -> System:
     """System of ur_robot_driver with our controller in front of it.
 
-    The driver loads its forward controllers inactive. Ours waits for the one that the law needs, and then has it
-    activated. Where ours ends, driver and watchdog go on.
+    The driver loads its forward controllers inactive. Ours waits for the one that the law needs,
+    and then has it activated. Where ours ends, driver and watchdog go on.
 
     Raises:
         ConfigError: unknown law or file, or a law whose commands the robot doesn't take.
@@ -34,10 +39,13 @@ def ur(given: Given) -> System:
     given = {**given, "prefix": given["tf_prefix"]}
     config, given = _on_driver(given, robot)
     forward = config.profile.controllers[checked_law(config, given["law"], given["gains"]).mode]
-    ours = control(given, config.profile_name, rate=_rate(given, robot), vital=False, forward_follows=True)
+    ours = control(
+        given, config.profile_name, rate=_rate(given, robot), vital=False, forward_follows=True
+    )
     return stages(
         [*_driver(given, "ur_robot_driver"), *ours, active(vital=False)],
-        [spawner(None, forward, vital=False, optional=True)],  # it fails where the controller is active already
+        # it fails where the controller is active already
+        [spawner(None, forward, vital=False, optional=True)],
     )
 
 
@@ -48,7 +56,9 @@ def gen3(given: Given) -> System:
         ConfigError: unknown law or file; a law that doesn't command positions; on mock hardware, a
             law that needs a wrench.
     """
-    file = with_prefix(share_directory() / "config/ros2_control/gen3_forward_position.yaml", given["prefix"])
+    file = with_prefix(
+        share_directory() / "config/ros2_control/gen3_forward_position.yaml", given["prefix"]
+    )
     config, given = _on_driver(given, "gen3")
     # The file of the controllers has positions only, on mock hardware as well.
     positions = replace(config, profile=replace(config.profile, commands=(CommandMode.POSITION,)))
@@ -59,10 +69,16 @@ def gen3(given: Given) -> System:
 
 
 def _on_driver(given: Given, robot: str) -> tuple[RobotConfig, dict[str, str]]:
-    """The robot under the profile of the driver or of its mock hardware; the arguments with that robot and a law."""
+    """The robot under the profile of the driver or of its mock hardware; the arguments with
+    that robot and a law.
+    """
     profile = "mock" if given["use_mock_hardware"] == "true" else "real"
     robot = equipped(robot, given.get("gripper", ""))
-    return load_robot(robot, profile), {**given, "robot": robot, "law": given["law"] or DEFAULT_LAWS[profile]}
+    return load_robot(robot, profile), {
+        **given,
+        "robot": robot,
+        "law": given["law"] or DEFAULT_LAWS[profile],
+    }
 
 
 def _rate(given: Given, robot: str) -> float:
@@ -71,23 +87,36 @@ def _rate(given: Given, robot: str) -> float:
 
 
 def _driver(given: Given, driver: str) -> list[LaunchFile]:
-    """A driver's launch file, unless it runs already; its arguments are those of config/drivers/<driver>.yaml."""
+    """A driver's launch file, unless it runs already; its arguments are those of
+    config/drivers/<driver>.yaml.
+    """
     if given["driver"] == "false":
         return []
     _, names = read_config("driver", driver)
     (path,) = names["launch_file"]
     values = {name: row["value"] for name, row in names["arguments"].items() if "value" in row}
-    return [LaunchFile(names["package"], path, {name: value.format_map(given) for name, value in values.items()})]
+    return [
+        LaunchFile(
+            names["package"],
+            path,
+            {name: value.format_map(given) for name, value in values.items()},
+        )
+    ]
 
 
 def _packages_of_controllers(file: Path) -> tuple[str, ...]:
     """The packages of all controllers in a parameter file of the controller manager."""
     parameters = node_parameters("controllers_file", file, "controller_manager", needed=False)
-    return tuple(sorted({kind.partition("/")[0] for name, kind in parameters.items() if name.endswith(".type")}))
+    return tuple(
+        sorted(
+            {kind.partition("/")[0] for name, kind in parameters.items() if name.endswith(".type")}
+        )
+    )
 
 
 def checked_law(config: RobotConfig, law: str, gains: str) -> RunningLaw:
-    """The law on a driver. The hints of a refusal are the laws that the same check accepts with their defaults.
+    """The law on a driver. The hints of a refusal are the laws that the same check accepts with
+    their defaults.
 
     Raises:
         ConfigError: unknown law or file, or a law whose commands or wrench the driver doesn't have.
@@ -114,7 +143,9 @@ def _running(config: RobotConfig, law: str, gains: str) -> RunningLaw:
     return running
 
 
-LAW = Argument("law", "", f"{CONTROL[0].text[:-1]}; empty for admittance, on mock hardware position_domain_pd.")
+LAW = Argument(
+    "law", "", f"{CONTROL[0].text[:-1]}; empty for admittance, on mock hardware position_domain_pd."
+)
 DRIVER = Argument("driver", "true", "Start the driver; false where it runs already.", SWITCH)
 UR = Setup(
     (
@@ -124,8 +155,14 @@ UR = Setup(
         LAW,
         *CONTROL[1:],
         MOCK_HARDWARE,
-        Argument("tf_prefix", "", "In front of the names of joints and frames, for the driver and for our nodes."),
-        Argument("headless_mode", "false", "Start the program from here, not on the pendant.", SWITCH),
+        Argument(
+            "tf_prefix",
+            "",
+            "In front of the names of joints and frames, for the driver and for our nodes.",
+        ),
+        Argument(
+            "headless_mode", "false", "Start the program from here, not on the pendant.", SWITCH
+        ),
         DRIVER,
     ),
     ur,
@@ -136,7 +173,10 @@ GEN3 = Setup(
         LAW,
         *CONTROL[1:],
         MOCK_HARDWARE,
-        replace(PREFIX, text="In front of the names of joints and frames, for the driver and for our nodes."),
+        replace(
+            PREFIX,
+            text="In front of the names of joints and frames, for the driver and for our nodes.",
+        ),
         DRIVER,
     ),
     gen3,

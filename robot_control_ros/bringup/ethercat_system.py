@@ -19,10 +19,12 @@ EMULATED_STATE_TIMEOUT = 1.0  # s without joint states, where the machine may st
 def drives(given: Given) -> System:
     """The bus, and a controller whose law runs in its own process, or in the bus's.
 
-    The bus outlives the controller, and stops its drives where that ends. So there is no watchdog beside it.
+    The bus outlives the controller, and stops its drives where that ends. So there is no watchdog
+    beside it.
 
     Raises:
-        ConfigError: unknown robot, law, topology or file, a robot without the profile, or a topology of another robot.
+        ConfigError: unknown robot, law, topology or file, a robot without the profile, or a
+            topology of another robot.
     """
     config = load_robot(given["robot"], "ethercat")
     topology = given["topology"]
@@ -55,13 +57,27 @@ ETHERCAT = Setup(
         replace(ROBOT, text="Robot with a profile ethercat: ur5, or the path of a YAML file."),
         *CONTROL[:2],
         DASHBOARD,
-        Argument("topology", "", "Which drive is where: a name, or the path of a YAML file; empty takes the robot's."),
         Argument(
-            "in_process", "false", "Run the law in the bus's process: sense, compute and act in one cycle.", SWITCH
+            "topology",
+            "",
+            "Which drive is where: a name, or the path of a YAML file; empty takes the robot's.",
         ),
-        Argument("realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."),
+        Argument(
+            "in_process",
+            "false",
+            "Run the law in the bus's process: sense, compute and act in one cycle.",
+            SWITCH,
+        ),
+        Argument(
+            "realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."
+        ),
         Argument("cpu_affinity", "-1", "Processor that the bus's process stays on; -1 for any."),
-        Argument("emulated_bus", "false", "Long timeouts for frames: a slow machine doesn't stop the drives.", SWITCH),
+        Argument(
+            "emulated_bus",
+            "false",
+            "Long timeouts for frames: a slow machine doesn't stop the drives.",
+            SWITCH,
+        ),
     ),
     drives,
 )

@@ -1,7 +1,7 @@
 """A robot in Gazebo, behind gz_ros2_control, our controller in front of it.
 
-Names of packages, programs and arguments: config/drivers/gazebo.yaml. Search paths as in ros_gz_sim's gz_sim.launch.py;
-``gz service`` is of gz-transport (src/cmd/service_main.cc).
+Names of packages, programs and arguments: config/drivers/gazebo.yaml. Search paths as in
+ros_gz_sim's gz_sim.launch.py; ``gz service`` is of gz-transport (src/cmd/service_main.cc).
 """
 
 from __future__ import annotations
@@ -19,10 +19,19 @@ from ..robot.configuration import load_robot
 from ..robot.files import ament_prefixes, has_package, share_directory
 from .package_nodes import CONTROL, PREFIX, ROBOT, SWITCH
 from .parameter_files import parameter_file
-from .ros2_control import CONTROLLERS_FILE, controllers, in_front, spawner, state_publisher, wrench_broadcaster, xacro
+from .ros2_control import (
+    CONTROLLERS_FILE,
+    controllers,
+    in_front,
+    spawner,
+    state_publisher,
+    wrench_broadcaster,
+    xacro,
+)
 from .system import Argument, Given, NodeSpec, Program, Setup, System, stages
 
-PROFILES = {"effort": "gz", "position": "gz_position"}  # by the interface that joints have in one run
+# by the interface that joints have in one run
+PROFILES = {"effort": "gz", "position": "gz_position"}
 PLUGINS = ("gz_ros2_control", "joint_state_broadcaster", "forward_command_controller")
 PLUGIN_PATH = "GZ_SIM_SYSTEM_PLUGIN_PATH"
 RESOURCE_PATH = "GZ_SIM_RESOURCE_PATH"
@@ -33,8 +42,9 @@ LISTED_WITHIN = 10.0  # s for the list of Gazebo's services
 def gazebo(given: Given) -> System:
     """Gazebo with gz_ros2_control, our controller in front of it.
 
-    The arm stands until a controller is active; one that takes efforts drops it until the first command comes. So ours
-    runs before the forward controller is activated. Its model is that of Gazebo's description.
+    The arm stands until a controller is active; one that takes efforts drops it until the first
+    command comes. So ours runs before the forward controller is activated. Its model is that of
+    Gazebo's description.
 
     Raises:
         ConfigError: see :func:`mock`; no such world.
@@ -63,7 +73,8 @@ def gazebo(given: Given) -> System:
 def simulator(world: Path, headless: bool) -> Program:
     """Gazebo, which runs a world at once.
 
-    It is started here, not by ros_gz_sim's launch file: that has a shell between, which keeps signals to itself.
+    It is started here, not by ros_gz_sim's launch file: that has a shell between, which keeps
+    signals to itself.
     """
     options = ("-r", "-s") if headless else ("-r",)
     return Program(("gz", "sim", *options, str(world)), "gazebo", "ros_gz_sim", search_paths())
@@ -76,7 +87,9 @@ def search_paths() -> dict[str, str]:
     """
     plugins = list(_exported("plugin_path"))
     resources = list(_exported("gazebo_model_path", "gazebo_media_path"))
-    plugins += [str(prefix / "lib") for prefix in ament_prefixes() if has_package(prefix, "gz_ros2_control")]
+    plugins += [
+        str(prefix / "lib") for prefix in ament_prefixes() if has_package(prefix, "gz_ros2_control")
+    ]
     found = {
         PLUGIN_PATH: [os.environ.get(PLUGIN_PATH), os.environ.get("LD_LIBRARY_PATH"), *plugins],
         RESOURCE_PATH: [os.environ.get(RESOURCE_PATH), *resources],
@@ -90,7 +103,9 @@ def _exported(*attributes: str) -> Iterator[str]:
 
     ${prefix} in them is the package's share folder.
     """
-    for file in (file for prefix in ament_prefixes() for file in sorted(prefix.glob("share/*/package.xml"))):
+    for file in (
+        file for prefix in ament_prefixes() for file in sorted(prefix.glob("share/*/package.xml"))
+    ):
         try:
             exports = ElementTree.parse(file).findall("export/gazebo_ros")
         except (OSError, ElementTree.ParseError):
@@ -100,21 +115,30 @@ def _exported(*attributes: str) -> Iterator[str]:
 
 
 def check_alone() -> None:
-    """See that no Gazebo runs already: the arm would be put into that one, whose manager knows another arm.
+    """See that no Gazebo runs already: the arm would be put into that one, whose manager knows
+    another arm.
 
     Raises:
         ConfigError: one does; names its processes, and says what to do.
     """
     try:
         listed = subprocess.run(
-            ["gz", "service", "--list"], capture_output=True, text=True, check=False, timeout=LISTED_WITHIN
+            ["gz", "service", "--list"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LISTED_WITHIN,
         )
     except (OSError, subprocess.TimeoutExpired):
         return  # it can't be told
     if WORLDS in listed.stdout.split():
         found = list(processes())
-        named = "; ".join(f"{number}: {command}" for number, command in found) or "not on this machine"
-        end = f"End it first: kill {' '.join(str(number) for number, _ in found)}. " if found else ""
+        named = (
+            "; ".join(f"{number}: {command}" for number, command in found) or "not on this machine"
+        )
+        end = (
+            f"End it first: kill {' '.join(str(number) for number, _ in found)}. " if found else ""
+        )
         raise ConfigError(
             f"Gazebo runs already ({named}). {end}To run two, give each its own GZ_PARTITION and ROS_DOMAIN_ID"
         )
@@ -137,8 +161,12 @@ GAZEBO = Setup(
         *CONTROL,
         CONTROLLERS_FILE,
         PREFIX,
-        Argument("interface", "effort", "What the joints take in this run of Gazebo.", tuple(PROFILES)),
-        Argument("world", "", "SDF file of a world, see docs/robots/gazebo.md; empty for the package's."),
+        Argument(
+            "interface", "effort", "What the joints take in this run of Gazebo.", tuple(PROFILES)
+        ),
+        Argument(
+            "world", "", "SDF file of a world, see docs/robots/gazebo.md; empty for the package's."
+        ),
         Argument("headless", "false", "Run Gazebo without its window.", SWITCH),
     ),
     gazebo,

@@ -32,8 +32,10 @@ from ..robot.yaml_files import misspelt
 from .requirements import check_requirements
 from .system import PACKAGE, LaunchFile, NodeSpec, Part, Program, Setup, Value, Xacro
 
-GRACE = 2.0  # s between the end of a node and that of the others, for the watchdog to bring the arm to rest
-SESSION = Path(__file__).with_name("program_session.py")  # ends a program with all that it has started
+# s between the end of a node and that of the others, for the watchdog to bring the arm to rest
+GRACE = 2.0
+# ends a program with all that it has started
+SESSION = Path(__file__).with_name("program_session.py")
 
 
 def describe(setup: Setup) -> LaunchDescription:
@@ -51,7 +53,10 @@ def describe(setup: Setup) -> LaunchDescription:
 
 
 def _start(context: LaunchContext, setup: Setup) -> list[Any]:
-    given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in setup.arguments}
+    given = {
+        argument.name: LaunchConfiguration(argument.name).perform(context)
+        for argument in setup.arguments
+    }
     check_names(setup, context.launch_configurations)
     system = setup.make(**given)
     check_requirements(system)
@@ -59,7 +64,8 @@ def _start(context: LaunchContext, setup: Setup) -> list[Any]:
 
 
 def check_names(setup: Setup, given: Iterable[str]) -> None:
-    """Refuse a misspelt launch argument. What is like none of ours may be for a launch file that this one includes.
+    """Refuse a misspelt launch argument. What is like none of ours may be for a launch file that
+    this one includes.
 
     Raises:
         ConfigError: names the argument, the one that it resembles, and all that there are.
@@ -76,7 +82,9 @@ def check_names(setup: Setup, given: Iterable[str]) -> None:
 
 
 def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
-    """The first stage's actions, and the next one's: at once, or when the last node has ended well."""
+    """The first stage's actions, and the next one's: at once, or when the last
+    node has ended well.
+    """
     if not stages:
         return []
     later = _actions(stages[1:])
@@ -88,7 +96,9 @@ def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
             on_exit = partial(_ended, spec, time.monotonic())
             if isinstance(spec, NodeSpec) and spec.once:
                 on_exit = partial(_done, spec, later if spec is last else [])
-            actions.append(RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit)))
+            actions.append(
+                RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit))
+            )
     return actions if isinstance(last, NodeSpec) and last.once else [*actions, *later]
 
 
@@ -96,15 +106,20 @@ def _action(spec: Part) -> Any:
     if isinstance(spec, Program):
         command = [sys.executable, str(SESSION), *spec.command]
         variables = dict(spec.environment)
-        return ExecuteProcess(cmd=command, name=spec.name, additional_env=variables, output="screen", emulate_tty=True)
+        return ExecuteProcess(
+            cmd=command, name=spec.name, additional_env=variables, output="screen", emulate_tty=True
+        )
     if isinstance(spec, LaunchFile):
         path = PathJoinSubstitution([FindPackageShare(spec.package), spec.path])
-        return IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=spec.arguments.items())
+        return IncludeLaunchDescription(
+            PythonLaunchDescriptionSource(path), launch_arguments=spec.arguments.items()
+        )
     parameters = {name: _parameter(value) for name, value in spec.parameters.items()}
     return Node(
         package=spec.package,
         executable=spec.executable,
-        # It would name all nodes of the process: Humble's controller manager has its controllers' nodes in it, too.
+        # It would name all nodes of the process: Humble's controller manager has its controllers'
+        # nodes in it, too.
         name=spec.name if spec.package == PACKAGE else None,
         exec_name=spec.full_name.replace("/", "_"),
         parameters=[*spec.parameter_files, *([parameters] if parameters else [])],
@@ -144,7 +159,9 @@ def _started_again(spec: NodeSpec) -> list[Any]:
     return [action, RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit))]
 
 
-def _ended(spec: NodeSpec | Program, started: float, event: Any, context: LaunchContext) -> list[Any]:
+def _ended(
+    spec: NodeSpec | Program, started: float, event: Any, context: LaunchContext
+) -> list[Any]:
     """Actions that follow the end of a node or program that doesn't end by itself.
 
     Args:
@@ -161,7 +178,11 @@ def _ended(spec: NodeSpec | Program, started: float, event: Any, context: Launch
     if event.returncode != 0:
         _fail(context)
     if isinstance(spec, NodeSpec) and not spec.vital:
-        return [LogInfo(msg=f"{_label(spec)} has ended; the others keep the robot safe until you press Ctrl-C")]
+        return [
+            LogInfo(
+                msg=f"{_label(spec)} has ended; the others keep the robot safe until you press Ctrl-C"
+            )
+        ]
     reason = f"{_label(spec)} has ended"
     return [
         LogInfo(msg=f"{reason}: everything else ends in {GRACE:g} s"),
@@ -170,8 +191,12 @@ def _ended(spec: NodeSpec | Program, started: float, event: Any, context: Launch
 
 
 def _fail(context: LaunchContext) -> None:
-    """Have launch end with exit status 1: it does after any error that is reported to its event loop."""
-    context.asyncio_loop.call_exception_handler({"message": "this launch has failed, and ends with exit status 1"})
+    """Have launch end with exit status 1: it does after any error that is
+    reported to its event loop.
+    """
+    context.asyncio_loop.call_exception_handler(
+        {"message": "this launch has failed, and ends with exit status 1"}
+    )
 
 
 def _label(spec: NodeSpec | Program) -> str:

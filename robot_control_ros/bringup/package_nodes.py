@@ -23,20 +23,41 @@ SHARED = (
     "rate",
     "use_sim_time",
 )  # parameters that the watchdog and the controller have both
-DASHBOARD = Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH)
-RATE = Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's.")
-SCENE = Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing.")
-IMPERFECTIONS = Argument(
-    "imperfections", "", "Of the simulated arm: a name, or the path of a YAML file; empty for an ideal arm."
+DASHBOARD = Argument(
+    "dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH
 )
-GRIPPER = Argument("gripper", "", "On the robot's tip: a name, or the path of a YAML file; empty for none.")
+RATE = Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's.")
+SCENE = Argument(
+    "scene",
+    "",
+    "What stands around the robot: a name, or the path of a YAML file; empty for nothing.",
+)
+IMPERFECTIONS = Argument(
+    "imperfections",
+    "",
+    "Of the simulated arm: a name, or the path of a YAML file; empty for an ideal arm.",
+)
+GRIPPER = Argument(
+    "gripper", "", "On the robot's tip: a name, or the path of a YAML file; empty for none."
+)
 ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
-PREFIX = Argument("prefix", "", "In front of the names of joints and frames; empty takes the robot's.")
+PREFIX = Argument(
+    "prefix", "", "In front of the names of joints and frames; empty takes the robot's."
+)
 NAMESPACE = Argument("namespace", "", "Of all nodes and topics; empty for the root.")
 CONTROL = (
     Argument("law", "impedance", "Control law: a name, or package.module:Class."),
-    Argument("gains", "", "ROS parameter file with gains; empty takes the robot's and the law's defaults."),
-    Argument("watchdog", "true", "Start the watchdog, which makes the robot safe where the controller dies.", SWITCH),
+    Argument(
+        "gains",
+        "",
+        "ROS parameter file with gains; empty takes the robot's and the law's defaults.",
+    ),
+    Argument(
+        "watchdog",
+        "true",
+        "Start the watchdog, which makes the robot safe where the controller dies.",
+        SWITCH,
+    ),
     DASHBOARD,
 )
 
@@ -44,7 +65,9 @@ CONTROL = (
 def control(
     given: Given, profile: str, *, rate: float = 0.0, vital: bool = True, **parameters: Value
 ) -> tuple[NodeSpec, ...]:
-    """Watchdog and page, if wanted, and the controller; for the arguments and errors see :func:`controller`."""
+    """Watchdog and page, if wanted, and the controller; for the arguments and errors see
+    :func:`controller`.
+    """
     spec = controller(given, profile, rate=rate, vital=vital, **parameters)
     specs = [spec]
     if given["watchdog"] == "true":
@@ -57,7 +80,9 @@ def control(
     return tuple(specs)
 
 
-def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = True, **parameters: Value) -> NodeSpec:
+def controller(
+    given: Given, profile: str, *, rate: float = 0.0, vital: bool = True, **parameters: Value
+) -> NodeSpec:
     """The controller of one robot under one of its profiles.
 
     Args:
@@ -90,7 +115,10 @@ def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = T
         **parameters,
     }
     files = (str(parameter_file("gains", given["gains"])),) if given["gains"] else ()
-    topics = {"joint_states": robot.profile.joint_states, "wrench": robot.profile.wrench_topic or "wrench"}
+    topics = {
+        "joint_states": robot.profile.joint_states,
+        "wrench": robot.profile.wrench_topic or "wrench",
+    }
     topics = {old: new for old, new in topics.items() if new != old}
     return NodeSpec("controller", "controller", values, files, topics, vital=vital)
 
@@ -101,7 +129,9 @@ def active(*, vital: bool = True) -> NodeSpec:
 
 
 def page(robot: str, profile: str, **parameters: Value) -> NodeSpec:
-    """The page in the browser, with more of its parameters; the others go on without it until it is started again."""
+    """The page in the browser, with more of its parameters; the others go on without it until
+    it is started again.
+    """
     values: dict[str, Value] = {"robot": portable(robot), "profile": profile, **parameters}
     return NodeSpec("dashboard", "dashboard", values, vital=False, respawn=True)
 
@@ -110,8 +140,8 @@ def simulation(given: Given) -> System:
     """Simulator, watchdog and controller of one robot.
 
     Raises:
-        ConfigError: unknown robot, law, scene, imperfections or file, or a law whose commands the simulator doesn't
-            take.
+        ConfigError: unknown robot, law, scene, imperfections or file, or a law whose commands the
+            simulator doesn't take.
     """
     given = {**given, "robot": equipped(given["robot"], given["gripper"])}
     rate = number("rate", given["rate"])
@@ -119,11 +149,14 @@ def simulation(given: Given) -> System:
     return stages([replace(spec, namespace=given["namespace"]) for spec in specs])
 
 
-def simulator(given: Given, remappings: Mapping[str, str] | None = None, **parameters: Value) -> NodeSpec:
+def simulator(
+    given: Given, remappings: Mapping[str, str] | None = None, **parameters: Value
+) -> NodeSpec:
     """The simulator of one robot; `given` has robot, rate, scene and imperfections.
 
     Raises:
-        ConfigError: unknown scene or imperfections, or those of another robot; a rate that is no number.
+        ConfigError: unknown scene or imperfections, or those of another robot; a rate that is no
+            number.
     """
     scene = given["scene"]
     imperfections = given["imperfections"]
@@ -147,7 +180,12 @@ SIMULATION = Setup(
         ROBOT,
         GRIPPER,
         *CONTROL,
-        Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
+        Argument(
+            "pacing",
+            "realtime",
+            "realtime, or lockstep: one period per command.",
+            ("realtime", "lockstep"),
+        ),
         RATE,
         SCENE,
         IMPERFECTIONS,
@@ -159,7 +197,8 @@ SIMULATION = Setup(
 
 
 def running_law(robot: RobotConfig, law: str, gains: str, namespace: str = "") -> RunningLaw:
-    """The law with those gains of a parameter file that are given to the node `controller` in a namespace.
+    """The law with those gains of a parameter file that are given to the node `controller` in a
+    namespace.
 
     Raises:
         ConfigError: no such law or file, or a gain or the pairing of law and robot is refused.
@@ -168,7 +207,11 @@ def running_law(robot: RobotConfig, law: str, gains: str, namespace: str = "") -
     prefix = f"{law}."
     if law in parameters:
         raise refused("gains", gains, f"{law} = {parameters[law]!r}: must be a mapping of gains")
-    own = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
+    own = {
+        name.removeprefix(prefix): value
+        for name, value in parameters.items()
+        if name.startswith(prefix)
+    }
     try:
         return RunningLaw(robot, law, own)
     except ConfigError as error:

@@ -29,7 +29,9 @@ def parameter_file(argument: str, path: str | Path) -> Path:
     except FileNotFoundError as error:
         raise refused(argument, str(target), "no such file") from error
     except (OSError, ValueError) as error:  # a loop of links; a text that is no path
-        raise refused(argument, str(target), f"can't be read: {getattr(error, 'strerror', None) or error}") from error
+        raise refused(
+            argument, str(target), f"can't be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
     if not stat.S_ISREG(mode):
         raise refused(argument, str(target), "must be a regular file")
     return target.resolve()
@@ -72,7 +74,8 @@ def node_parameters(
         needed: True where the file must have something for the node.
 
     Raises:
-        ConfigError: it can't be read, isn't a parameter file, or has nothing for the node; names line and key.
+        ConfigError: it can't be read, isn't a parameter file, or has nothing for the node; names
+            line and key.
     """
     return ParameterFile.read(argument, path).of(node, namespace, needed=needed)
 
@@ -82,7 +85,11 @@ def gain_parameters(gains: str, namespace: str = "") -> dict[str, Any]:
 
     They are empty where there is no file.
     """
-    return node_parameters("gains", parameter_file("gains", gains), "controller", namespace) if gains else {}
+    return (
+        node_parameters("gains", parameter_file("gains", gains), "controller", namespace)
+        if gains
+        else {}
+    )
 
 
 def portable(name: str) -> str:

@@ -23,7 +23,8 @@ class Processes:
     def __init__(self, specs: Iterable[NodeSpec]) -> None:
         self._specs = list(specs)
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._started: dict[str, tuple[NodeSpec, float]] = {}  # what runs, and since when by the steady clock [s]
+        # what runs, and since when by the steady clock [s]
+        self._started: dict[str, tuple[NodeSpec, float]] = {}
 
     def __enter__(self) -> Processes:
         for spec in self._specs:
@@ -34,9 +35,19 @@ class Processes:
         self.stop()
 
     def start(self, spec: NodeSpec) -> subprocess.Popen[bytes]:
-        """Start a node in a session of its own: Ctrl-C reaches this process, which ends the node."""
-        command = [sys.executable, "-m", "robot_control_ros.nodes", spec.executable, *spec.ros_arguments()]
-        process = subprocess.Popen(command, env=environment(), start_new_session=True, preexec_fn=die_with_parent)
+        """Start a node in a session of its own: Ctrl-C reaches this process,
+        which ends the node.
+        """
+        command = [
+            sys.executable,
+            "-m",
+            "robot_control_ros.nodes",
+            spec.executable,
+            *spec.ros_arguments(),
+        ]
+        process = subprocess.Popen(
+            command, env=environment(), start_new_session=True, preexec_fn=die_with_parent
+        )
         self._running[spec.full_name] = process
         self._started[spec.full_name] = spec, time.monotonic()
         return process

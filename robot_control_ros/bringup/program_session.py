@@ -1,8 +1,10 @@
-"""Run a program that starts others, so that all of them end together: ``python program_session.py PROGRAM ARGUMENT …``.
+"""Run a program that starts others, so that all of them end together: ``python program_session.py
+PROGRAM ARGUMENT …``.
 
 For Linux. It loads nothing of the package, so it starts at once.
 
-Gazebo with its window is several processes, in process groups of their own. A signal to the first doesn't reach all.
+Gazebo with its window is several processes, in process groups of their own. A signal to the first
+doesn't reach all.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def run(command: Sequence[str]) -> int:
-    """Run a program in a session of its own, until it ends or a signal comes; then end all that is left of the session.
+    """Run a program in a session of its own, until it ends or a signal comes; then end all that is
+    left of the session.
 
     Returns:
         The program's exit status; 128 and the number of the signal that killed it.
@@ -70,7 +73,9 @@ def _members(session: int) -> list[int]:
     found = []
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended meanwhile
-            state, _, _, of_session = file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:4]
+            state, _, _, of_session = (
+                file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:4]
+            )
             if int(of_session) == session and state != "Z":
                 found.append(int(file.parent.name))
     return found

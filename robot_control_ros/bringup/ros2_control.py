@@ -1,7 +1,8 @@
-"""Systems with a ros2_control that we start: on mock hardware, EtherCAT by ICube's driver, our simulator.
+"""Systems with a ros2_control that we start: on mock hardware, EtherCAT by ICube's driver, our
+simulator.
 
-Names of packages, executables and arguments: ros2_control (controller_manager/controller_manager/spawner.py,
-controller_manager/src/ros2_control_node.cpp).
+Names of packages, executables and arguments: ros2_control
+(controller_manager/controller_manager/spawner.py, controller_manager/src/ros2_control_node.cpp).
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ from .parameter_files import node_parameters, parameter_file, with_prefix
 from .system import Argument, Given, NodeSpec, Part, Setup, System, Value, Xacro, stages
 
 DRIVES = "config/ros2_control/ethercat"
-FORWARD_PLUGINS = ("joint_state_broadcaster", "forward_command_controller")  # packages of what is spawned
-DEFAULT_UPDATE_RATE = 100  # Hz (ros2_control, controller_manager/src/controller_manager_parameters.yaml)
-MANAGER_LIMIT = "60"  # s that a spawner waits for the controller manager; by default it waits for ever
+# packages of what is spawned
+FORWARD_PLUGINS = ("joint_state_broadcaster", "forward_command_controller")
+# Hz (ros2_control, controller_manager/src/controller_manager_parameters.yaml)
+DEFAULT_UPDATE_RATE = 100
+# s that a spawner waits for the controller manager; by default it waits for ever
+MANAGER_LIMIT = "60"
 # of a simulator behind ros2_control
 STATES = "/robot/joint_states"
 COMMANDS = "/robot/joint_commands"
@@ -43,14 +47,18 @@ BEHIND_TOPICS = {  # what the manager and its controllers have by the same names
     "robot_description": "/robot/robot_description",
     **{f"/{name}/commands": f"/robot/{name}/commands" for name in CONTROLLERS.values()},
 }
-DRIVING = {"joint_trajectory_controller": CommandMode.POSITION, **{name: mode for mode, name in CONTROLLERS.items()}}
+DRIVING = {
+    "joint_trajectory_controller": CommandMode.POSITION,
+    **{name: mode for mode, name in CONTROLLERS.items()},
+}
 
 
 def mock(given: Given) -> System:
     """ros2_control on mock_components, our controller in front of it.
 
     Raises:
-        ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
+        ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware
+            doesn't take.
     """
     config = load_robot(given["robot"], "mock", given["prefix"])
     front = in_front(given, config)
@@ -65,7 +73,8 @@ def mock(given: Given) -> System:
 
 
 def icube(given: Given) -> System:
-    """Drives on ICube's ethercat_driver, our controller in front of it; all joints take what the law commands.
+    """Drives on ICube's ethercat_driver, our controller in front of it; all joints take what the
+    law commands.
 
     The driver enables its drives by itself, before anybody commands (EcCiA402Drive). Without a
     command a drive in torque mode gives no torque: an arm that nothing supports falls. So laws that
@@ -87,7 +96,9 @@ def icube(given: Given) -> System:
     folder = str(drives(given["slave_config"], config))
     file = controllers(given, config)
     rate = f"{config.profile.rate:g}"
-    description = xacro(config, hardware="ethercat", command_interface=mode.value, slave_config=folder, rate=rate)
+    description = xacro(
+        config, hardware="ethercat", command_interface=mode.value, slave_config=folder, rate=rate
+    )
     check_update_rate(file, config.profile.rate)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
@@ -97,7 +108,8 @@ def icube(given: Given) -> System:
 
 
 def behind(given: Given) -> System:
-    """Our simulator behind ros2_control, by joint_state_topic_hardware_interface: any controller can drive it.
+    """Our simulator behind ros2_control, by joint_state_topic_hardware_interface: any controller
+    can drive it.
 
     All of it keeps wall time: the manager's cycle would otherwise be that of /clock.
 
@@ -108,7 +120,9 @@ def behind(given: Given) -> System:
     controller = given["controller"]
     driving = "forward_command_controller" if controller.startswith("forward_") else controller
     topics = {"joint_states_topic": STATES, "joint_commands_topic": COMMANDS}
-    description = xacro(config, hardware="topic", command_interface=DRIVING[controller].value, **topics)
+    description = xacro(
+        config, hardware="topic", command_interface=DRIVING[controller].value, **topics
+    )
     file = controllers(given, config)
     return stages(
         [
@@ -125,19 +139,26 @@ def behind(given: Given) -> System:
 def in_front(
     given: Given, config: RobotConfig, *, vital: bool = True, description: str = "config"
 ) -> tuple[tuple[Part, ...], ...]:
-    """The stages that put our nodes in front of a forward controller: that loaded, ours running, then it activated.
+    """The stages that put our nodes in front of a forward controller: that loaded, ours running,
+    then it activated.
 
     Raises:
         ConfigError: see :func:`control`; no such file of controllers.
     """
-    ours = control(given, config.profile_name, vital=vital, description=description, forward_follows=True)
+    ours = control(
+        given, config.profile_name, vital=vital, description=description, forward_follows=True
+    )
     forward = config.profile.controllers[running_law(config, given["law"], given["gains"]).mode]
     file = controllers(given, config)
     return (spawner(file, forward, inactive=True),), (*ours, active()), (spawner(file, forward),)
 
 
 def spawner(
-    file: Path | None, *names: str, inactive: bool = False, vital: bool = True, optional: bool = False
+    file: Path | None,
+    *names: str,
+    inactive: bool = False,
+    vital: bool = True,
+    optional: bool = False,
 ) -> NodeSpec:
     """Node that loads, configures and, unless `inactive`, activates controllers.
 
@@ -149,12 +170,16 @@ def spawner(
     if inactive:
         arguments.append("--inactive")
     name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    spec = NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True)
+    spec = NodeSpec(
+        "spawner", name, package="controller_manager", arguments=tuple(arguments), once=True
+    )
     return replace(spec, vital=vital, optional=optional)
 
 
 def wrench_broadcaster(file: Path) -> NodeSpec:
-    """The spawner of the sensor's broadcaster, which fails on a Gazebo that is too old to show it to ros2_control."""
+    """The spawner of the sensor's broadcaster, which fails on a Gazebo that is too old to show
+    it to ros2_control.
+    """
     return spawner(file, "force_torque_sensor_broadcaster", vital=False, optional=True)
 
 
@@ -165,7 +190,10 @@ def state_publisher(description: Xacro, *, simulated_time: bool = False) -> Node
 
     Its end changes nothing for those who have the description already.
     """
-    parameters: dict[str, Value | Xacro] = {"robot_description": description, "use_sim_time": simulated_time}
+    parameters: dict[str, Value | Xacro] = {
+        "robot_description": description,
+        "use_sim_time": simulated_time,
+    }
     name = "robot_state_publisher"
     return NodeSpec(name, name, parameters, package="robot_state_publisher", vital=False)
 
@@ -176,13 +204,15 @@ def manager(file: Path) -> NodeSpec:
         "ros2_control_node",
         "controller_manager",
         parameter_files=(str(file),),
-        remappings={"~/robot_description": "/robot_description"},  # before Jazzy the topic was the manager's own
+        # before Jazzy the topic was the manager's own
+        remappings={"~/robot_description": "/robot_description"},
         package="controller_manager",
     )
 
 
 def controllers(given: Given, config: RobotConfig) -> Path:
-    """The parameter file of a robot's controller manager: the given one, or the package's with the robot's prefix.
+    """The parameter file of a robot's controller manager: the given one, or the package's with the
+    robot's prefix.
 
     Raises:
         ConfigError: there is none.
@@ -194,7 +224,8 @@ def controllers(given: Given, config: RobotConfig) -> Path:
 
 
 def drives(slave_config: str, config: RobotConfig) -> Path:
-    """ICube's configuration of a robot's drives: a folder made of its topology, or one slave file for all.
+    """ICube's configuration of a robot's drives: a folder made of its topology, or one slave file
+    for all.
 
     The given one, or the package's folder for the robot, or else its file for a generic drive.
 
@@ -218,7 +249,9 @@ def check_update_rate(file: Path, rate: float) -> None:
     found = parameters.get("update_rate", DEFAULT_UPDATE_RATE)
     if found != rate:
         rule = f"must be {rate:g} Hz, the rate of the drives in profile icube"
-        raise refused("update_rate", found, rule, rate, where=f"controllers_file = {str(file)!r}: ", unit="Hz")
+        raise refused(
+            "update_rate", found, rule, rate, where=f"controllers_file = {str(file)!r}: ", unit="Hz"
+        )
 
 
 def xacro(config: RobotConfig, **arguments: str) -> Xacro:
@@ -229,14 +262,21 @@ def xacro(config: RobotConfig, **arguments: str) -> Xacro:
     """
     path = config.urdf_path.with_name(f"{config.urdf_path.name}.xacro")
     if not path.is_file():
-        raise ConfigError(f"robot {config.name}: no description with ros2_control's tags: {path} is missing")
+        raise ConfigError(
+            f"robot {config.name}: no description with ros2_control's tags: {path} is missing"
+        )
     return Xacro(path, arguments, config.prefix, config.mount)
 
 
 CONTROLLERS_FILE = Argument(
-    "controllers_file", "", "Parameters of the controller manager; empty for config/ros2_control/<robot>.yaml."
+    "controllers_file",
+    "",
+    "Parameters of the controller manager; empty for config/ros2_control/<robot>.yaml.",
 )
-MOCK = Setup((ROBOT, Argument("law", "admittance", CONTROL[0].text), *CONTROL[1:], CONTROLLERS_FILE, PREFIX), mock)
+MOCK = Setup(
+    (ROBOT, Argument("law", "admittance", CONTROL[0].text), *CONTROL[1:], CONTROLLERS_FILE, PREFIX),
+    mock,
+)
 ICUBE = Setup(
     (
         Argument("robot", "ur5", "Robot with a profile icube: ur5, or the path of a YAML file."),
@@ -244,15 +284,29 @@ ICUBE = Setup(
         *CONTROL[1:],
         CONTROLLERS_FILE,
         PREFIX,
-        Argument("slave_config", "", "Folder made of a topology, or one slave file; empty for the package's."),
-        Argument("supported", "false", "The arm can't fall, whatever the drives do: effort is allowed.", SWITCH),
+        Argument(
+            "slave_config",
+            "",
+            "Folder made of a topology, or one slave file; empty for the package's.",
+        ),
+        Argument(
+            "supported",
+            "false",
+            "The arm can't fall, whatever the drives do: effort is allowed.",
+            SWITCH,
+        ),
     ),
     icube,
 )
 BEHIND = Setup(
     (
         ROBOT,
-        Argument("controller", "joint_trajectory_controller", "What drives the simulator.", tuple(DRIVING)),
+        Argument(
+            "controller",
+            "joint_trajectory_controller",
+            "What drives the simulator.",
+            tuple(DRIVING),
+        ),
         CONTROLLERS_FILE,
         PREFIX,
         SCENE,

@@ -37,7 +37,9 @@ class Argument:
         if value is None:
             raise refused(self.name, None, "must be given")
         if self.choices and value not in self.choices:
-            raise refused(self.name, value, f"must be one of: {', '.join(self.choices)}", self.choices)
+            raise refused(
+                self.name, value, f"must be one of: {', '.join(self.choices)}", self.choices
+            )
         return value
 
 
@@ -64,9 +66,13 @@ class Xacro:
             ConfigError: xacro refuses the file, or an argument.
         """
         arguments = (f"{name}:={value}" for name, value in self.arguments.items())
-        done = subprocess.run(["xacro", str(self.path), *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["xacro", str(self.path), *arguments], capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
-            raise ConfigError(f"xacro can't make the description of {self.path}: {done.stderr.strip()}")
+            raise ConfigError(
+                f"xacro can't make the description of {self.path}: {done.stderr.strip()}"
+            )
         return place_description(done.stdout, self.prefix, self.mount)
 
 
@@ -130,7 +136,8 @@ class NodeSpec:
         for path in self.parameter_files:
             arguments += ["--params-file", path]
         for name, value in self.parameters.items():
-            arguments += ["-p", f"{name}:={json.dumps(value)}"]  # JSON is YAML; quoted, nothing in a string is YAML
+            # JSON is YAML; quoted, nothing in a string is YAML
+            arguments += ["-p", f"{name}:={json.dumps(value)}"]
         for old, new in self.remappings.items():
             arguments += ["-r", f"{old}:={new}"]
         return arguments
@@ -218,7 +225,8 @@ class Setup:
         """The system of some arguments, and the defaults of the others.
 
         Raises:
-            ConfigError: an argument is unknown, missing or none of its choices, or there is no such system.
+            ConfigError: an argument is unknown, missing or none of its choices, or there is no such
+                system.
         """
         names = [argument.name for argument in self.arguments]
         for name in given:

@@ -14,12 +14,14 @@ FIRST_PORT = 8080  # of the first arm's page; the next arms have the next ports
 
 
 def workcell(given: Given) -> System:
-    """Controller, watchdog and page of each arm; under the profile `sim` also the simulator, which has all arms.
+    """Controller, watchdog and page of each arm; under the profile `sim` also the simulator, which
+    has all arms.
 
     Where one of an arm's nodes ends, the other arms go on.
 
     Raises:
-        ConfigError: unknown work cell, law, scene, profile or file, or a law whose commands a profile doesn't take.
+        ConfigError: unknown work cell, law, scene, profile or file, or a law whose commands a
+            profile doesn't take.
     """
     cell = portable(given["workcell"])
     profile = given["profile"]
@@ -48,13 +50,22 @@ WORKCELL = Setup(
     (
         Argument("workcell", "two_ur5e", "Work cell: a name, or the path of a YAML file."),
         *CONTROL,
-        Argument("profile", "sim", "sim simulates all arms; under another one their drivers must run already."),
         Argument(
-            "pacing", "realtime", "realtime, or lockstep: one period per command of each arm.", ("realtime", "lockstep")
+            "profile",
+            "sim",
+            "sim simulates all arms; under another one their drivers must run already.",
+        ),
+        Argument(
+            "pacing",
+            "realtime",
+            "realtime, or lockstep: one period per command of each arm.",
+            ("realtime", "lockstep"),
         ),
         RATE,
         Argument(
-            "scene", "", "What stands around the first arm: a name, or the path of a YAML file; empty for nothing."
+            "scene",
+            "",
+            "What stands around the first arm: a name, or the path of a YAML file; empty for nothing.",
         ),
     ),
     workcell,

@@ -30,7 +30,9 @@ CIRCLE = f"a circle of {RADIUS * 1e3:.0f} mm radius from {SETTLE:g} s on"
 PUSH = f"a push of {PUSH_FORCE:g} N upwards from {PUSH_AT:g} s to {PUSH_AT + PUSH_FOR:g} s"
 
 
-def circle_and_push(robot: Robot, line: LiveLine, seconds: float, circles: bool, check: Callable[[], object]) -> Log:
+def circle_and_push(
+    robot: Robot, line: LiveLine, seconds: float, circles: bool, check: Callable[[], object]
+) -> Log:
     """Lead the tip along a circle, and push it; returns what was recorded. Ctrl-C ends it early.
 
     Args:

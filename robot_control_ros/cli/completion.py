@@ -1,4 +1,6 @@
-"""Completion of the command line in bash, zsh and fish: commands, options and their values, by argcomplete."""
+"""Completion of the command line in bash, zsh and fish: commands, options and their
+values, by argcomplete.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def complete(parser: argparse.ArgumentParser) -> None:
     finder(parser, default_completer=_values)
 
 
-def _values(*, prefix: str, action: argparse.Action, parsed_args: argparse.Namespace, **_: Any) -> Iterable[str]:
+def _values(
+    *, prefix: str, action: argparse.Action, parsed_args: argparse.Namespace, **_: Any
+) -> Iterable[str]:
     """Values that complete an argument: names that the package knows, else files."""
     from argcomplete.completers import FilesCompleter
 
@@ -44,7 +48,9 @@ def _names(option: str, robot: str) -> Iterable[str] | None:
         from ..core.gains import gain_specs
         from ..laws import law_class, law_names
 
-        return sorted({spec.name for law in law_names() for spec in gain_specs(law_class(law).Gains)})
+        return sorted(
+            {spec.name for law in law_names() for spec in gain_specs(law_class(law).Gains)}
+        )
     from ..robot.files import config_names, read_extended
 
     if option == "profile":

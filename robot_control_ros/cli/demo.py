@@ -81,7 +81,9 @@ def demo(
 def _watch(groups: Sequence[Processes], namespace: str, live: bool, seconds: float) -> None:
     """Show the first arm, which a person leads on the page; 0 goes on until Ctrl-C."""
     with connect(groups[0], namespace) as robot:
-        print("the arm holds: on the page, drag the target, push the arm, change its stiffness; Ctrl-C ends")
+        print(
+            "the arm holds: on the page, drag the target, push the arm, change its stiffness; Ctrl-C ends"
+        )
         line = LiveLine(robot, namespace, live)
         while seconds == 0.0 or line.elapsed < seconds:
             time.sleep(0.1)
@@ -91,10 +93,14 @@ def _watch(groups: Sequence[Processes], namespace: str, live: bool, seconds: flo
         line.end()
 
 
-def _system(robot: str, workcell: str, imperfections: str, **parts: str) -> tuple[list[NodeSpec], dict[str, str]]:
+def _system(
+    robot: str, workcell: str, imperfections: str, **parts: str
+) -> tuple[list[NodeSpec], dict[str, str]]:
     """Nodes of the system, and the robots by their namespaces."""
     if not workcell:
-        return SETUPS["sim"].make(robot=robot, imperfections=imperfections, **parts).nodes(), {"": robot}
+        return SETUPS["sim"].make(robot=robot, imperfections=imperfections, **parts).nodes(), {
+            "": robot
+        }
     if imperfections:
         raise refused("imperfections", imperfections, "must be empty: a work cell's arms have none")
     robots = {arm: f"{workcell}{MARK}{arm}" for arm in load_workcell(workcell).arms}
@@ -104,12 +110,19 @@ def _system(robot: str, workcell: str, imperfections: str, **parts: str) -> tupl
 def _pages(robots: Mapping[str, str], parameters: Mapping[str, Any]) -> list[NodeSpec]:
     """Pages of robots by their namespaces, on ports one after the other."""
     first = parameters.get("port", FIRST_PORT)
-    pages = (page(robot, "sim", **{**parameters, "port": first + index}) for index, robot in enumerate(robots.values()))
-    return [replace(spec, namespace=namespace) for namespace, spec in zip(robots, pages, strict=True)]
+    pages = (
+        page(robot, "sim", **{**parameters, "port": first + index})
+        for index, robot in enumerate(robots.values())
+    )
+    return [
+        replace(spec, namespace=namespace) for namespace, spec in zip(robots, pages, strict=True)
+    ]
 
 
 def _title(robot: str, law: str, scene: str, imperfections: str) -> str:
-    return ", ".join(filter(None, (f"{robot} under {law}", scene and f"scene {scene}", imperfections)))
+    return ", ".join(
+        filter(None, (f"{robot} under {law}", scene and f"scene {scene}", imperfections))
+    )
 
 
 def _enter_domain(config: RobotConfig, law: str) -> None:
@@ -121,11 +134,15 @@ def _enter_domain(config: RobotConfig, law: str) -> None:
     print(f"To join from another terminal: export {settings}", flush=True)
 
 
-def _checked(seconds: float | None, browser: bool, page_parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+def _checked(
+    seconds: float | None, browser: bool, page_parameters: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """Parameters of the page, where they and the other options can be used."""
     check_host(page_parameters.get("host", "127.0.0.1"))
     if seconds is not None and not seconds >= 0.0:
-        raise ConfigError(f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0)
+        raise ConfigError(
+            f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0
+        )
     if browser and find_spec("viser") is None:
         raise missing_extra("the page (--no-page does without)", "viser", "dashboard")
     return page_parameters

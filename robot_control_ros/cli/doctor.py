@@ -17,12 +17,15 @@ from ..robot.workcell import MARK
 from ..ros.findings import Finding, Level, errors
 from ..ros.process_environment import environment
 
-DISCOVERY = 4.0  # s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
+# s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
+DISCOVERY = 4.0
 WIDTH = 100  # columns; commands, which are to be copied, may be longer
 MARKS = {Level.OK: "  ok  ", Level.WARNING: " warn ", Level.ERROR: " FAIL "}
 
 
-def doctor(robot: str, profile: str, law: str, seconds: float, namespace: str = "", prefix: str = "") -> int:
+def doctor(
+    robot: str, profile: str, law: str, seconds: float, namespace: str = "", prefix: str = ""
+) -> int:
     """Examine a running system, and print the findings.
 
     Args:
@@ -43,18 +46,24 @@ def doctor(robot: str, profile: str, law: str, seconds: float, namespace: str = 
             `seconds` is too short.
     """
     if not DISCOVERY <= seconds < float("inf"):
-        message = f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen"
+        message = (
+            f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen"
+        )
         raise ConfigError(message, name="seconds", value=seconds, bound=DISCOVERY)
     config = load_robot(robot, profile, prefix)
     namespace = namespace.strip("/") or robot.partition(MARK)[2]
     takes_efforts = CommandMode.EFFORT in config.profile.commands
     running = RunningLaw(config, law or ("impedance" if takes_efforts else "admittance"))
-    os.environ.update(environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ}))
+    os.environ.update(
+        environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ})
+    )
     from ..nodes.doctor.node import examine
 
     system = config.profile.description or profile
     name = config.description or config.name
-    print(f"{name}, profile {profile} ({system}), law {running.name}: listening for {seconds:g} s …")
+    print(
+        f"{name}, profile {profile} ({system}), law {running.name}: listening for {seconds:g} s …"
+    )
     findings = examine(config, running, robot, seconds, namespace)
     for finding in findings:
         _print_wrapped(MARKS[finding.level], finding.text)
@@ -68,7 +77,10 @@ def doctor(robot: str, profile: str, law: str, seconds: float, namespace: str = 
 
 
 def _print_profile(profile: HardwareProfile, namespace: str) -> None:
-    topics = {mode.value: PurePosixPath("/", namespace, profile.command_topic(mode)) for mode in profile.commands}
+    topics = {
+        mode.value: PurePosixPath("/", namespace, profile.command_topic(mode))
+        for mode in profile.commands
+    }
     commands = ", ".join(f"{mode} on {topic}" for mode, topic in topics.items())
     print()
     for note in (
@@ -81,7 +93,9 @@ def _print_profile(profile: HardwareProfile, namespace: str) -> None:
 
 def _print_wrapped(mark: str, text: str) -> None:
     """Print a text after a mark, in lines that fit."""
-    lines = textwrap.wrap(text, WIDTH - len(mark) - 1, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        text, WIDTH - len(mark) - 1, break_long_words=False, break_on_hyphens=False
+    )
     print(f"\n{' ' * len(mark)} ".join([f"{mark} {lines[0]}", *lines[1:]]))
 
 
@@ -97,7 +111,12 @@ def _runnable(command: str) -> str:
 
 def _print_next(findings: list[Finding]) -> None:
     """Print the one thing to do first: the remedy of an error comes before that of a warning."""
-    pending = [finding for level in (Level.ERROR, Level.WARNING) for finding in findings if finding.level is level]
+    pending = [
+        finding
+        for level in (Level.ERROR, Level.WARNING)
+        for finding in findings
+        if finding.level is level
+    ]
     advice = [_runnable(finding.command) or finding.remedy for finding in pending if finding.advice]
     if advice:
         print(f"\nNext: {advice[0]}")

@@ -1,4 +1,6 @@
-"""The command line for drives: ``robot_control ethercat scan|info|read|write|icube|jitter|emulate``."""
+"""The command line for drives: ``robot_control ethercat
+scan|info|read|write|icube|jitter|emulate``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import ConfigError
 from ..core.output_files import write_text
 from .ethercat_slaves import add_slave_commands
-from .options import OUTPUT_FOLDER, POSITIVE, ROBOT, TOPOLOGY, add_command, output_file, picture, whole
+from .options import (
+    OUTPUT_FOLDER,
+    POSITIVE,
+    ROBOT,
+    TOPOLOGY,
+    add_command,
+    output_file,
+    picture,
+    whole,
+)
 
 if TYPE_CHECKING:
     from ..fieldbus.tools.jitter import Jitter
@@ -21,7 +32,9 @@ if TYPE_CHECKING:
 
 def add_ethercat(commands: Any) -> None:
     """Add the command `ethercat` to the subcommands of a parser."""
-    parser = commands.add_parser("ethercat", help="drives on EtherCAT: what is on a bus, an emulated one, its timing")
+    parser = commands.add_parser(
+        "ethercat", help="drives on EtherCAT: what is on a bus, an emulated one, its timing"
+    )
     ethercat = parser.add_subparsers(required=True, metavar="command")
     add_slave_commands(ethercat)
     _add_icube(ethercat)
@@ -36,12 +49,16 @@ def _add_emulate(commands: Any) -> None:
         return import_module("..fieldbus.emulation.program", __package__)
 
     text = "an arm in MuJoCo on an emulated bus"
-    parser = commands.add_parser("emulate", help=text, fill=lambda parser: program().add_arguments(parser))
+    parser = commands.add_parser(
+        "emulate", help=text, fill=lambda parser: program().add_arguments(parser)
+    )
     parser.set_defaults(run=lambda options: program().run(options))
 
 
 def _add_icube(commands: Any) -> None:
-    add = add_command(commands, "icube", "write the slave files of ICube's ethercat_driver_ros2", _icube)
+    add = add_command(
+        commands, "icube", "write the slave files of ICube's ethercat_driver_ros2", _icube
+    )
     add("--robot", **ROBOT)
     add("--topology", **TOPOLOGY)
     add("--output", required=True, type=OUTPUT_FOLDER, metavar="FOLDER", help="for the files")
@@ -54,7 +71,9 @@ def _add_jitter(commands: Any) -> None:
     add("--robot", **ROBOT)
     add("--topology", **TOPOLOGY)
     add("--seconds", type=POSITIVE, default=60.0, help="length (default: 60)")
-    add("--law", default="", help="that runs in the bus's process and holds the arm (default: none)")
+    add(
+        "--law", default="", help="that runs in the bus's process and holds the arm (default: none)"
+    )
     text = "which --law needs: a real arm is then held by it, and may move"
     add("--enable-drives", action="store_true", help=text)
     add("--priority", type=whole(0, 99), default=40, help="of SCHED_FIFO; 0 for none (default: 40)")
@@ -90,7 +109,9 @@ def _jitter(options: argparse.Namespace) -> int:
     from ..fieldbus.ethercat.network import check_interface
 
     if bool(options.interface) == options.emulate:
-        raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both", name="--interface")
+        raise ConfigError(
+            "one of --interface INTERFACE and --emulate is needed, and not both", name="--interface"
+        )
     if options.interface:
         check_interface(options.interface)
     if options.law and not (options.emulate or options.enable_drives):
@@ -137,7 +158,9 @@ def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
             f"  here a frame may take up to {1e3 * EMULATED_BUS_TIMEOUTS['frame_timeout']:g} ms, since virtual "
             "machines stall; on hardware half a cycle"
         )
-    print(f"  scheduling: {f'SCHED_FIFO, priority {jitter.priority}' if jitter.priority else 'ordinary'}")
+    print(
+        f"  scheduling: {f'SCHED_FIFO, priority {jitter.priority}' if jitter.priority else 'ordinary'}"
+    )
     for warning in jitter.warnings:
         print(f"  {warning}")
     rows = [("[µs]", *(f"p{percent:g}" for percent in PERCENTILES), "max")]
@@ -145,7 +168,9 @@ def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
         rows.append((name, *(f"{1e6 * value:.0f}" for value in values)))
     for name, *cells in rows:
         print(f"{name:<18}" + "".join(f"{cell:>9}" for cell in cells))
-    print(f"on time: {100.0 * jitter.on_time:.3f} % of {jitter.cycles + jitter.missed} cycles; missed: {jitter.missed}")
+    print(
+        f"on time: {100.0 * jitter.on_time:.3f} % of {jitter.cycles + jitter.missed} cycles; missed: {jitter.missed}"
+    )
     print(
         f"lost frames: {jitter.lost_frames}; bad working counters: {jitter.bad_counters}; late frames: "
         f"{jitter.late_frames}"
@@ -163,5 +188,10 @@ def _write_files(options: argparse.Namespace, jitter: Jitter, title: str) -> Non
         print(jitter.plot(options.plot, title))
     if options.json:
         path: Path = options.json
-        about = {"robot": options.robot, "law": options.law, "emulated": options.emulate, "seconds": options.seconds}
+        about = {
+            "robot": options.robot,
+            "law": options.law,
+            "emulated": options.emulate,
+            "seconds": options.seconds,
+        }
         print(write_text(path, json.dumps({**about, **jitter.data()}, indent=2) + "\n", ".json"))

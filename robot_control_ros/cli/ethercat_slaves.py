@@ -19,32 +19,55 @@ _MAX_INDEX = 0xFFFF
 _MAX_SUB_INDEX = 0xFF
 _STRING = "string"
 _TO_INIT = "Every slave goes to INIT, then to PRE-OP, and back to INIT at the end."
-_ABSENT = (0x06020000, 0x06090011)  # SDO abort codes of ETG.1000.6: no such object, no such sub-index
+# SDO abort codes of ETG.1000.6: no such object, no such sub-index
+_ABSENT = (0x06020000, 0x06090011)
 
 
 def add_slave_commands(commands: Any) -> None:
     """Add `scan`, `info`, `read` and `write` to the subcommands of ``robot_control ethercat``."""
 
-    def add(name: str, text: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
-        description = f"{text[0].upper()}{text[1:]}. {_TO_INIT} It refuses a bus that another master has."
-        parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=description)
-        parser.add_argument("--interface", required=True, help="network interface that the bus is on, such as eth1")
+    def add(
+        name: str, text: str, run: Callable[[argparse.Namespace], int]
+    ) -> argparse.ArgumentParser:
+        description = (
+            f"{text[0].upper()}{text[1:]}. {_TO_INIT} It refuses a bus that another master has."
+        )
+        parser: argparse.ArgumentParser = commands.add_parser(
+            name, help=text, description=description
+        )
+        parser.add_argument(
+            "--interface", required=True, help="network interface that the bus is on, such as eth1"
+        )
         parser.set_defaults(run=run)
         return parser
 
     scan = add("scan", "which slaves are on a bus, and which drive files fit", _scan)
-    scan.add_argument("--topology", default="", help="name, or path of a YAML file, to compare the bus with")
-    scan.add_argument("--template", action="store_true", help="print a topology to start from instead of the table")
+    scan.add_argument(
+        "--topology", default="", help="name, or path of a YAML file, to compare the bus with"
+    )
+    scan.add_argument(
+        "--template",
+        action="store_true",
+        help="print a topology to start from instead of the table",
+    )
     info = add("info", "what slaves say of themselves", _info)
     info.add_argument("--position", type=int, help="of the slave on the bus, from 0 (default: all)")
     read = add("read", "an object of a slave", _read)
     write = add("write", "change an object of a slave", _write)
     for parser in (read, write):
-        parser.add_argument("--position", type=int, required=True, help="of the slave on the bus, from 0")
-        parser.add_argument("object", metavar="INDEX[:SUB]", help="such as 0x6041:0; the index is hexadecimal")
-    read.add_argument("--type", default="", help="i8, u8, i16, u16, i32, u32 or string (default: by its length)")
+        parser.add_argument(
+            "--position", type=int, required=True, help="of the slave on the bus, from 0"
+        )
+        parser.add_argument(
+            "object", metavar="INDEX[:SUB]", help="such as 0x6041:0; the index is hexadecimal"
+        )
+    read.add_argument(
+        "--type", default="", help="i8, u8, i16, u16, i32, u32 or string (default: by its length)"
+    )
     write.add_argument("--type", required=True, help="i8, u8, i16, u16, i32 or u32")
-    write.add_argument("value", type=_number, metavar="VALUE", help="decimal, or hexadecimal with 0x")
+    write.add_argument(
+        "value", type=_number, metavar="VALUE", help="decimal, or hexadecimal with 0x"
+    )
 
 
 def _number(text: str) -> int:
@@ -60,7 +83,9 @@ def _bus(interface: str) -> Iterator[tuple[Master, list[FoundSlave]]]:
     master.open()
     try:
         found = master.scan()
-        master.access.listen(lambda event: print(f"slave {event.position}: {event.describe()}", file=sys.stderr))
+        master.access.listen(
+            lambda event: print(f"slave {event.position}: {event.describe()}", file=sys.stderr)
+        )
         yield master, found
     finally:
         master.close()
@@ -98,14 +123,27 @@ def _scan(options: argparse.Namespace) -> int:
         if options.template:
             print(_template(options.interface, found, readers), end="")
         else:
-            drives = [fitting_drive(slave, read) for slave, read in zip(found, readers, strict=True)]
+            drives = [
+                fitting_drive(slave, read) for slave, read in zip(found, readers, strict=True)
+            ]
             rows: list[Sequence[str]] = [
-                ("position", "vendor", "product", "revision", "alias", "AL state", "drive file", "name")
+                (
+                    "position",
+                    "vendor",
+                    "product",
+                    "revision",
+                    "alias",
+                    "AL state",
+                    "drive file",
+                    "name",
+                )
             ]
             for position, (slave, status, drive) in enumerate(
                 zip(found, master.access.al_statuses(), drives, strict=True)
             ):
-                numbers = [f"0x{number:08X}" for number in (slave.vendor, slave.product, slave.revision)]
+                numbers = [
+                    f"0x{number:08X}" for number in (slave.vendor, slave.product, slave.revision)
+                ]
                 state = str(status).removeprefix("is in ")
                 name = drive.name if drive else "-"
                 rows.append((str(position), *numbers, str(slave.alias), state, name, slave.name))
@@ -119,7 +157,9 @@ def _scan(options: argparse.Namespace) -> int:
 def _print_table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 def _template(interface: str, found: Sequence[FoundSlave], readers: Sequence[Read]) -> str:
@@ -137,7 +177,13 @@ def _template(interface: str, found: Sequence[FoundSlave], readers: Sequence[Rea
 
 
 def _template_entry(position: int, slave: FoundSlave, read: Read) -> list[str]:
-    from ..fieldbus.tools.inspection import ENCODER_RESOLUTION, GEAR_RATIO, fitting_drive, rated_torque, ratio
+    from ..fieldbus.tools.inspection import (
+        ENCODER_RESOLUTION,
+        GEAR_RATIO,
+        fitting_drive,
+        rated_torque,
+        ratio,
+    )
 
     drive = fitting_drive(slave, read)
     identity = [f"    vendor: 0x{slave.vendor:08X}", f"    product: 0x{slave.product:08X}"]
@@ -164,7 +210,9 @@ def _info(options: argparse.Namespace) -> int:
     from ..fieldbus.tools.inspection import describe, fitting_drive
 
     with _bus(options.interface) as (master, found):
-        positions = range(len(found)) if options.position is None else (_position(options.position, found),)
+        positions = (
+            range(len(found)) if options.position is None else (_position(options.position, found),)
+        )
         for position in positions:
             slave = found[position]
             read = _reader(master, position)
@@ -172,8 +220,16 @@ def _info(options: argparse.Namespace) -> int:
             print(f"slave {position}: {slave}")
             rows = list(describe(read, drive, slave))
             if drive is not None:
-                rows.insert(0, ("drive file", f"{drive.name} ({drive.products.get(slave.product, drive.description)})"))
-            for what, text in rows or [("no objects", "it has no mailbox, or doesn't answer there")]:
+                rows.insert(
+                    0,
+                    (
+                        "drive file",
+                        f"{drive.name} ({drive.products.get(slave.product, drive.description)})",
+                    ),
+                )
+            for what, text in rows or [
+                ("no objects", "it has no mailbox, or doesn't answer there")
+            ]:
                 print(f"  {what}: {text}")
     return 0
 
@@ -239,7 +295,9 @@ def _write(options: argparse.Namespace) -> int:
 
     index, sub_index = _object(options.object)
     kind = choice("--type", options.type, TYPES)
-    write = SdoWrite(index, kind, whole(f"value of {kind}", options.value, *bounds(kind)), sub_index)
+    write = SdoWrite(
+        index, kind, whole(f"value of {kind}", options.value, *bounds(kind)), sub_index
+    )
     with _bus(options.interface) as (master, found):
         master.access.write_sdo(_position(options.position, found), write)
     print(f"written: {write}, {_describe_value(write.data(), kind)}")

@@ -26,17 +26,37 @@ def add_identify(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
     text = "delay, noise, friction and payload of an arm, from a slow motion: of the running one, or of a simulated one"
     add = add_command(commands, "identify", text, _identify)
-    add("--controller", default="controller", metavar="NAME", help="the controller that runs (default: controller)")
+    add(
+        "--controller",
+        default="controller",
+        metavar="NAME",
+        help="the controller that runs (default: controller)",
+    )
     text = "identify a simulated arm in this process, without ROS: name of imperfections, or path of a YAML file"
     add("--simulated", metavar="NAME", help=text)
     add("--robot", **{**ROBOT, "help": f"{ROBOT['help']}; with --simulated"})
     add("--joints", nargs="+", default=[], metavar="JOINT", help="that move (default: all)")
-    add("--speed", type=POSITIVE, default=0.4, help="of the fastest strokes, in rad/s (default: 0.4)")
+    add(
+        "--speed",
+        type=POSITIVE,
+        default=0.4,
+        help="of the fastest strokes, in rad/s (default: 0.4)",
+    )
     add("--amplitude", type=POSITIVE, default=0.25, help="of the strokes, in rad (default: 0.25)")
     text = "commands of the motion: effort or position (default: effort where the arm takes it)"
     add("--mode", choices=("effort", "position"), default="", help=text)
-    add("--rate", type=POSITIVE, default=500.0, help="of control, in Hz, with --simulated (default: 500)")
-    add("--out", type=_imperfections_file, metavar="FILE", help="write the arm as imperfections, YAML")
+    add(
+        "--rate",
+        type=POSITIVE,
+        default=500.0,
+        help="of control, in Hz, with --simulated (default: 500)",
+    )
+    add(
+        "--out",
+        type=_imperfections_file,
+        metavar="FILE",
+        help="write the arm as imperfections, YAML",
+    )
     add("--plot", type=picture, metavar="FILE", help="write a picture")
     add("--yes", action="store_true", help="don't ask before the motion")
 
@@ -53,7 +73,9 @@ def _identify(options: argparse.Namespace) -> int:
     return _running(options.controller, request, dialog)
 
 
-def _simulated(options: argparse.Namespace, request: IdentificationRequest, dialog: TerminalDialog) -> int:
+def _simulated(
+    options: argparse.Namespace, request: IdentificationRequest, dialog: TerminalDialog
+) -> int:
     from ..identification.simulated import identify_simulated
     from ..robot.configuration import load_robot
     from ..simulation.imperfect.imperfections import load_imperfections
@@ -81,7 +103,8 @@ def _running(controller: str, request: IdentificationRequest, dialog: TerminalDi
 
 
 class TerminalDialog:
-    """A person at a terminal, who answers the question and stops by Ctrl-C; see ``identification/dialog.py``.
+    """A person at a terminal, who answers the question and stops by Ctrl-C; see
+    ``identification/dialog.py``.
 
     Args:
         asks: False moves the arm without a question.
@@ -94,7 +117,8 @@ class TerminalDialog:
 
     @contextmanager
     def hears_signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM ask for the stop within the block; they interrupt nothing but the question.
+        """SIGINT and SIGTERM ask for the stop within the block; they interrupt nothing but the
+        question.
 
         An exception that a signal throws into a call of ROS leaves that call half done.
         """

@@ -176,14 +176,24 @@ def write_law(name: str, folder: Path, compiled: bool = False) -> str:
     Raises:
         ConfigError: The name is no new name for a Python module, or one of the files exists.
     """
-    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or name.startswith("_"):
+    if (
+        not name.isidentifier()
+        or keyword.iskeyword(name)
+        or name != name.lower()
+        or name.startswith("_")
+    ):
         raise refused("NAME", name, "must be a Python name in lower case, such as my_spring")
-    files = {folder / f"{name}.py": _COMPILED_LAW if compiled else _LAW, folder / f"test_{name}.py": _TEST}
+    files = {
+        folder / f"{name}.py": _COMPILED_LAW if compiled else _LAW,
+        folder / f"test_{name}.py": _TEST,
+    }
     for file in files:
         if file.exists():
             raise refused("file", str(file), "must not be there yet")
     if name in law_names() or importlib.util.find_spec(name) is not None:
-        raise refused("NAME", name, "must not be the name of a law or of a Python module that is installed")
+        raise refused(
+            "NAME", name, "must not be the name of a law or of a Python module that is installed"
+        )
     words = name.split("_")
     title = "".join(word.capitalize() for word in words)
     for file, template in files.items():

@@ -56,7 +56,8 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
 
     Raises:
         ConfigError: the output is there.
-        ModelError: no URDF, an unknown link, no moving joint, or several chains of which none is the longest.
+        ModelError: no URDF, an unknown link, no moving joint, or several chains of which none is
+            the longest.
     """
     if output.exists():
         raise refused("file", str(output), "must not be there yet")
@@ -64,7 +65,9 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
         text = read_text("urdf", urdf)
         root = parse_description(text)
     except RobotControlError as error:
-        raise ModelError(f"{urdf} can't be read as a URDF: {error}", name="urdf", value=str(urdf)) from error
+        raise ModelError(
+            f"{urdf} can't be read as a URDF: {error}", name="urdf", value=str(urdf)
+        ) from error
     _check_kind(root, urdf)
     base, tip, joints = _chain(root, base, tip)
     model = RobotModel(text, joints, base, tip)
@@ -144,7 +147,11 @@ def _chain(root: ElementTree.Element, base: str, tip: str) -> tuple[str, str, li
         longest = max(len(chain) for chain in chains.values())
         ends = [link for link in links if len(chains[link]) == longest]
         if longest > 0 and len({tuple(chains[link]) for link in ends}) > 1:
-            tips = [link for link in ends if not any(end_link(j, "parent") == link for j in above.values())]
+            tips = [
+                link
+                for link in ends
+                if not any(end_link(j, "parent") == link for j in above.values())
+            ]
             raise ModelError(
                 f"several chains from {base} have {longest} moving joints: say which link is controlled by --tip, "
                 f"as in --tip {(tips or ends)[0]}; their last links: {', '.join(tips or ends)}",
@@ -155,12 +162,15 @@ def _chain(root: ElementTree.Element, base: str, tip: str) -> tuple[str, str, li
     joints = moving(tip)
     if not joints:
         kinds = ", ".join(MOVABLE)
-        raise ModelError(f"no joint from {base!r} to {tip!r} moves: must be one of {kinds}", name="joints")
+        raise ModelError(
+            f"no joint from {base!r} to {tip!r} moves: must be one of {kinds}", name="joints"
+        )
     return base, tip, joints
 
 
 def _check_ranges(model: RobotModel) -> None:
-    """Refuse joints that can't move: a URDF whose `limit` lacks `lower` and `upper` says 0 for both.
+    """Refuse joints that can't move: a URDF whose `limit` lacks `lower` and `upper` says 0 for
+    both.
 
     Raises:
         ModelError: names the joint and its limits.
@@ -169,7 +179,9 @@ def _check_ranges(model: RobotModel) -> None:
     upper = model.limits.upper.tolist()
     for name, low, high in zip(model.joints, lower, upper, strict=True):
         if not low < high:
-            rule = "lower must be below upper; a joint that turns without end has the type continuous"
+            rule = (
+                "lower must be below upper; a joint that turns without end has the type continuous"
+            )
             raise ModelError(
                 f"joint {name}: lower = {low:g}, upper = {high:g} in the URDF: {rule}",
                 name=name,
@@ -197,7 +209,9 @@ def _usable_limits(model: RobotModel) -> tuple[dict[str, list[float]], str]:
         if not usable.all():
             limits[name] = np.where(usable, told, np.round(default, 1)).tolist()
             numbers = ", ".join(f"{value:g}" for value in limits[name])
-            which = ", ".join(joint for joint, known in zip(model.joints, usable, strict=True) if not known)
+            which = ", ".join(
+                joint for joint, known in zip(model.joints, usable, strict=True) if not known
+            )
             lines += f"      {name}: [{numbers}] # CHECK: the URDF doesn't tell that of {which}; assumed here\n"
     return limits, f"    limits:\n{lines}" if lines else ""
 
@@ -222,7 +236,9 @@ def _axes_and_home(model: RobotModel) -> tuple[Array, Array]:
     chosen: list[int] = []
     for axis in range(6):
         tried = [*chosen, axis]
-        if max(np.linalg.matrix_rank(jacobian[tried], tol=1e-3) for jacobian in jacobians) == len(tried):
+        if max(np.linalg.matrix_rank(jacobian[tried], tol=1e-3) for jacobian in jacobians) == len(
+            tried
+        ):
             chosen = tried
     holds = [float((np.abs(state.gravity) / limits.effort).max()) for state in states]
     scores = [
@@ -237,6 +253,8 @@ def run(options: argparse.Namespace) -> int:
     output = options.output or options.urdf.with_suffix(".yaml")
     robot = write_robot(options.urdf, output, options.base, options.tip)
     gaps = sum("CHECK:" in line for line in output.read_text(encoding="utf-8").splitlines())
-    print(f"{output}: {robot.n} joints, {robot.base} to {robot.tip}; {gaps} lines to check are marked CHECK")
+    print(
+        f"{output}: {robot.n} joints, {robot.base} to {robot.tip}; {gaps} lines to check are marked CHECK"
+    )
     print(f"Next: robot_control simulate --robot {output}")
     return 0

@@ -8,9 +8,19 @@ from contextlib import suppress
 from typing import Any
 
 from ..core.errors import refused
-from .options import FINITE, NOT_NEGATIVE, POSITIVE, VALUES, add_command, gain_value, output_file, whole
+from .options import (
+    FINITE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    VALUES,
+    add_command,
+    gain_value,
+    output_file,
+    whole,
+)
 
-CLOSED_WITHIN = 2.0  # s; all is done by then, so a middleware that hangs at its end is no failure of the command
+# s; all is done by then, so a middleware that hangs at its end is no failure of the command
+CLOSED_WITHIN = 2.0
 
 Action = Callable[[Any, argparse.Namespace], str]  # leads a Robot; returns the text to print
 
@@ -22,7 +32,11 @@ def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[.
         from ..client.robot import Robot
         from ..ros.ending import exit_after
 
-        chosen = {"namespace": options.namespace, "controller": options.controller, "domain": options.domain}
+        chosen = {
+            "namespace": options.namespace,
+            "controller": options.controller,
+            "domain": options.domain,
+        }
         with Robot(**chosen, timeout=options.within, lost_after=options.lost_after) as robot:
             if text := action(robot, options):
                 print(text, flush=True)
@@ -33,9 +47,20 @@ def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[.
     def add_to(commands: Any) -> Callable[..., Any]:
         add = add_command(commands, name, f"of a running robot: {text}", run)
         add("--namespace", default="", help="of the controller")
-        add("--controller", default="controller", metavar="NAME", help="of its node (default: controller)")
+        add(
+            "--controller",
+            default="controller",
+            metavar="NAME",
+            help="of its node (default: controller)",
+        )
         add("--domain", type=whole(0, 232), help="of ROS (default: ROS_DOMAIN_ID)")
-        add("--within", type=POSITIVE, default=10.0, metavar="SECONDS", help="to find the controller (default: 10)")
+        add(
+            "--within",
+            type=POSITIVE,
+            default=10.0,
+            metavar="SECONDS",
+            help="to find the controller (default: 10)",
+        )
         silence = "of silence, after which the controller counts as gone (default: 0.4)"
         add("--lost-after", type=POSITIVE, default=0.4, metavar="SECONDS", help=silence)
         return add
@@ -93,15 +118,27 @@ def _set(robot: Any, options: argparse.Namespace) -> str:
 
 
 def _add_law(commands: Any) -> None:
-    add = _command("law", "go on with another law", lambda robot, options: robot.set_law(options.law))(commands)
+    add = _command(
+        "law", "go on with another law", lambda robot, options: robot.set_law(options.law)
+    )(commands)
     add("law", metavar="LAW", help="name, or package.module:Class")
 
 
 def _add_move(commands: Any) -> None:
     add = _command("move", "move the tip, or the joints", _move)(commands)
-    add("values", type=FINITE, nargs="+", metavar="NUMBER", help="x y z of the tip in m, or angles in rad")
+    add(
+        "values",
+        type=FINITE,
+        nargs="+",
+        metavar="NUMBER",
+        help="x y z of the tip in m, or angles in rad",
+    )
     add("--joints", action="store_true", help="the numbers are joint angles")
-    add("--by", action="store_true", help="the numbers count from where the reference is; with --joints, the joints")
+    add(
+        "--by",
+        action="store_true",
+        help="the numbers count from where the reference is; with --joints, the joints",
+    )
     add("--seconds", type=POSITIVE, default=30.0, help="after which it holds (default: 30)")
 
 
@@ -114,12 +151,22 @@ def _move(robot: Any, options: argparse.Namespace) -> str:
         with suppress(ValueError):  # of another size: it is refused
             target = target + start
     state = robot.move_to(**{"q" if options.joints else "pose": target}, timeout=options.seconds)
-    return f"{_text(state.pose[:3, 3])} m, error {np.linalg.norm(state.pose_error[:3]) * 1e3:.1f} mm"
+    return (
+        f"{_text(state.pose[:3, 3])} m, error {np.linalg.norm(state.pose_error[:3]) * 1e3:.1f} mm"
+    )
 
 
 def _add_gripper(commands: Any) -> None:
-    add = _command("gripper", "open, close or move its fingers, or print what they do", _gripper)(commands)
-    add("target", nargs="?", default="", metavar="open|close|WIDTH", help="WIDTH in m; nothing prints the state only")
+    add = _command("gripper", "open, close or move its fingers, or print what they do", _gripper)(
+        commands
+    )
+    add(
+        "target",
+        nargs="?",
+        default="",
+        metavar="open|close|WIDTH",
+        help="WIDTH in m; nothing prints the state only",
+    )
     add("--force", type=POSITIVE, help="of each finger, at most, in N (default: the gripper's)")
     add("--seconds", type=POSITIVE, default=10.0, help="for the motion (default: 10)")
 
@@ -144,7 +191,9 @@ def _gripper(robot: Any, options: argparse.Namespace) -> str:
 
 
 def _add_record(commands: Any) -> None:
-    add = _command("record", "write its states as CSV, or all topics as MCAP; Ctrl-C ends it", _record)(commands)
+    add = _command(
+        "record", "write its states as CSV, or all topics as MCAP; Ctrl-C ends it", _record
+    )(commands)
     add(
         "file",
         type=output_file(".mcap"),
@@ -152,11 +201,27 @@ def _add_record(commands: Any) -> None:
         metavar="FILE.mcap",
         help="all topics of the controller, and its states",
     )
-    add("--seconds", type=NOT_NEGATIVE, default=10.0, help="length; 0 goes on until Ctrl-C (default: 10)")
+    add(
+        "--seconds",
+        type=NOT_NEGATIVE,
+        default=10.0,
+        help="length; 0 goes on until Ctrl-C (default: 10)",
+    )
     size = "of one file, after which the next one begins: FILE_1 and so on (default: 1000)"
     add("--split", type=POSITIVE, default=1000.0, metavar="MB", help=size)
-    add("--last", type=POSITIVE, metavar="SECONDS", help="instead: the last control cycles, of 60 s at most")
-    add("--csv", type=output_file(".csv"), default="record.csv", metavar="FILE", help="(default: record.csv)")
+    add(
+        "--last",
+        type=POSITIVE,
+        metavar="SECONDS",
+        help="instead: the last control cycles, of 60 s at most",
+    )
+    add(
+        "--csv",
+        type=output_file(".csv"),
+        default="record.csv",
+        metavar="FILE",
+        help="(default: record.csv)",
+    )
 
 
 def _record(robot: Any, options: argparse.Namespace) -> str:
@@ -166,7 +231,10 @@ def _record(robot: Any, options: argparse.Namespace) -> str:
         robot.save_cycles(options.file, options.last)
         return f"{options.file}: look at it with any tool for MCAP, or with: robot_control replay {options.file}"
     largest = round(1e6 * options.split)
-    with robot.record(options.file or options.csv, largest=largest) as recording, suppress(KeyboardInterrupt):
+    with (
+        robot.record(options.file or options.csv, largest=largest) as recording,
+        suppress(KeyboardInterrupt),
+    ):
         recording.wait(options.seconds or None)  # not a wait of the robot's, which would hold it
     kind = "messages" if options.file else "states"
     return f"{recording.messages} {kind}, {recording.dropped} dropped: {', '.join(map(str, recording.paths))}"
@@ -187,7 +255,9 @@ LEADING: tuple[Callable[[Any], Any], ...] = (
     _add_move,
     _command("hold", "hold it where it is", lambda robot, _: robot.hold()),
     _command("home", "move the joints home", lambda robot, _: _text(robot.go_home().q) + " rad"),
-    _command("zero-wrench", "make the present wrench zero", lambda robot, _: str(robot.zero_wrench())),
+    _command(
+        "zero-wrench", "make the present wrench zero", lambda robot, _: str(robot.zero_wrench())
+    ),
     _add_gripper,
     _add_record,
 )

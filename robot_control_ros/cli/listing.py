@@ -32,7 +32,10 @@ def _profiles_of(robot: str) -> list[str]:
 def _robots() -> Rows:
     for name in robot_names():
         robot = load_robot(name)
-        yield name, f"{robot.description}, {robot.n} joints; profiles: {', '.join(_profiles_of(name))}"
+        yield (
+            name,
+            f"{robot.description}, {robot.n} joints; profiles: {', '.join(_profiles_of(name))}",
+        )
 
 
 def _laws() -> Rows:
@@ -58,8 +61,12 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "laws": _laws,
     "workcells": lambda: ((name, load_workcell(name).description) for name in workcell_names()),
     "scenes": lambda: ((name, load_scene(name).description) for name in config_names("scenes")),
-    "grippers": lambda: ((name, load_gripper(name).description) for name in config_names("grippers")),
-    "imperfections": lambda: ((name, load_imperfections(name).description) for name in imperfection_names()),
+    "grippers": lambda: (
+        (name, load_gripper(name).description) for name in config_names("grippers")
+    ),
+    "imperfections": lambda: (
+        (name, load_imperfections(name).description) for name in imperfection_names()
+    ),
     "profiles": _profiles,
 }
 

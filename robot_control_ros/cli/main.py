@@ -52,19 +52,29 @@ MOVED = {
     ("ethercat", "demo"): "contour",
     ("ethercat", "faults"): "ethercat-faults",
 }
-TOPIC_PAGES = "docs/controller.md, docs/simulator.md, docs/teleop.md, docs/watchdog.md, docs/ethercat.md"
+TOPIC_PAGES = (
+    "docs/controller.md, docs/simulator.md, docs/teleop.md, docs/watchdog.md, docs/ethercat.md"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status, which is 2 for what is refused. An error is printed in one line."""
+    """Run a command; returns the exit status, which is 2 for what is refused. An error is
+    printed in one line.
+    """
     words = sys.argv[1:] if arguments is None else list(arguments)
     for moved, name in MOVED.items():
         if tuple(words[: len(moved)]) == moved:
             line = " ".join(["python -m evidence", name, *words[len(moved) :]])
-            print(f"robot_control: {' '.join(moved)} is now, in a checkout of the repository: {line}", file=sys.stderr)
+            print(
+                f"robot_control: {' '.join(moved)} is now, in a checkout of the repository: {line}",
+                file=sys.stderr,
+            )
             return 2
     if words[:2] == ["list", "topics"]:  # a command of version 0.1; version 0.3 forgets it
-        print(f"robot_control: the topics of a node are in the table of its page: {TOPIC_PAGES}", file=sys.stderr)
+        print(
+            f"robot_control: the topics of a node are in the table of its page: {TOPIC_PAGES}",
+            file=sys.stderr,
+        )
         return 2
     parser = command_parser()
     complete(parser)
@@ -118,8 +128,18 @@ def _add_demo(commands: Any) -> None:
     text = "instead: a circle and a push, in a scene the push alone; and a summary, plot and CSV"
     add("--no-page", action="store_true", help=text)
     add("--headless", action="store_true", help="no live line")
-    add("--seconds", type=NOT_NEGATIVE, help="length; 0 runs until Ctrl-C (default: 0 with the page, else 20)")
-    add("--output", type=OUTPUT_FOLDER, default="demo-output", metavar="FOLDER", help="for plot and CSV")
+    add(
+        "--seconds",
+        type=NOT_NEGATIVE,
+        help="length; 0 runs until Ctrl-C (default: 0 with the page, else 20)",
+    )
+    add(
+        "--output",
+        type=OUTPUT_FOLDER,
+        default="demo-output",
+        metavar="FOLDER",
+        help="for plot and CSV",
+    )
     add_page_options(add)
 
 
@@ -129,7 +149,11 @@ def _demo(options: argparse.Namespace) -> int:
 
     _need_ros("demo")
     if options.workcell and options.gripper:
-        raise refused("gripper", options.gripper, "must be empty: the work cell's file says which arm has a gripper")
+        raise refused(
+            "gripper",
+            options.gripper,
+            "must be empty: the work cell's file says which arm has a gripper",
+        )
     return demo(
         equipped(options.robot, options.gripper),
         options.law,
@@ -146,20 +170,42 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _add_simulate(commands: Any) -> None:
-    add = add_command(commands, "simulate", "the same in one process, without ROS, faster than real time", _simulate)
+    add = add_command(
+        commands,
+        "simulate",
+        "the same in one process, without ROS, faster than real time",
+        _simulate,
+    )
     add("--robot", **ROBOT)
     add("--law", **LAW)
     add("--seconds", type=POSITIVE, default=10.0, help="length (default: 10)")
     add("--scene", **SCENE)
     add("--imperfections", **IMPERFECTIONS)
     add("--rate", type=POSITIVE, default=1000.0, help="of control, in Hz (default: 1000)")
-    add("--set", action="append", default=[], metavar="GAIN=VALUE", help=f"a gain: {VALUES}; may be repeated")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="GAIN=VALUE",
+        help=f"a gain: {VALUES}; may be repeated",
+    )
     add("--circle", type=NOT_NEGATIVE, default=0.0, metavar="RADIUS", help="follow a circle, in m")
-    add("--push", type=FINITE, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N")
+    add(
+        "--push",
+        type=FINITE,
+        nargs=3,
+        metavar=("X", "Y", "Z"),
+        help="force on the tip in base axes, in N",
+    )
     add("--push-from", type=NOT_NEGATIVE, default=1.0, help="start of the push, in s (default: 1)")
     add("--push-for", type=POSITIVE, default=1.0, help="length of the push, in s (default: 1)")
     add("--csv", type=output_file(".csv"), metavar="FILE", help="write the log")
-    add("--record", type=output_file(".mcap"), metavar="FILE", help="write all control cycles, for replay")
+    add(
+        "--record",
+        type=output_file(".mcap"),
+        metavar="FILE",
+        help="write all control cycles, for replay",
+    )
     add("--plot", type=picture, metavar="FILE", help="write a picture")
 
 
@@ -169,7 +215,11 @@ def _simulate(options: argparse.Namespace) -> int:
     from ..simulation.in_process import Push, simulate
     from ..simulation.trouble import GainsWarning
 
-    push = Push(options.push, start=options.push_from, duration=options.push_for) if options.push else None
+    push = (
+        Push(options.push, start=options.push_from, duration=options.push_for)
+        if options.push
+        else None
+    )
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", GainsWarning)
@@ -188,12 +238,16 @@ def _simulate(options: argparse.Namespace) -> int:
     spent = time.perf_counter() - began
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
     speed = options.seconds / spent
-    print(f"{options.seconds:g} s of {options.robot} under {options.law} in {spent:.2f} s ({speed:.1f} x real time)")
+    print(
+        f"{options.seconds:g} s of {options.robot} under {options.law} in {spent:.2f} s ({speed:.1f} x real time)"
+    )
     rms = np.sqrt(np.mean(error**2))
     print(f"  position error rms {rms:.2f} mm, max {error.max():.2f} mm, last {error[-1]:.3f} mm")
     if log.losses is not None:
         force = np.linalg.norm(log.contact[:, :3], axis=1)
-        print(f"  contact force max {force.max():.1f} N, last {force[-1]:.1f} N, contact lost {log.losses} times")
+        print(
+            f"  contact force max {force.max():.1f} N, last {force[-1]:.1f} N, contact lost {log.losses} times"
+        )
     for path, write in ((options.csv, log.to_csv), (options.plot, log.plot)):
         if path:
             print(f"  {write(path)}")
@@ -220,7 +274,13 @@ def _circle(options: argparse.Namespace, start: Any) -> Any:
     q = np.array(robot.home)
     try:
         for time_ in np.linspace(0.0, min(options.seconds, 1.5 * TURN), CHECKED_POSES):
-            q = solve_pose(model, np.asarray(circle.sample(time_).pose), q, np.array(robot.axes), tolerance=1e-3)
+            q = solve_pose(
+                model,
+                np.asarray(circle.sample(time_).pose),
+                q,
+                np.array(robot.axes),
+                tolerance=1e-3,
+            )
     except ConfigError as error:
         rule = f"the arm must reach all of the circle: {error}"
         raise refused("--circle", options.circle, rule, error.bound, unit="m") from error
@@ -242,9 +302,16 @@ def _fill_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_init_robot(commands: Any) -> None:
-    add = add_command(commands, "init-robot", "write a robot's YAML file from its URDF", run_of(".init_robot"))
+    add = add_command(
+        commands, "init-robot", "write a robot's YAML file from its URDF", run_of(".init_robot")
+    )
     add("urdf", type=Path, metavar="URDF", help="the robot description")
-    add("--output", type=output_file(".yaml", ".yml"), metavar="FILE", help="the YAML file (default: beside the URDF)")
+    add(
+        "--output",
+        type=output_file(".yaml", ".yml"),
+        metavar="FILE",
+        help="the YAML file (default: beside the URDF)",
+    )
     add("--base", default="", help="link that is fixed (default: the root)")
     add("--tip", default="", help="link that is controlled (default: the last one)")
 
@@ -252,14 +319,34 @@ def _add_init_robot(commands: Any) -> None:
 def _add_replay(commands: Any) -> None:
     text = "run the law of recorded cycles again: the same gains give the same commands, others show what they would do"
     add = add_command(commands, "replay", text, run_of(".replay"))
-    add("file", type=Path, metavar="FILE.mcap", help="of record --last, of the controller, or of simulate --record")
-    add("--set", action="append", type=gain_value, default=[], metavar="GAIN=VALUE", help=f"a gain: {VALUES}")
-    add("--csv", type=output_file(".csv"), metavar="FILE", help="write recorded and replayed commands")
+    add(
+        "file",
+        type=Path,
+        metavar="FILE.mcap",
+        help="of record --last, of the controller, or of simulate --record",
+    )
+    add(
+        "--set",
+        action="append",
+        type=gain_value,
+        default=[],
+        metavar="GAIN=VALUE",
+        help=f"a gain: {VALUES}",
+    )
+    add(
+        "--csv",
+        type=output_file(".csv"),
+        metavar="FILE",
+        help="write recorded and replayed commands",
+    )
 
 
 def _add_init_law(commands: Any) -> None:
     add = add_command(
-        commands, "init-law", "write a law that runs, and its test, as files to change", run_of(".init_law")
+        commands,
+        "init-law",
+        "write a law that runs, and its test, as files to change",
+        run_of(".init_law"),
     )
     add("name", metavar="NAME", help="of the law's file and module, such as my_spring")
     text = "a law over records, which Numba compiles: more lines, and several times faster"
@@ -267,11 +354,21 @@ def _add_init_law(commands: Any) -> None:
 
 
 def _add_doctor(commands: Any) -> None:
-    add = add_command(commands, "doctor", "what a running system has, lacks, and what to type next", _doctor)
+    add = add_command(
+        commands, "doctor", "what a running system has, lacks, and what to type next", _doctor
+    )
     add("--robot", **ROBOT)
-    add("--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)")
+    add(
+        "--law",
+        default="",
+        help="that is to run (default: impedance, or admittance where no effort is taken)",
+    )
     add("--profile", default="sim", help="what is in front of the robot (default: sim)")
-    add("--namespace", default="", help="of the robot's nodes (default: that of an arm of a work cell)")
+    add(
+        "--namespace",
+        default="",
+        help="of the robot's nodes (default: that of an arm of a work cell)",
+    )
     add("--prefix", default="", help="of joints and frames (default: the robot's)")
     add("--seconds", type=POSITIVE, default=5.0, help="of listening, 4 at least (default: 5)")
 
@@ -280,24 +377,49 @@ def _doctor(options: argparse.Namespace) -> int:
     from .doctor import doctor
 
     _need_ros("doctor")
-    return doctor(options.robot, options.profile, options.law, options.seconds, options.namespace, options.prefix)
+    return doctor(
+        options.robot,
+        options.profile,
+        options.law,
+        options.seconds,
+        options.namespace,
+        options.prefix,
+    )
 
 
 def _add_docs(commands: Any) -> None:
-    add = add_command(commands, "docs", "print docs/laws.md, made from the laws' own declarations", _docs)
+    add = add_command(
+        commands, "docs", "print docs/laws.md, made from the laws' own declarations", _docs
+    )
     add("--law", metavar="LAW", help="only this one, which may be package.module:Class")
     add(
         "--entries",
         metavar="KIND",
         help="entries of a robot, workcell, profile, scene, imperfections, drive or topology",
     )
-    add("--cycle", action="store_true", help="the table of docs/records.md: what is recorded of a control cycle")
-    add("--schemas", type=OUTPUT_FOLDER, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
+    add(
+        "--cycle",
+        action="store_true",
+        help="the table of docs/records.md: what is recorded of a control cycle",
+    )
+    add(
+        "--schemas",
+        type=OUTPUT_FOLDER,
+        metavar="FOLDER",
+        help="write the JSON Schema of each kind of YAML file there",
+    )
 
 
 def _docs(options: argparse.Namespace) -> int:
     from ..robot.schema import choice
-    from .reference_docs import TABLES, cycle_table, entries_table, law_section, laws_page, write_schemas
+    from .reference_docs import (
+        TABLES,
+        cycle_table,
+        entries_table,
+        law_section,
+        laws_page,
+        write_schemas,
+    )
 
     if options.schemas:
         write_schemas(options.schemas)

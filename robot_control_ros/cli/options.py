@@ -15,9 +15,21 @@ from ..core.output_paths import writable_file, writable_folder
 ROBOT = {"default": "ur5", "help": "name, or path of a YAML file (default: ur5)"}
 LAW = {"default": "impedance", "help": "name, or package.module:Class (default: impedance)"}
 SCENE = {"default": "", "help": "what stands around the robot: name, or path of a YAML file"}
-GRIPPER = {"default": "", "metavar": "NAME", "help": "on the robot's tip: name, or path of a YAML file"}
-IMPERFECTIONS = {"default": "", "metavar": "NAME", "help": "of the simulated arm: name, or path of a YAML file"}
-WORKCELL = {"default": "", "metavar": "NAME", "help": "several arms in place of --robot: name, or path of a YAML file"}
+GRIPPER = {
+    "default": "",
+    "metavar": "NAME",
+    "help": "on the robot's tip: name, or path of a YAML file",
+}
+IMPERFECTIONS = {
+    "default": "",
+    "metavar": "NAME",
+    "help": "of the simulated arm: name, or path of a YAML file",
+}
+WORKCELL = {
+    "default": "",
+    "metavar": "NAME",
+    "help": "several arms in place of --robot: name, or path of a YAML file",
+}
 TOPOLOGY = {"default": "", "help": "name, or path of a YAML file (default: the robot's)"}
 
 SCHEDULER: dict[str, Any] = {
@@ -39,7 +51,9 @@ class CommandParser(argparse.ArgumentParser):
         settings: Settings of argparse.ArgumentParser.
     """
 
-    def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, *, fill: Callable[[argparse.ArgumentParser], None] | None = None, **settings: Any
+    ) -> None:
         super().__init__(**settings)
         self._fill = fill
 
@@ -57,7 +71,11 @@ class CommandParser(argparse.ArgumentParser):
 
     def subcommands(self) -> dict[str, CommandParser]:
         """Parsers of the subcommands by name; empty where there are none."""
-        found = [action.choices for action in self.actions() if isinstance(action, argparse._SubParsersAction)]
+        found = [
+            action.choices
+            for action in self.actions()
+            if isinstance(action, argparse._SubParsersAction)
+        ]
         return dict(found[0]) if found else {}
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:

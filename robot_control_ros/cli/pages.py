@@ -11,11 +11,19 @@ from .options import PORT, add_command
 
 def add_pages(commands: Any) -> None:
     """Add the commands `joint` and `planar` to the subcommands of a parser."""
-    joint = add_command(commands, "joint", "a page: one joint's PID response as its gains move; without ROS", _joint)
-    planar = add_command(commands, "planar", "a page: a planar arm to drag, its law, a wall; without ROS", _planar)
+    joint = add_command(
+        commands, "joint", "a page: one joint's PID response as its gains move; without ROS", _joint
+    )
+    planar = add_command(
+        commands, "planar", "a page: a planar arm to drag, its law, a wall; without ROS", _planar
+    )
     for add in (joint, planar):
         add_page_options(add)
-        add("--no-token", action="store_true", help="let every program of this machine in; only on 127.0.0.1")
+        add(
+            "--no-token",
+            action="store_true",
+            help="let every program of this machine in; only on 127.0.0.1",
+        )
     text = "a law of your own, see docs/joint_page.md"
     joint("--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help=text)
 
@@ -23,7 +31,11 @@ def add_pages(commands: Any) -> None:
 def add_page_options(add: Callable[..., Any]) -> None:
     """Add the options that all commands with a page have."""
     add("--port", type=PORT, default=8080, help="of the page, or the next free one (default: 8080)")
-    add("--host", default="127.0.0.1", help="to listen on; 0.0.0.0: on every network (default: 127.0.0.1)")
+    add(
+        "--host",
+        default="127.0.0.1",
+        help="to listen on; 0.0.0.0: on every network (default: 127.0.0.1)",
+    )
     add("--open", action="store_true", help="open the page in the browser of this machine")
 
 
@@ -33,7 +45,9 @@ def _joint(options: argparse.Namespace) -> int:
     with viser_needed("the joint page"):
         from ..teaching.joint.joint_page import JointPage
 
-    return JointPage(options.host, options.port, options.callback, not options.no_token).serve(options.open)
+    return JointPage(options.host, options.port, options.callback, not options.no_token).serve(
+        options.open
+    )
 
 
 def _planar(options: argparse.Namespace) -> int:

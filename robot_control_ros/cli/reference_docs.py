@@ -50,7 +50,8 @@ TABLES = {**FILES, "profile": HardwareProfile}
 def schemas() -> dict[str, str]:
     """JSON Schema of each kind of YAML file, by the name of the schema's file."""
     return {
-        f"{kind}.schema.json": json.dumps(json_schema(cls, kind), ensure_ascii=False, indent=2) + "\n"
+        f"{kind}.schema.json": json.dumps(json_schema(cls, kind), ensure_ascii=False, indent=2)
+        + "\n"
         for kind, cls in FILES.items()
     }
 
@@ -137,7 +138,17 @@ def _law(name: str) -> Iterator[str]:
 
 
 def _section(title: str, lead: str, documented: type, gains: type) -> Iterator[str]:
-    yield from ("", f"## {title}", "", lead, "", "```text", inspect.cleandoc(documented.__doc__ or ""), "```", "")
+    yield from (
+        "",
+        f"## {title}",
+        "",
+        lead,
+        "",
+        "```text",
+        inspect.cleandoc(documented.__doc__ or ""),
+        "```",
+        "",
+    )
     yield "| gain | default | size | unit | range | |"
     yield "|---|---|---|---|---|---|"
     for spec in gain_specs(gains):

@@ -67,7 +67,11 @@ class Summary:
         if not others and not self.largest.any():
             yield "the commands are the same, to the last bit"
             return
-        what = "with " + ", ".join(f"{name} = {value}" for name, value in others.items()) if others else "now"
+        what = (
+            "with " + ", ".join(f"{name} = {value}" for name, value in others.items())
+            if others
+            else "now"
+        )
         yield f"largest difference of the law's commands, {what}:"
         for joint, size in zip(joints, self.largest, strict=True):
             yield f"  {joint:<24} {size:.6g}"

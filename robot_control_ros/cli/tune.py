@@ -37,20 +37,41 @@ def add_tune(commands: Any) -> None:
     add("--objective", default="track,contact", metavar="NAMES", help=text)
     text = "a gain to vary, as in stiffness=200:4000 or stiffness.linear=0.2x:5x; may be repeated (default: the usual)"
     add("--vary", action="append", default=[], metavar="GAIN=LOWER:UPPER", help=text)
-    add("--trials", type=whole(1, MOST), default=TRIALS, help=f"of the study in the end (default: {TRIALS})")
-    add("--arms", type=whole(1, 1000), default=ARMS, help=f"simulated, for each trial (default: {ARMS})")
+    add(
+        "--trials",
+        type=whole(1, MOST),
+        default=TRIALS,
+        help=f"of the study in the end (default: {TRIALS})",
+    )
+    add(
+        "--arms",
+        type=whole(1, 1000),
+        default=ARMS,
+        help=f"simulated, for each trial (default: {ARMS})",
+    )
     text = "imperfections that the arms lie around, such as an identified arm: name, or path of a YAML file"
     add("--arm", default="", metavar="NAME", help=text)
-    add("--seed", type=whole(0, 2**32 - 1), default=0, help="of the search and of the arms (default: 0)")
+    add(
+        "--seed",
+        type=whole(0, 2**32 - 1),
+        default=0,
+        help="of the search and of the arms (default: 0)",
+    )
     add("--sampler", default="tpe", help="tpe, nsga2 or random (default: tpe)")
-    text = f"trial k knows the trials up to k - lag, so at most so many run at a time (default: {LAG})"
+    text = (
+        f"trial k knows the trials up to k - lag, so at most so many run at a time (default: {LAG})"
+    )
     add("--lag", type=whole(1, MOST), default=LAG, help=text)
     add("--workers", **WORKERS)
     add("--scheduler", **SCHEDULER)
     text = "what keeps the trials, and may be shared: journal:///PATH or postgresql://… (default: a journal here)"
     add("--storage", default="", metavar="URL", help=text)
-    add("--study", default=STUDY, metavar="NAME", help=f"its name in the storage (default: {STUDY})")
-    text = "of export: for the gains, the table, the page and its picture (default: ROBOT-LAW-tuned)"
+    add(
+        "--study", default=STUDY, metavar="NAME", help=f"its name in the storage (default: {STUDY})"
+    )
+    text = (
+        "of export: for the gains, the table, the page and its picture (default: ROBOT-LAW-tuned)"
+    )
     add("--output", type=OUTPUT_FOLDER, metavar="FOLDER", help=text)
     text = f"of export: other arms, on which both gains are measured (default: {HELD_OUT})"
     add("--held-out", type=whole(1, 1000), default=HELD_OUT, help=text)
@@ -92,7 +113,13 @@ def _run(options: argparse.Namespace) -> int:
     from ..tuning.gain_study import GainStudy
 
     study = GainStudy(
-        options.robot, options.law, options.objective, tuple(options.vary), options.arms, options.arm, options.seed
+        options.robot,
+        options.law,
+        options.objective,
+        tuple(options.vary),
+        options.arms,
+        options.arm,
+        options.seed,
     )
     began = time.monotonic()
     with _Bar() as bar:
@@ -196,7 +223,9 @@ def _best_text(tuned: Any) -> str:
     if all(row.failed for row in tuned.rows):
         return "none has values yet"
     best = tuned.best
-    values = ", ".join(f"{goal.name} {value:.4g}" for goal, value in zip(tuned.goals, best.values, strict=True))
+    values = ", ".join(
+        f"{goal.name} {value:.4g}" for goal, value in zip(tuned.goals, best.values, strict=True)
+    )
     return f"best: {values} (trial {best.index})"
 
 
@@ -219,7 +248,9 @@ def _status(options: argparse.Namespace) -> int:
     failed = [row for row in tuned.rows if row.failed]
     running = [attempt.user_attrs["owner"] for _, attempt in ledger.all_running()]
     print(f"{study.robot} under {study.law}: {study.objective}, on {study.arms} arms")
-    print(f"{len(tuned.rows)} trials have ended, {len(failed)} of them failed; {len(running)} run, or were left")
+    print(
+        f"{len(tuned.rows)} trials have ended, {len(failed)} of them failed; {len(running)} run, or were left"
+    )
     for owner in running:
         print(f"  {owner.get('host')}: process {owner.get('process')}")
     for row in failed[-5:]:

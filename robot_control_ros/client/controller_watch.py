@@ -20,7 +20,8 @@ from .state_feed import StateFeed
 
 CHECK_PERIOD = 0.04  # s between two looks whether it is there
 STALLED = 0.1  # s that such a look is late where this process was held up
-SETTLED = 1.0  # s after which an old fault is the present one: the middleware delivers older ones one by one
+# s after which an old fault is the present one: the middleware delivers older ones one by one
+SETTLED = 1.0
 _LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -117,8 +118,15 @@ class ControllerWatch:
             self._states = 0
             self._first_state = math.inf
             text = f"controller {self._name} doesn't answer for {silence:.2f} s: does it still run?"
-            self._feed.fail(StaleStateError(text, name=self._name, value=silence, bound=self._lost_after))
-        elif silence < self._lost_after and self.lost and self._controller.known and (self.fault or self._states):
+            self._feed.fail(
+                StaleStateError(text, name=self._name, value=silence, bound=self._lost_after)
+            )
+        elif (
+            silence < self._lost_after
+            and self.lost
+            and self._controller.known
+            and (self.fault or self._states)
+        ):
             self.lost = False  # and what is known of it isn't of the process before it
             self._report_fault()
 

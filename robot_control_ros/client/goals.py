@@ -19,8 +19,10 @@ from .snapshot import Snapshot
 AT_GOAL = 1e-5  # m and rad, between a reference and the goal that it has reached
 AT_REST = 0.002  # rad/s, of each joint
 SETTLE = 2.0  # s after which an arm counts as settled that doesn't come to rest at its goal
-NEAR_TIP = 0.005, 0.02  # m and rad: a tip that rests further from its target may have one that is beyond reach
-FAR_TIP = 0.05, 0.2  # m and rad: a tip that rests further from its target isn't there, whatever holds it
+# m and rad: a tip that rests further from its target may have one that is beyond reach
+NEAR_TIP = 0.005, 0.02
+# m and rad: a tip that rests further from its target isn't there, whatever holds it
+FAR_TIP = 0.05, 0.2
 STANDS = 0.005, 0.02  # m/s and rad/s of a tip that doesn't follow a reference
 WAITS = 1.0  # s of that, while its spring is near the bound, after which its way counts as blocked
 _IDENTITY = np.eye(3)
@@ -40,7 +42,11 @@ class MotionGoal:
     """
 
     def __init__(
-        self, since: float, error: Callable[[Snapshot], Array], backend: RobotBackend, pose: Array | None = None
+        self,
+        since: float,
+        error: Callable[[Snapshot], Array],
+        backend: RobotBackend,
+        pose: Array | None = None,
     ) -> None:
         self.arrived: float | None = None
         self._since = since
@@ -153,7 +159,9 @@ def send_tip_target(backend: RobotBackend, pose: Any) -> MotionGoal:
     """Send the target of a pose, see :func:`tip_target`; ConfigError where it is refused."""
     target = tip_target(backend, pose)
     since = backend.move_to(target)
-    return MotionGoal(since, lambda state: pose_error(target, state.reference_pose), backend, target)
+    return MotionGoal(
+        since, lambda state: pose_error(target, state.reference_pose), backend, target
+    )
 
 
 def send_joint_target(backend: RobotBackend, q: Any) -> MotionGoal:
@@ -162,7 +170,9 @@ def send_joint_target(backend: RobotBackend, q: Any) -> MotionGoal:
     return _joint_goal(backend, backend.move_joints_to(target), target)
 
 
-def send_joint_path(backend: RobotBackend, times: Any, positions: Any, velocities: Any) -> MotionGoal:
+def send_joint_path(
+    backend: RobotBackend, times: Any, positions: Any, velocities: Any
+) -> MotionGoal:
     """Send joint angles over time, see Robot.follow_joints; ConfigError where they are refused."""
     count = len(np.atleast_1d(times))
     shape = (count, backend.config.n)
@@ -177,7 +187,9 @@ def send_joint_path(backend: RobotBackend, times: Any, positions: Any, velocitie
 def _joint_goal(backend: RobotBackend, since: float, target: Array) -> MotionGoal:
     """Goal of the joints that a robot has taken; see :class:`MotionGoal`."""
     cyclic = backend.model.cyclic
-    return MotionGoal(since, lambda state: wrap(target - state.blocks["reference_position"], cyclic), backend)
+    return MotionGoal(
+        since, lambda state: wrap(target - state.blocks["reference_position"], cyclic), backend
+    )
 
 
 def finite(name: str, value: Any, shape: tuple[int, ...]) -> Array:

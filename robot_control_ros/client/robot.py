@@ -100,7 +100,9 @@ class Robot:
         self._samples: list[LogSample] = []  # what record() keeps
         self._recording = StateRecording(self._samples.append, math.inf)
         self._files: list[FileRecording] = []
-        self.close = weakref.finalize(self, _close, os.getpid(), backend, self._callbacks, self._files)
+        self.close = weakref.finalize(
+            self, _close, os.getpid(), backend, self._callbacks, self._files
+        )
         backend.feed.listeners += [self._recording.take, self._callbacks.take]
 
     @classmethod
@@ -133,7 +135,9 @@ class Robot:
         from .simulated_backend import SimulatedBackend
 
         name = equipped(name, gripper)
-        return cls(backend=SimulatedBackend(name, law, gains, scene, imperfections, push, real_time))
+        return cls(
+            backend=SimulatedBackend(name, law, gains, scene, imperfections, push, real_time)
+        )
 
     def __enter__(self) -> Robot:
         return self
@@ -249,7 +253,9 @@ class Robot:
 
     # --- motion ---
 
-    def move_to(self, pose: Any = None, *, q: Any = None, wait: bool = True, timeout: float = 30.0) -> Snapshot:
+    def move_to(
+        self, pose: Any = None, *, q: Any = None, wait: bool = True, timeout: float = 30.0
+    ) -> Snapshot:
         """Move to a pose or to joint angles, within the robot's limits; returns the state there.
 
         It waits until the reference is at the goal and the arm rests; for 2 s at most where the arm
@@ -335,7 +341,9 @@ class Robot:
             self._backend.move_to(tip_target(self._backend, pose))
 
     def jog(self, twist: Any, duration: float = 0.0) -> None:
-        """Move with a twist (6,), base axes [m/s, rad/s], for `duration`; 0 is 0.2 s, without waiting."""
+        """Move with a twist (6,), base axes [m/s, rad/s], for `duration`; 0 is 0.2
+        s, without waiting.
+        """
         twist = finite("twist", twist, (6,))
         with held_on_interrupt(self._backend):
             self._renew(lambda: self._backend.jog(twist), JOG_LASTS, duration)
@@ -393,7 +401,9 @@ class Robot:
         Raises:
             ConfigError: A value is refused; the error has its name, value and bound.
         """
-        changes = {name: _plain_value(name, value) for name, value in {**(values or {}), **named}.items()}
+        changes = {
+            name: _plain_value(name, value) for name, value in {**(values or {}), **named}.items()
+        }
         known = self._backend.parameters()
         for name in changes:
             if name not in known:
@@ -463,7 +473,9 @@ class Robot:
         with held_on_interrupt(self._backend):
             return self._backend.clear_contact()
 
-    def on_contact(self, callback: Callable[[Snapshot], object], force: float | None = None) -> None:
+    def on_contact(
+        self, callback: Callable[[Snapshot], object], force: float | None = None
+    ) -> None:
         """Call with the state at each new contact; `contact` then says where and how hard.
 
         Args:
@@ -483,7 +495,9 @@ class Robot:
 
     # --- recording ---
 
-    def record(self, path: str | Path | None = None, *, largest: int = LARGEST) -> FileRecording | None:
+    def record(
+        self, path: str | Path | None = None, *, largest: int = LARGEST
+    ) -> FileRecording | None:
         """Keep each state from now on, and forget those that were kept before; or write a file.
 
         Args:
@@ -535,7 +549,9 @@ def _over_ros(
     return RosBackend(name, namespace, controller, domain, timeout, lost_after)
 
 
-def _close(process: int, backend: RobotBackend, callbacks: Callbacks, files: list[FileRecording]) -> None:
+def _close(
+    process: int, backend: RobotBackend, callbacks: Callbacks, files: list[FileRecording]
+) -> None:
     """End what a robot uses; not in a forked process, as the robot is its parent's."""
     if process != os.getpid():
         return

@@ -36,7 +36,8 @@ class Gripper:
 
     @property
     def state(self) -> Grip:
-        """Width, force, and whether it holds something; fingers count as moving for the first 0.3 s.
+        """Width, force, and whether it holds something; fingers count as moving for the first 0.3
+        s.
 
         Raises:
             StaleStateError: The joint states have not had the gripper's joint within 5 s.
@@ -50,11 +51,15 @@ class Gripper:
         """Open the fingers; see :meth:`move`."""
         return self._command(self.config.positions[0], force, wait, timeout)
 
-    def close(self, force: float | None = None, *, wait: bool = True, timeout: float = 10.0) -> Grip:
+    def close(
+        self, force: float | None = None, *, wait: bool = True, timeout: float = 10.0
+    ) -> Grip:
         """Close the fingers; see :meth:`move`."""
         return self._command(self.config.positions[1], force, wait, timeout)
 
-    def move(self, width: float, force: float | None = None, *, wait: bool = True, timeout: float = 10.0) -> Grip:
+    def move(
+        self, width: float, force: float | None = None, *, wait: bool = True, timeout: float = 10.0
+    ) -> Grip:
         """Move the fingers to a width between them.
 
         Args:
@@ -89,5 +94,7 @@ class Gripper:
 
     def _wait(self, end: float, problem: str) -> None:
         if time.monotonic() > end:
-            raise StaleStateError(f"{problem} within {FOUND:g} s", name=self.config.joint, bound=FOUND)
+            raise StaleStateError(
+                f"{problem} within {FOUND:g} s", name=self.config.joint, bound=FOUND
+            )
         time.sleep(0.01)

@@ -88,21 +88,29 @@ class RosBackend:
         # Replies by the stamp of the target; None while a target waits for its reply.
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}
         self._ros = RosThread(
-            domain, name.rpartition("/")[0], lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}"))
+            domain,
+            name.rpartition("/")[0],
+            lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}")),
         )
         try:
             self.record_topics = partial(record_topics, self._ros, name)
             entities = self._ros.entities
             self._controller = ControllerClient(self._ros.node, entities, name)
-            self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after, self._ros.hears)
+            self._watch = ControllerWatch(
+                entities, self._controller, name, feed, lost_after, self._ros.hears
+            )
             self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
             self._joints = entities.publisher(JointState, f"{name}/target_joint")
             self._paths = entities.publisher(JointTrajectory, f"{name}/joint_trajectory")
             self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")
             self._pushes = entities.publisher(WrenchStamped, "simulator/push")
             self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in TRIGGERS}
-            entities.subscription(DiagnosticStatus, f"{name}/target_reply", self._on_reply, QoSProfile(depth=20))
-            entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, QoSProfile(depth=20))
+            entities.subscription(
+                DiagnosticStatus, f"{name}/target_reply", self._on_reply, QoSProfile(depth=20)
+            )
+            entities.subscription(
+                DiagnosticArray, "/diagnostics", self._on_diagnostics, QoSProfile(depth=20)
+            )
             self._ros.start()
             self._connect(timeout, while_connecting)
             known = self._controller
@@ -111,9 +119,13 @@ class RosBackend:
             self._model = RobotModel.of(config)
             if (gripper := config.gripper) is not None:
                 states = config.profile.joint_states
-                self.gripper = self._ros.call(lambda: RosGripper(self._ros.node, entities, gripper, states))
+                self.gripper = self._ros.call(
+                    lambda: RosGripper(self._ros.node, entities, gripper, states)
+                )
             if robot and load_robot(robot).name != config.name:
-                raise refused("robot", robot, f"controller {name} controls {config.name!r}", config.name)
+                raise refused(
+                    "robot", robot, f"controller {name} controls {config.name!r}", config.name
+                )
         except BaseException:
             self.close()
             raise
@@ -195,12 +207,16 @@ class RosBackend:
         cleared = self._trigger("clear_contact")
         before = self.feed.newest
         # The end of its fault comes before the next state.
-        self._until(lambda: self.feed.contact is None and self.feed.newest is not before, UNANSWERED)
+        self._until(
+            lambda: self.feed.contact is None and self.feed.newest is not before, UNANSWERED
+        )
         return cleared
 
     def request(self, service: str) -> str:
         if service not in self._triggers:
-            self._triggers[service] = self._ros.call(lambda: self._ros.entities.client(Trigger, service))
+            self._triggers[service] = self._ros.call(
+                lambda: self._ros.entities.client(Trigger, service)
+            )
         if not self._until(self._triggers[service].service_is_ready, FOUND_WITHIN):
             raise ConfigError(f"nobody offers the service {service}", name=service)
         return self._trigger(service)
@@ -212,7 +228,9 @@ class RosBackend:
     # --- requests, and their answers ---
 
     def _trigger(self, name: str) -> str:
-        result = self._ask(lambda reply: self._controller.call(self._triggers[name], Trigger.Request(), reply))
+        result = self._ask(
+            lambda reply: self._controller.call(self._triggers[name], Trigger.Request(), reply)
+        )
         if not result.accepted:
             raise ConfigError(result.message, name=name)
         return result.message
@@ -245,7 +263,9 @@ class RosBackend:
         raise StaleStateError(results[0].message, name=self._name)
 
     def _send(self, publisher: Any, message: Any) -> float:
-        """Send a target until it is answered; states later than the returned time [s] are under it."""
+        """Send a target until it is answered; states later than the returned
+        time [s] are under it.
+        """
         stamp = message.header.stamp
         if stamp.sec == 0:
             stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
@@ -301,12 +321,16 @@ class RosBackend:
             heard = self.feed.newest and self._watch.fault is not None
             known = self._controller.law and heard and not self._watch.lost
             matched = known and all(each.get_subscription_count() > 0 for each in takers)
-            return bool(matched and all(each.service_is_ready() for each in self._triggers.values()))
+            return bool(
+                matched and all(each.service_is_ready() for each in self._triggers.values())
+            )
 
         while not ready():
             while_connecting()
             if time.monotonic() > end:
-                raise _not_connected(self._controller, self._watch.fault or "", self._name, self._ros.node, timeout)
+                raise _not_connected(
+                    self._controller, self._watch.fault or "", self._name, self._ros.node, timeout
+                )
             time.sleep(CONNECT_POLL)
 
 
@@ -327,7 +351,9 @@ def _not_connected(
         reason = fault or "activate it first"
         return ConfigError(f"controller {name} is {controller.lifecycle}: {reason}", name=name)
     if controller.answers:
-        return StaleStateError(f"controller {name} sends no state: see robot_control doctor", name=name)
+        return StaleStateError(
+            f"controller {name} sends no state: see robot_control doctor", name=name
+        )
     suffix = "/target_pose"
     topics = [topic for topic, _ in node.get_topic_names_and_types() if topic.endswith(suffix)]
     controllers = [topic.removesuffix(suffix) for topic in topics]
@@ -337,7 +363,9 @@ def _not_connected(
     return StaleStateError(text, name=name, bound=others)
 
 
-def _refusal(reason: str, values: Mapping[str, Value], known: Mapping[str, Parameter]) -> ConfigError:
+def _refusal(
+    reason: str, values: Mapping[str, Value], known: Mapping[str, Parameter]
+) -> ConfigError:
     """Error for refused gains: the controller's words, and the fields by what it has declared."""
     for name, value in values.items():
         declared = known[name]

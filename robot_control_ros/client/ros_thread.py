@@ -23,10 +23,13 @@ from ..ros.running import refusals_told
 from ..ros.transport import leave_shared_memory
 
 _T = TypeVar("_T")
-DEAF_TEXT = f"this program hears nothing of the robot, not even itself: {ADVICE}. Start the program again"
+DEAF_TEXT = (
+    f"this program hears nothing of the robot, not even itself: {ADVICE}. Start the program again"
+)
 _numbers = itertools.count()
 HEARD_WITHIN = 2.0 * PERIOD  # s
-DESTROYED_WITHIN = 10.0  # s after which the process is ended: it would wait for ever, see hearing.py
+# s after which the process is ended: it would wait for ever, see hearing.py
+DESTROYED_WITHIN = 10.0
 _undestroyed: list[object] = []  # of threads that were deaf
 
 
@@ -43,11 +46,15 @@ class RosThread:
         closed: True once :meth:`close` was called.
     """
 
-    def __init__(self, domain: int | None, namespace: str, on_error: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, domain: int | None, namespace: str, on_error: Callable[[Exception], None]
+    ) -> None:
         leave_shared_memory()
         self._context = rclpy.Context()
         self._on_error = on_error
-        rclpy.init(context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(
+            context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO
+        )
         self.node = Node(
             f"robot_client_{os.getpid()}_{next(_numbers)}",
             namespace=namespace,
@@ -82,7 +89,9 @@ class RosThread:
         if self._hearing.deaf:
             raise HardwareFault(DEAF_TEXT)
         if not self.runs:
-            raise HardwareFault("the client's thread has ended: a forked process needs a Robot of its own")
+            raise HardwareFault(
+                "the client's thread has ended: a forked process needs a Robot of its own"
+            )
 
     def call(self, action: Callable[[], _T]) -> _T:
         """Do something in the thread, where entities may come and go while it spins.

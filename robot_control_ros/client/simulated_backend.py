@@ -71,12 +71,15 @@ class SimulatedBackend:
         self._closed = threading.Event()
         self.diagnostics: Mapping[str, Diagnosis] = {}  # nobody reports
         self._pushed_until = math.inf  # by the arm's clock [s]; infinite while nobody pushes
-        self._plain: dict[str, tuple[Any, dict[str, Value]]] = {}  # by prefix: of which target, and its values
+        # by prefix: of which target, and its values
+        self._plain: dict[str, tuple[Any, dict[str, Value]]] = {}
         self._plant.open()
         warm_up(self.config, [law])
         self.restart()
         if real_time:
-            self._thread = threading.Thread(target=self._keep_pace, name="simulated robot", daemon=True)
+            self._thread = threading.Thread(
+                target=self._keep_pace, name="simulated robot", daemon=True
+            )
             self._thread.start()
 
     @property
@@ -225,7 +228,12 @@ class SimulatedBackend:
             self._count += 1
             if self._count % self._every == 1 % self._every:
                 self.feed.put(
-                    Snapshot.of({name: each.copy() for name, each in state_blocks(self._loop, command).items()})
+                    Snapshot.of(
+                        {
+                            name: each.copy()
+                            for name, each in state_blocks(self._loop, command).items()
+                        }
+                    )
                 )
 
     def _end_push(self) -> None:
@@ -242,13 +250,17 @@ class SimulatedBackend:
     def _keep_pace(self) -> None:
         start = time.monotonic() - self._arm.time
         while not self._closed.wait(self.config.period):
-            while (behind := time.monotonic() - start - self._arm.time) > 0.0 and not self._closed.is_set():
+            while (
+                behind := time.monotonic() - start - self._arm.time
+            ) > 0.0 and not self._closed.is_set():
                 if behind > MAX_BEHIND:
                     start += behind
                 self._cycle()
 
 
-def _plain_values(prefix: str, tuned: ParameterSet, before: Any, plain: Mapping[str, Value]) -> dict[str, Value]:
+def _plain_values(
+    prefix: str, tuned: ParameterSet, before: Any, plain: Mapping[str, Value]
+) -> dict[str, Value]:
     """Targets of a set by name, as parameters; `plain` has the values of the targets `before`."""
     values: dict[str, Value] = {}
     same_kind = type(before) is type(tuned.target)

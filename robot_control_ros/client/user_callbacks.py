@@ -30,7 +30,9 @@ class Callbacks:
         self._concurrent = concurrent
         self._checks: list[Callable[[Event], None]] = []
         self._newest: Snapshot | None = None
-        self._due: queue.SimpleQueue[tuple[Callable[[Any], object], Any] | None] = queue.SimpleQueue()
+        self._due: queue.SimpleQueue[tuple[Callable[[Any], object], Any] | None] = (
+            queue.SimpleQueue()
+        )
         self._thread: threading.Thread | None = None
 
     def take(self, event: Event) -> None:
@@ -45,7 +47,9 @@ class Callbacks:
 
         Such a force counts anew after it has fallen below half of the bound.
         """
-        self._checks.append(self._contact_check(callback) if force is None else self._force_check(callback, force))
+        self._checks.append(
+            self._contact_check(callback) if force is None else self._force_check(callback, force)
+        )
 
     def _contact_check(self, callback: Callable[[Snapshot], object]) -> Callable[[Event], None]:
         def check(event: Event) -> None:
@@ -54,7 +58,9 @@ class Callbacks:
 
         return check
 
-    def _force_check(self, callback: Callable[[Snapshot], object], force: float) -> Callable[[Event], None]:
+    def _force_check(
+        self, callback: Callable[[Snapshot], object], force: float
+    ) -> Callable[[Event], None]:
         touching = False
 
         def check(event: Event) -> None:

@@ -46,7 +46,9 @@ def wait_for(
         seen = newest
         left = start + timeout - backend.clock()
         if left <= 0.0:
-            raise NotReached(f"{what} was not reached within {timeout:g} s", name=what, bound=timeout)
+            raise NotReached(
+                f"{what} was not reached within {timeout:g} s", name=what, bound=timeout
+            )
         backend.advance(seen, min(left, SLICE))
 
 

@@ -1,1 +1,3 @@
-"""One control cycle: loop, safety, bumpless transition, watchdog logic, cycle times; what a plant is."""
+"""One control cycle: loop, safety, bumpless transition, watchdog logic, cycle
+times; what a plant is.
+"""

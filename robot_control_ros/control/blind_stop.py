@@ -11,7 +11,8 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 
 WINDOW = 0.01  # s over which the acceleration is taken
-DURATIONS = 0.2, 0.3, 0.45, 0.7, 1.0  # s from the begin of braking to rest: the first that the effort limits allow
+# s from the begin of braking to rest: the first that the effort limits allow
+DURATIONS = 0.2, 0.3, 0.45, 0.7, 1.0
 
 
 class RecentMotion:
@@ -36,7 +37,11 @@ class RecentMotion:
     def acceleration(self, state: RobotState) -> Array:
         """Joint accelerations (n,) [rad/s²] at the last sample; zeros after too few samples."""
         earlier = self._older or self._old
-        if earlier is None or state.time - earlier.time < WINDOW or state.time - earlier.time > 10.0 * WINDOW:
+        if (
+            earlier is None
+            or state.time - earlier.time < WINDOW
+            or state.time - earlier.time > 10.0 * WINDOW
+        ):
             return np.zeros_like(state.v)
         return (state.v - earlier.v) / (state.time - earlier.time)
 
@@ -49,8 +54,8 @@ class BlindStop:
 
         q̈ = -q̇₀ / T,   τ = M(q) q̈ + C(q, q̇) q̇ + g(q) + friction(q̇).
 
-    At rest τ = g(q). T is 0.2 s, or longer where the effort limits don't allow that. Nothing is measured meanwhile: a
-    load that the model doesn't know is not held.
+    At rest τ = g(q). T is 0.2 s, or longer where the effort limits don't allow that. Nothing is
+    measured meanwhile: a load that the model doesn't know is not held.
 
     Args:
         robot: Configuration of the robot.
@@ -61,14 +66,21 @@ class BlindStop:
     """
 
     def __init__(
-        self, robot: RobotConfig, model: RobotModel, state: RobotState, acceleration: Array, silence: float
+        self,
+        robot: RobotConfig,
+        model: RobotModel,
+        state: RobotState,
+        acceleration: Array,
+        silence: float,
     ) -> None:
         self._profile = robot.profile
         self._half_period = 0.5 * robot.period
         self._model = model
         self._state = state
         self._begin = silence
-        self._v = np.clip(state.v + acceleration * silence, -model.limits.velocity, model.limits.velocity)
+        self._v = np.clip(
+            state.v + acceleration * silence, -model.limits.velocity, model.limits.velocity
+        )
         self._q = state.q + 0.5 * (state.v + self._v) * silence
         self._duration = DURATIONS[0]
         for duration in DURATIONS:

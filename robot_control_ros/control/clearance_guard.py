@@ -1,4 +1,6 @@
-"""The clearance of each cycle: which bodies of an arm are near each other or the cell, and how fast they may be."""
+"""The clearance of each cycle: which bodies of an arm are near each other or the cell, and
+how fast they may be.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from ..robot.joint_chain import JointChain, place_joints
 from ..robot.model import RobotModel
 
 NEAR = 0.1  # m beyond the margin, within which bodies are near
-APPROACH = 20.0  # 1/s: bodies of an arm that takes positions or velocities approach by this times their gap
+# 1/s: bodies of an arm that takes positions or velocities approach by this times their gap
+APPROACH = 20.0
 QUIET = 0.3  # of that: slower, there is nothing to do
 MOST_NEAR = 16  # pairs that count at once
 EASE = 0.8  # of the deceleration that joints have, by which commands brake
@@ -30,8 +33,18 @@ MEMORY = Record(
     "ClearanceMemory",
     (
         Field("place", ("n",), "rad", "Joint angles where the bodies were looked at last."),
-        Field("room", (), "rad²", "Square of the way that the joints may go from there; below 0 for none."),
-        Field("speed", (), "rad²/s²", "Square of the speed of all joints below which there is nothing to do."),
+        Field(
+            "room",
+            (),
+            "rad²",
+            "Square of the way that the joints may go from there; below 0 for none.",
+        ),
+        Field(
+            "speed",
+            (),
+            "rad²/s²",
+            "Square of the speed of all joints below which there is nothing to do.",
+        ),
     ),
 )
 _memory_at = MEMORY.views
@@ -40,15 +53,15 @@ _memory_at = MEMORY.views
 class ClearanceGuard:
     """Finds the pairs of bodies that are near, with the gap that they have left.
 
-    The gap of a pair is its distance less its margin. Where two bodies begin nearer than that, their gap is counted
-    from there, until they have been apart by their margin. So nothing jumps.
+    The gap of a pair is its distance less its margin. Where two bodies begin nearer than that,
+    their gap is counted from there, until they have been apart by their margin. So nothing jumps.
 
     No joint moves two bodies by more than its lever on them. So the distance of a pair is computed
     only where the pair may have come near since the last time. An arm in free space costs one
     comparison in a cycle, see :func:`is_far`.
 
-    Source: conservative advancement, B. Mirtich, J. Canny, Impulse-based simulation of rigid bodies, Symposium on
-    Interactive 3D Graphics, 1995.
+    Source: conservative advancement, B. Mirtich, J. Canny, Impulse-based simulation of rigid
+    bodies, Symposium on Interactive 3D Graphics, 1995.
 
     Args:
         clearance: Bodies and their margins.
@@ -89,7 +102,10 @@ class ClearanceGuard:
 
     def refresh(self) -> None:
         """Take up other settings and another payload; call it in each cycle."""
-        if self._clearance.settings.target is not self._settings or self._model.payload is not self._payload:
+        if (
+            self._clearance.settings.target is not self._settings
+            or self._model.payload is not self._payload
+        ):
             self._settings = self._clearance.settings.target
             self._payload = self._model.payload
             self.restart()
@@ -128,7 +144,8 @@ class ClearanceGuard:
         return self.number, self.gradient, self.gap, self.stiffness
 
     def approaching(self, v: Array) -> bool:
-        """Look whether near bodies come nearer so fast, or are so near, that something has to be done.
+        """Look whether near bodies come nearer so fast, or are so near, that something has to be
+        done.
 
         Args:
             v: (n,) joint velocities [rad/s].
@@ -149,21 +166,27 @@ class ClearanceGuard:
         limited: Array,
         sent: Array,
     ) -> None:
-        """Slow down a command of positions or velocities (n,) at which near bodies approach each other too fast.
+        """Slow down a command of positions or velocities (n,) at which near bodies approach each
+        other too fast.
 
         Args:
-            start: See :func:`bound_approach`, as `step`, `before`, `acceleration`, `dt`, `limited` and `sent`.
+            start: See :func:`bound_approach`, as `step`, `before`, `acceleration`, `dt`, `limited`
+                and `sent`.
             state_time: Time of the sample [s].
             looked_at: (n,) joint angles at which the bodies are looked at [rad].
         """
         near = self.look(looked_at)
-        row = bound_approach(start, step, before, acceleration, self.gradient, self.gap, near, dt, limited, sent)
+        row = bound_approach(
+            start, step, before, acceleration, self.gradient, self.gap, near, dt, limited, sent
+        )
         if row >= 0:
             self._message = self.described(row)
             self._shown = state_time
 
     def warning(self, time: float) -> str:
-        """Say which bodies a command was slowed down for within the last second; empty where it wasn't."""
+        """Say which bodies a command was slowed down for within the last second;
+        empty where it wasn't.
+        """
         return self._message if 0.0 <= time - self._shown <= SHOWN else ""
 
     def described(self, row: int) -> str:
@@ -177,7 +200,8 @@ class ClearanceGuard:
 
 @compiled
 def is_far(row: Array, q: Array, v: Array, n: int) -> bool:
-    """Look whether no pair can be near, or its bodies approach each other, so that there is nothing to do.
+    """Look whether no pair can be near, or its bodies approach each other, so that there is nothing
+    to do.
 
     Args:
         row: Memory of the guard.
@@ -296,14 +320,17 @@ def bound_approach(
     limited: Array,
     sent: Array,
 ) -> int:
-    """Slow down commands by which near bodies approach each other too fast, as fast as the joints may brake.
+    """Slow down commands by which near bodies approach each other too fast, as fast as the joints
+    may brake.
 
-    With the gap d a pair keeps -gᵀ q̇ <= min(20/s, 1.6 β) d. Here β is the least of a_j / |q̇_j|: so fast a command may
-    become slower, and from there on it comes to rest within the gap. A command that leads apart is free.
+    With the gap d a pair keeps -gᵀ q̇ <= min(20/s, 1.6 β) d. Here β is the least of a_j / |q̇_j|:
+    so fast a command may become slower, and from there on it comes to rest within the gap. A
+    command that leads apart is free.
 
     Args:
         start: (n,) value at which a command means rest.
-        step: Time by which the difference of a command from `start` is divided for its velocity [s].
+        step: Time by which the difference of a command from `start` is divided for its velocity
+            [s].
         before: (n,) velocities of the last command [rad/s].
         acceleration: (n,) change of the velocities in a second [rad/s²].
         gradient: (16, n) g of the near pairs [m/rad].

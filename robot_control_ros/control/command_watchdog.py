@@ -33,7 +33,8 @@ REST_TIME = 0.2
 
 
 class CommandWatchdog:
-    """Watches the commands of a robot's controllers, and commands the robot itself when these fail to come.
+    """Watches the commands of a robot's controllers, and commands the robot itself when these fail
+    to come.
 
     A controller answers joint states, so commands are missed only while joint states come: a paused
     simulation is no silence. The first command arms the watchdog. Where joint states come and no
@@ -47,8 +48,8 @@ class CommandWatchdog:
     taken over already is braked so at once: torque that brakes a joint accelerates it as soon as it
     stands.
 
-    It yields to any other command. Commands of another size, or that aren't finite, don't count: forward command
-    controllers drop them.
+    It yields to any other command. Commands of another size, or that aren't finite, don't count:
+    forward command controllers drop them.
 
     Args:
         robot, model: Configuration and model of the robot.
@@ -67,7 +68,12 @@ class CommandWatchdog:
     """
 
     def __init__(
-        self, robot: RobotConfig, model: RobotModel, timeout: float, state_timeout: float, simulated: bool
+        self,
+        robot: RobotConfig,
+        model: RobotModel,
+        timeout: float,
+        state_timeout: float,
+        simulated: bool,
     ) -> None:
         self.timeout = timeout
         self.active = False
@@ -125,7 +131,9 @@ class CommandWatchdog:
         self._last = command
         self.silence = 0.0
         self._learn_load(command, now)
-        self._unanswered.restart(*self._times(now, 0.0 if self._state is None else self._state.time))
+        self._unanswered.restart(
+            *self._times(now, 0.0 if self._state is None else self._state.time)
+        )
         self._nothing.restart(*self._times(now, self._clock))
         return True
 
@@ -139,10 +147,11 @@ class CommandWatchdog:
         self._safety.learn_load(command.values, self._state, kin, min(since, SMOOTHING))
 
     def on_state(self, state: RobotState, now: float) -> Command | None:
-        """The command for a joint state that came at the steady time `now` [s]; None where none is due.
+        """The command for a joint state that came at the steady time `now` [s]; None where none is
+        due.
 
-        States with numbers that no joint can have, or can have reached, are ignored. So are those that bring no new
-        time.
+        States with numbers that no joint can have, or can have reached, are ignored. So are those
+        that bring no new time.
         """
         if not (is_finite(state.q) and is_finite(state.v)):
             return None
@@ -158,7 +167,9 @@ class CommandWatchdog:
         if (
             self._last is not None and self._last.mode is CommandMode.POSITION
         ):  # commands may count turns from elsewhere
-            state = replace(state, q=self._last.values + self._model.wrap(state.q - self._last.values))
+            state = replace(
+                state, q=self._last.values + self._model.wrap(state.q - self._last.values)
+            )
         self._state = state
         self._state_at = now
         self._recent_motion.observe(state)
@@ -202,7 +213,9 @@ class CommandWatchdog:
             self._blind_stop = BlindStop(self._robot, self._model, state, acceleration, age)
         command = self._command(self._last, now)
         rested = self._state_at - self._moved_at >= REST_TIME
-        self.at_rest = rested or self._blind_stop.ended(self._state_age(self._state, now) - REST_TIME)
+        self.at_rest = rested or self._blind_stop.ended(
+            self._state_age(self._state, now) - REST_TIME
+        )
         return command
 
     def disarm(self) -> None:
@@ -217,7 +230,8 @@ class CommandWatchdog:
 
         There are none where the robot isn't taken over, or is at rest.
 
-        They lead to one that holds the robot and doesn't brake any more: nobody changes it after that.
+        They lead to one that holds the robot and doesn't brake any more: nobody changes it after
+        that.
         """
         last = self._last
         if not self.active or self.at_rest or last is None or self._state is None:
@@ -225,14 +239,18 @@ class CommandWatchdog:
         kin = self._model.update(self._state.q, self._state.v)
         values = None
         for _ in range(FINAL_COMMANDS):
-            command = self._safety.safe_output(last.mode, self._state, kin, self._robot.period, fresh=False)
+            command = self._safety.safe_output(
+                last.mode, self._state, kin, self._robot.period, fresh=False
+            )
             yield command
             if values is not None and np.array_equal(command.values, values):
                 return
             values = command.values
 
     def _rehearse(self) -> None:
-        """Make safe outputs that nobody gets, so that nothing is compiled when the robot is taken over."""
+        """Make safe outputs that nobody gets, so that nothing is compiled when the
+        robot is taken over.
+        """
         robot = self._robot
         model = self._model
         home = np.array(robot.home)
@@ -263,13 +281,17 @@ class CommandWatchdog:
         self._sent_at = now
         assert self._state is not None
         if self._blind_stop is not None:
-            return self._safety.brake_blindly(last.mode, self._blind_stop, self._state_age(self._state, now), dt)
+            return self._safety.brake_blindly(
+                last.mode, self._blind_stop, self._state_age(self._state, now), dt
+            )
         state = self._on_turn_of(last, self._state)
         kin = self._model.update(state.q, state.v)
         return self._safety.safe_output(last.mode, state, kin, dt)
 
     def _on_turn_of(self, last: Command, state: RobotState) -> RobotState:
-        """The state with its cyclic joints on the turn of a command of positions, which may count from elsewhere."""
+        """The state with its cyclic joints on the turn of a command of positions, which may
+        count from elsewhere.
+        """
         if last.mode is not CommandMode.POSITION:
             return state
         return replace(state, q=last.values + self._model.wrap(state.q - last.values))

@@ -1,4 +1,6 @@
-"""The protocol of a control loop, wherever it runs: in this process, or in that of an EtherCAT bus."""
+"""The protocol of a control loop, wherever it runs: in this process, or in that
+of an EtherCAT bus.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ class LoopReport:
         spring_load: Force of the law's spring without its bound over the bound, 0 to 1; 0 without a
             bound.
         contact: Contact and reaction, see :class:`~.reactions.contact_monitor.ContactReport`.
-        ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
+        ringing_margin: 1 far from an alarm of ringing, 0 at one; see
+            :class:`~..sensing.ringing.RingingDetector`.
         ringing_scale: Fraction of the stiffness that ringing has left; see `scale` of
             RingingReaction.
         moving: True where the reference moves.
@@ -229,13 +232,16 @@ def tip_error(reference: Reference, kin: RobotDynamics | None) -> Array:
 
 def missing_wrench(running: RunningLaw, reason: str) -> str:
     """Reason why a law that needs a wrench doesn't run; `reason` says why there is none."""
-    return f"law {running.name}: {reason}; it needs one on the topic wrench{estimate(running.robot)}"
+    return (
+        f"law {running.name}: {reason}; it needs one on the topic wrench{estimate(running.robot)}"
+    )
 
 
 def zero_wrench(loop: Controller) -> str:
     """Make the present wrench the tare; returns what was done, with a warning where the arm moves.
 
-    One sample is taken. What is mounted beyond the sensor has inertia: its forces in a motion would stay in the tare.
+    One sample is taken. What is mounted beyond the sensor has inertia: its forces in a motion would
+    stay in the tare.
 
     Raises:
         ConfigError: there is no fresh wrench.

@@ -63,9 +63,9 @@ class TimeRing:
 class CycleTimes:
     """Durations of the last cycles, and the times between them, in a ring of fixed size.
 
-    A sample is due one period after the one before was, or came, whichever is later. In simulated time ros2_control
-    stamps samples with a clock that comes unsteadily. So samples that come early, or without new
-    time, make good for samples that come late.
+    A sample is due one period after the one before was, or came, whichever is later. In simulated
+    time ros2_control stamps samples with a clock that comes unsteadily. So samples that come early,
+    or without new time, make good for samples that come late.
 
     Attributes:
         repeated: Number of samples that brought no new time.
@@ -108,8 +108,15 @@ class CycleTimes:
 
     def summary(self) -> dict[str, float]:
         """Percentiles over the ring [s], and the counters."""
-        counters = {"cycles": float(self.count), "repeated": float(self.repeated), "missed": float(self.missed)}
+        counters = {
+            "cycles": float(self.count),
+            "repeated": float(self.repeated),
+            "missed": float(self.missed),
+        }
         if self.count == 0:
             return counters
         names = ("compute_p50", "compute_p99", "period_p50", "period_p99")
-        return {**counters, **dict(zip(names, self._ring.percentiles((50.0, 99.0)).ravel().tolist(), strict=True))}
+        return {
+            **counters,
+            **dict(zip(names, self._ring.percentiles((50.0, 99.0)).ravel().tolist(), strict=True)),
+        }

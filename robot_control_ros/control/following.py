@@ -53,7 +53,9 @@ class FollowingMonitor:
         self._found = ""
         self._ways: list[float] = []  # angles by which velocity commands lead the joints [rad]
 
-    def check(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> str:
+    def check(
+        self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float
+    ) -> str:
         """Look for joints that don't follow, at a sample `dt` seconds after the last command (n,).
 
         Returns:
@@ -77,11 +79,21 @@ class FollowingMonitor:
         self._since = 0.0
         return self._found
 
-    def _judge(self, mode: CommandMode, last: Array, commands: list[float], q: list[float], state: RobotState) -> str:
+    def _judge(
+        self,
+        mode: CommandMode,
+        last: Array,
+        commands: list[float],
+        q: list[float],
+        state: RobotState,
+    ) -> str:
         if mode is CommandMode.POSITION:
             if late := self._late(last, state):
                 return late
-            left = [abs(command - start) >= DEPARTURE for command, start in zip(commands, self._starts, strict=True)]
+            left = [
+                abs(command - start) >= DEPARTURE
+                for command, start in zip(commands, self._starts, strict=True)
+            ]
         elif mode is CommandMode.VELOCITY:
             kept = max(1.0 - self._since / WINDOW, 0.0)
             ways = zip(self._ways, commands, strict=True)
@@ -89,7 +101,10 @@ class FollowingMonitor:
             left = [abs(way) >= DEPARTURE for way in self._ways]
         else:
             joints = zip(self._net, self._min_torque, commands, state.effort.tolist(), strict=True)
-            left = [net > least and abs(effort - command) > 0.5 * net for net, least, command, effort in joints]
+            left = [
+                net > least and abs(effort - command) > 0.5 * net
+                for net, least, command, effort in joints
+            ]
         joint = self._standing(left, commands, q)
         if joint is None:
             return ""
@@ -98,16 +113,23 @@ class FollowingMonitor:
             f"{STANDING:g} s: must move; does its {mode.value} controller run, and is its way free?"
         )
 
-    def _is_near(self, mode: CommandMode, commands: list[float], q: list[float], kin: RobotDynamics) -> bool:
+    def _is_near(
+        self, mode: CommandMode, commands: list[float], q: list[float], kin: RobotDynamics
+    ) -> bool:
         """Return True where all commands are too near the robot's motion to be judged.
 
         It is the usual case, and a cheap one.
         """
         if mode is CommandMode.POSITION:
-            return all(abs(command - angle) < NEAR for command, angle in zip(commands, q, strict=True))
+            return all(
+                abs(command - angle) < NEAR for command, angle in zip(commands, q, strict=True)
+            )
         if mode is CommandMode.VELOCITY:
             return all(abs(command) < DEPARTURE / WINDOW for command in commands)
-        self._net = [abs(torque) for torque in (map(sub, commands, kin.gravity.tolist()) if self._lifts else commands)]
+        self._net = [
+            abs(torque)
+            for torque in (map(sub, commands, kin.gravity.tolist()) if self._lifts else commands)
+        ]
         return not any(map(gt, self._net, self._min_torque))
 
     def _start(self, last: Array, commands: list[float], q: list[float]) -> None:

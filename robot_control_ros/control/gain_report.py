@@ -57,14 +57,20 @@ def _of_stiffness(running: RunningLaw, bound: StiffnessBound) -> GainReport:
     (spec,) = (each for each in gain_specs(type(bound.gains)) if each.name == "stiffness")
     units = spec.unit.split(", ")  # one, or that of translations and that of rotations
     parts = np.split(bound.values, len(units)) if bound.values.size > 1 else [bound.values]
-    highest = " and ".join(f"{_numbers(part)} {unit}" for part, unit in zip(parts, units, strict=True))
+    highest = " and ".join(
+        f"{_numbers(part)} {unit}" for part, unit in zip(parts, units, strict=True)
+    )
     bounds = {"stiffness": f"at most {highest}, if only one changes"}
     if bound.factor >= 1.0:
         return GainReport(bounds, "")
     rule = (
-        f"its stiffness must be at most {bound.factor:.2g} times as high" if bound.factor else "its damping is too high"
+        f"its stiffness must be at most {bound.factor:.2g} times as high"
+        if bound.factor
+        else "its damping is too high"
     )
-    return GainReport(bounds, f"{running.name}: unstable at this posture, {_describe_timing(running)}: {rule}")
+    return GainReport(
+        bounds, f"{running.name}: unstable at this posture, {_describe_timing(running)}: {rule}"
+    )
 
 
 def _of_contact(running: RunningLaw, kin: RobotDynamics, load: float, wall: float) -> GainReport:
@@ -86,7 +92,9 @@ def _of_contact(running: RunningLaw, kin: RobotDynamics, load: float, wall: floa
             axes = ", ".join(axis for axis, each in zip(AXES, light, strict=False) if each)
             least = f"{_numbers(bound.mass)} kg, or damping {_numbers(bound.damping)} N·s/m"
             rule = f"along {axes}; mass must be at least {least}"
-            return GainReport(bounds, f"{running.name}: unstable {where}, {_describe_timing(running)}, {rule}")
+            return GainReport(
+                bounds, f"{running.name}: unstable {where}, {_describe_timing(running)}, {rule}"
+            )
     return GainReport(bounds, "")
 
 
@@ -96,5 +104,8 @@ def _describe_timing(running: RunningLaw) -> str:
 
 def _numbers(values: Array) -> str:
     """Each number in two digits; a single one where all are alike."""
-    texts = [f"{value:.2g}" if value < 100.0 else f"{float(f'{value:.2g}'):.0f}" for value in values.tolist()]
+    texts = [
+        f"{value:.2g}" if value < 100.0 else f"{float(f'{value:.2g}'):.0f}"
+        for value in values.tolist()
+    ]
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)

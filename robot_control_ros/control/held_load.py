@@ -8,24 +8,26 @@ from ..core.types import Array, RobotState
 from ..sensing.sensor_drift import AT_REST
 
 LOAD_PERIOD = 0.05  # s between two looks at a resting arm
-SMOOTHING = 0.1  # s: time constant of the torque; and how long the arm must rest on, so that it counts
+# s: time constant of the torque; and how long the arm must rest on, so that it counts
+SMOOTHING = 0.1
 WORK = 0.5  # J, by which the torque has faded away
 
 
 class HeldLoad:
     """Lets a stopped arm hold the load that held still before.
 
-    At rest the torques that were sent hold the arm, against weight, friction and contact. What they are beyond the
-    model's holding torque, low-passed, is τ_s. The last 0.1 s before a motion don't count: there they already drive the
-    arm. A stopped arm goes on with s τ_s, where
+    At rest the torques that were sent hold the arm, against weight, friction and contact. What they
+    are beyond the model's holding torque, low-passed, is τ_s. The last 0.1 s before a motion don't
+    count: there they already drive the arm. A stopped arm goes on with s τ_s, where
 
         s = max(0, 1 - W / 0.5 J),  W' = τ_sᵀ q̇, and W ≥ 0.
 
-    A load that sinks takes work from τ_s: then s stays 1. Where nothing is there any more to be held, τ_s drives the
-    arm, and fades with the work that it does: a force of 20 N ends after 25 mm.
+    A load that sinks takes work from τ_s: then s stays 1. Where nothing is there any more to be
+    held, τ_s drives the arm, and fades with the work that it does: a force of 20 N ends after 25
+    mm.
 
-    Energy: from the stop on the arm gets at most ∫ (1 - W / 0.5 J) dW = 0.25 J from s τ_s. So it is passive but for
-    that.
+    Energy: from the stop on the arm gets at most ∫ (1 - W / 0.5 J) dW = 0.25 J from s τ_s. So it is
+    passive but for that.
 
     Args:
         n: Number of joints.
@@ -43,7 +45,8 @@ class HeldLoad:
         self._torque = self._none
         self._work = 0.0
         self.present = self._none
-        self._waiting: Array | None = None  # the same of a while ago, which counts if the arm rests on
+        # the same of a while ago, which counts if the arm rests on
+        self._waiting: Array | None = None
         self._rested = 0.0  # s since then
 
     def learn(self, sent: Array, holding: Array, state: RobotState, dt: float) -> None:

@@ -15,7 +15,8 @@ from ..stability.contact_bound import SERVO
 from ..stability.wall_contact import USUAL_DELAY
 
 PRESSED = 0.25  # of the limit: what the law presses with until the reaction to the contact ends it
-HEAVIEST = 1000.0  # kg: in a direction in which the tip feels heavier it can hardly move; see SingularDamping
+# kg: in a direction in which the tip feels heavier it can hardly move; see SingularDamping
+HEAVIEST = 1000.0
 
 
 class ImpactBound:
@@ -27,19 +28,25 @@ class ImpactBound:
 
         F = f_0 + √(f_0² + k m v²).
 
-    So v ≤ F √((1 - 2 f_0 / F) / (k m)), where f_0 is a quarter of the limit F. The reaction to a contact sees to that.
+    So v ≤ F √((1 - 2 f_0 / F) / (k m)), where f_0 is a quarter of the limit F. The reaction to a
+    contact sees to that.
 
-    The arm meets a smooth surface along its normal n, with the speed n·v and the mass 1 / (nᵀ Λ⁻¹ n),
-    Λ = (J_v M⁻¹ J_vᵀ)⁻¹. Of all surfaces the worst one is that with n along Λ v. Its blow has the energy vᵀ Λ v / 2.
-    So along a direction u the mass m = uᵀ Λ u counts, which is at least 1 / (uᵀ Λ⁻¹ u). Rotors are in M.
+    The arm meets a smooth surface along its normal n, with the speed n·v and the mass 1 / (nᵀ Λ⁻¹
+    n),
+    Λ = (J_v M⁻¹ J_vᵀ)⁻¹. Of all surfaces the worst one is that with n along Λ v. Its blow has the
+    energy vᵀ Λ v / 2.
+    So along a direction u the mass m = uᵀ Λ u counts, which is at least 1 / (uᵀ Λ⁻¹ u). Rotors are
+    in M.
 
     Drives that follow positions or velocities press on with v, however light the arm is, until the
     reaction stops them. A contact is found at a quarter of F. From there the force grows by k v t.
     Here t is the delay of the loop, with the drives' time constant; without a wrist sensor, with
     the observer's, too. So v ≤ (3/4) F / (k t) as well.
 
-    Source: ISO/TS 15066:2016, annex A.3.4, with a body of infinite mass. There m_R = M / 2 + m_L is an estimate.
-    Here it is the effective mass of O. Khatib, Inertial properties in robotic manipulation, Int. J. Robotics
+    Source: ISO/TS 15066:2016, annex A.3.4, with a body of infinite mass. There m_R = M / 2 + m_L is
+    an estimate.
+    Here it is the effective mass of O. Khatib, Inertial properties in robotic manipulation, Int. J.
+    Robotics
     Research 14(1), 1995.
     """
 
@@ -70,7 +77,9 @@ class ImpactBound:
         return self._limit > 0.0
 
     def speed(self, velocity: Array) -> float:
-        """The largest speed [m/s] along a velocity (3,) of the tip, in base axes; infinite without limit or motion."""
+        """The largest speed [m/s] along a velocity (3,) of the tip, in base axes; infinite
+        without limit or motion.
+        """
         square = float(velocity.dot(velocity))
         if self._limit <= 0.0 or square == 0.0:
             return math.inf
@@ -87,12 +96,15 @@ def tip_inertia(kin: RobotDynamics) -> Array:
 
 
 def blow_speed(force: float, stiffness: float, mass: float) -> float:
-    """Speed [m/s] of a mass [kg] whose blow on a stiffness [N/m] stays below a force [N], while a law presses on."""
+    """Speed [m/s] of a mass [kg] whose blow on a stiffness [N/m] stays below a force [N],
+    while a law presses on.
+    """
     return force * math.sqrt((1.0 - 2.0 * PRESSED) / (stiffness * mass))
 
 
 def driven_speed(robot: RobotConfig, settings: ContactSettings, sensor: bool) -> float:
-    """Speed [m/s] of drives that press on until the reaction stops them; infinite where there is no limit.
+    """Speed [m/s] of drives that press on until the reaction stops them; infinite where there is no
+    limit.
 
     Args:
         robot: Configuration of the robot, whose rate and delay count.
@@ -136,7 +148,9 @@ class Blow:
     def forces(self) -> tuple[float, float]:
         """Force of a blow at `speed`, in the lightest and the heaviest direction [N]."""
         light, heavy = self.masses
-        return self.speed * math.sqrt(self.stiffness * light), self.speed * math.sqrt(self.stiffness * heavy)
+        return self.speed * math.sqrt(self.stiffness * light), self.speed * math.sqrt(
+            self.stiffness * heavy
+        )
 
     @property
     def exceeds(self) -> bool:
@@ -182,7 +196,10 @@ def expected_blow(
     heavy = float(masses[-1])
     body = 0.0 if virtual is None else float(np.linalg.eigvalsh(virtual[:3, :3])[-1])
     stiffness = settings.body_stiffness
-    kept = min(blow_speed(limit, stiffness, heavy), most), min(blow_speed(limit, stiffness, light), most)
+    kept = (
+        min(blow_speed(limit, stiffness, heavy), most),
+        min(blow_speed(limit, stiffness, light), most),
+    )
     return Blow((light, heavy), body, stiffness, speed, limit, kept)
 
 

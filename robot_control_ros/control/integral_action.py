@@ -1,4 +1,6 @@
-"""Integral action: it learns the torque that keeps a resting arm away from its target, and adds it."""
+"""Integral action: it learns the torque that keeps a resting arm away from its
+target, and adds it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ class IntegralSettings:
         doc="Largest torque that the integral action adds, against what the model doesn't know. 0 is off.",
     )
     time: float = gain(
-        1.0, unit="s", lower=0.1, upper=60.0, doc="Integral time: within it the torque of the law is taken over."
+        1.0,
+        unit="s",
+        lower=0.1,
+        upper=60.0,
+        doc="Integral time: within it the torque of the law is taken over.",
     )
 
 
@@ -46,32 +52,36 @@ def integral_settings(n: int) -> ParameterSet:
 class IntegralAction:
     """Adds the torque that holds a resting arm at its target, in place of the law's spring.
 
-    Friction, a wrong mass or a wrong torque keep a compliant arm away from its target: in balance, its springs hold
-    against them by their deflection. This takes their torque over while the arm rests:
+    Friction, a wrong mass or a wrong torque keep a compliant arm away from its target: in balance,
+    its springs hold against them by their deflection. This takes their torque over while the arm
+    rests:
 
         u' = s / T_i - u / T_f,  |u_i| <= c_i;  s = τ - g.
 
-    τ is the torque that the law asks for, g the model's gravity, c `max_torque`, T_i `time`, and T_f 60 s. So the share
-    T_i / (T_i + T_f) of the deflection is left. Torques |s| up to 0.1 N·m aren't learnt, so that an arm with friction
-    comes to rest.
+    τ is the torque that the law asks for, g the model's gravity, c `max_torque`, T_i `time`, and
+    T_f 60 s. So the share T_i / (T_i + T_f) of the deflection is left. Torques |s| up to 0.1 N·m
+    aren't learnt, so that an arm with friction comes to rest.
 
     u stays as it is, in this order of reasons:
 
-    - while the arm or its reference moves, and 0.1 s longer: s accelerates the arm, then. Velocities count low-passed;
-    - while a contact was found, or a wrench is measured that is larger than 2 N or 0.3 N·m: a push moves the arm as far
-      as without u, and a wall isn't pressed harder and harder;
+    - while the arm or its reference moves, and 0.1 s longer: s accelerates the arm, then.
+      Velocities count low-passed;
+    - while a contact was found, or a wrench is measured that is larger than 2 N or 0.3 N·m: a push
+      moves the arm as far as without u, and a wall isn't pressed harder and harder;
     - while the governor of the reference waits, because the arm is blocked;
     - under a law without a spring, which would be driven by u for ever.
 
-    Without a wrench, a push and friction look the same. Then the arm resists a lasting push by up to c in each joint,
-    and presses a surface that it rests against by as much more.
+    Without a wrench, a push and friction look the same. Then the arm resists a lasting push by up
+    to c in each joint, and presses a surface that it rests against by as much more.
 
-    Energy: in a motion u is constant, so it is the gradient of -uᵀ q. A motion that returns to where it began gets
-    nothing from it, and any other one at most Σ c_i |Δq_i|. So the arm with its law stays passive while it moves. It is
-    passive altogether where friction f_i >= c_i takes that work: u_i q̇_i <= f_i |q̇_i|.
+    Energy: in a motion u is constant, so it is the gradient of -uᵀ q. A motion that returns to
+    where it began gets nothing from it, and any other one at most Σ c_i |Δq_i|. So the arm with its
+    law stays passive while it moves. It is passive altogether where friction f_i >= c_i takes that
+    work: u_i q̇_i <= f_i |q̇_i|.
 
-    Source: integral action with bounded output, conditional integration against wind-up, K. J. Åström, T. Hägglund,
-    Advanced PID Control, ISA 2006, section 3.5. The bound by friction: laws/friction_compensation.py.
+    Source: integral action with bounded output, conditional integration against wind-up, K. J.
+    Åström, T. Hägglund, Advanced PID Control, ISA 2006, section 3.5. The bound by friction:
+    laws/friction_compensation.py.
 
     Args:
         robot: Configuration of the robot.
@@ -141,7 +151,9 @@ class IntegralAction:
         return replace(command, values=command.values + self.torque)
 
     def _may_learn(self, running: RunningLaw, state: RobotState, dt: float, free: bool) -> bool:
-        """Look whether the arm has rested long enough, by nothing but its law; call it for each sample."""
+        """Look whether the arm has rested long enough, by nothing but its law; call
+        it for each sample.
+        """
         self._velocity = self._velocity + dt / (SMOOTHING + dt) * (state.v - self._velocity)
         touched = state.wrench_on_tip is not None and touches(state.wrench_on_tip)
         rests = free and float(np.abs(self._velocity).max()) <= AT_REST

@@ -28,8 +28,8 @@ class Replayed:
 
     Attributes:
         record: Recorded cycles.
-        asked, asked_feedforward, asked_velocity: (N, n) see :data:`~..core.cycle.CYCLE`; NaN where a cycle could not be
-            computed again.
+        asked, asked_feedforward, asked_velocity: (N, n) see :data:`~..core.cycle.CYCLE`; NaN where
+            a cycle could not be computed again.
         replayed: (N,) bool, True where a cycle could be computed again.
         reason: Reason why some could not; empty where all could, or the law wasn't asked.
     """
@@ -61,9 +61,10 @@ class Replayed:
 class Replay:
     """Computes what laws ask for in recorded cycles.
 
-    It begins where a law began anew, or where its memory was recorded; a law in plain Python has no recorded memory.
-    State, reference and gains of each cycle are those of the record. So with other gains it shows what would have been
-    commanded to the arm as it moved, and not how the arm would have moved.
+    It begins where a law began anew, or where its memory was recorded; a law in plain Python has no
+    recorded memory. State, reference and gains of each cycle are those of the record. So with other
+    gains it shows what would have been commanded to the arm as it moved, and not how the arm would
+    have moved.
 
     Args:
         model: Model of the robot that was recorded.
@@ -87,7 +88,8 @@ class Replay:
         They are a part of a record, which goes on where the last part ended.
 
         Raises:
-            ConfigError: a law can't be loaded, or none of the recorded ones has a gain that was given, or refuses it.
+            ConfigError: a law can't be loaded, or none of the recorded ones has a gain that was
+                given, or refuses it.
         """
         settings = {each.number: each for each in record.settings}
         self._check_names(record)
@@ -139,7 +141,9 @@ class Replay:
         """Recorded gains, with the values that were given in place of some."""
         specs = {spec.name: spec for spec in gain_specs(type(gains))}
         values = {name: value for name, value in self._values.items() if name in specs}
-        checked = {name: check_gain(specs[name], value, self._model.n) for name, value in values.items()}
+        checked = {
+            name: check_gain(specs[name], value, self._model.n) for name, value in values.items()
+        }
         return changed(gains, checked) if checked else gains
 
     def _refusal(self) -> str:
@@ -147,7 +151,9 @@ class Replay:
         if self._setting is None:
             return "the gains aren't in the record"
         if getattr(law_class(self._setting.law), "reads_path", False):
-            return f"{self._setting.law} looks up the path of its reference, which isn't in the record"
+            return (
+                f"{self._setting.law} looks up the path of its reference, which isn't in the record"
+            )
         return ""
 
     def _law(self, name: str) -> Any:
@@ -189,7 +195,9 @@ class Replay:
         return SensedState(time, q, v, effort, wrench_on_tip=wrench, age=age), kin
 
     def _write(self, command: Command, parts: dict[str, Array], i: int) -> None:
-        for name, part in zip(PARTS, (command.values, command.feedforward, command.velocity), strict=True):
+        for name, part in zip(
+            PARTS, (command.values, command.feedforward, command.velocity), strict=True
+        ):
             if part is not None and part.shape == (self._model.n,):
                 parts[name][i] = part
 
@@ -203,7 +211,9 @@ def _reference(record: CycleRecord, i: int, law: Any) -> Reference:
     """The reference of a cycle, of the kind that the law takes."""
     names = ("pose", "twist", "acceleration", "wrench", "q", "v", "a")
     values = {name: record[f"target_{name}"][i].copy() for name in names}
-    given: dict[str, Any] = {name: None if np.isnan(value).any() else value for name, value in values.items()}
+    given: dict[str, Any] = {
+        name: None if np.isnan(value).any() else value for name, value in values.items()
+    }
     if getattr(law, "reference", Reference) is JointSpaceReference:
         return JointSpaceReference(**given)
     return Reference(**given)

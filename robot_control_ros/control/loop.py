@@ -1,4 +1,6 @@
-"""One control cycle, shared by everything that controls: model, then reference, then law, then safety."""
+"""One control cycle, shared by everything that controls: model, then reference,
+then law, then safety.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ from ..core.cycle import NONE, SOFT_LIMITED, Cycles
 from ..core.errors import ConfigError, refused
 from ..core.gains import ParameterSet
 from ..core.spatial import wrap
-from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_row, is_finite
+from ..core.types import (
+    Array,
+    Command,
+    CommandMode,
+    Reference,
+    RobotState,
+    SensedState,
+    as_row,
+    is_finite,
+)
 from ..laws.compiled_law import NO_WRENCH, write_reference, write_state
 from ..laws.running_law import RunningLaw
 from ..laws.softening import Softening
@@ -50,7 +61,11 @@ from .standing_tip import StandingTip
 from .transition import BumplessTransition
 
 _UNWATCHED = 0, 0.0, 0.0
-_COMMANDED = {CommandMode.EFFORT: OTHERS, CommandMode.POSITION: POSITIONS, CommandMode.VELOCITY: VELOCITIES}
+_COMMANDED = {
+    CommandMode.EFFORT: OTHERS,
+    CommandMode.POSITION: POSITIONS,
+    CommandMode.VELOCITY: VELOCITIES,
+}
 BRAKED = "the arm is brought to rest"  # in the record
 STOPPED = "the arm is brought to rest without usable joint states"
 BRIDGED = 2.5  # periods without a usable sample, for which one that can't be used is passed over
@@ -59,14 +74,15 @@ BRIDGED = 2.5  # periods without a usable sample, for which one that can't be us
 class ControlLoop:
     """A robot under a law.
 
-    The owner of time calls :meth:`tick` once per sample. Gains and references may change between two ticks, and never
-    make the command jump.
+    The owner of time calls :meth:`tick` once per sample. Gains and references may change between
+    two ticks, and never make the command jump.
 
-    Time is that of the stamps. A sample that is not newer than the newest one gets the last command again: ros2_control
-    repeats stamps in simulated time, and relays deliver old samples. A stamp that comes more than 0.1 s later starts
-    the loop anew where the robot is. So does a clock that was set back: see :class:`SampleOrder`. So do joints that
-    have jumped, and stay there: see :class:`JointJumps`. Stamps that stand still for 0.08 s of samples are a fault, and
-    so are three restarts in a row.
+    Time is that of the stamps. A sample that is not newer than the newest one gets the last command
+    again: ros2_control repeats stamps in simulated time, and relays deliver old samples. A stamp
+    that comes more than 0.1 s later starts the loop anew where the robot is. So does a clock that
+    was set back: see :class:`SampleOrder`. So do joints that have jumped, and stay there: see
+    :class:`JointJumps`. Stamps that stand still for 0.08 s of samples are a fault, and so are three
+    restarts in a row.
 
     Args:
         robot: Configuration of the robot.
@@ -103,7 +119,11 @@ class ControlLoop:
         recorded: float = SECONDS,
     ) -> None:
         self.robot = robot
-        self.running = law if isinstance(law, RunningLaw) else RunningLaw(robot, law, gains, gain_time_constant)
+        self.running = (
+            law
+            if isinstance(law, RunningLaw)
+            else RunningLaw(robot, law, gains, gain_time_constant)
+        )
         self.model = RobotModel.of(robot) if model is None else model
         self.clearance = Clearance(robot, self.model)
         self.soft_limits = SoftLimits(robot, self.model, ClearanceGuard(self.clearance, self.model))
@@ -132,9 +152,12 @@ class ControlLoop:
         bounds = self.workspace, self.safety.settings, self._impact, self.clearance
         self.motion = MotionCommands(robot, self.model, *bounds, self._transition, self._known)
         self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
-        self._joint_reference = JointReference(self.model, np.array(robot.axes), np.array(robot.tip_speed))
+        self._joint_reference = JointReference(
+            self.model, np.array(robot.axes), np.array(robot.tip_speed)
+        )
         self._turns = bool(self.model.cyclic.any())
-        self._sent: Command | None = None  # for the last sample; None where the next one starts anew
+        # for the last sample; None where the next one starts anew
+        self._sent: Command | None = None
         self._order = SampleOrder(robot.period)
         self._jumps = JointJumps(self.model, robot.period)
         self._recent_motion = RecentMotion()
@@ -180,7 +203,10 @@ class ControlLoop:
         Raises:
             ConfigError: there was none.
         """
-        added = {"singular_damping": self._singular_damping.torque, "integral": self._integral_action.torque}
+        added = {
+            "singular_damping": self._singular_damping.torque,
+            "integral": self._integral_action.torque,
+        }
         return _report(self, added)
 
     @property
@@ -213,7 +239,9 @@ class ControlLoop:
         """Warning that the tip stands away from its target, see :meth:`StandingTip.warning`."""
         if self.state is None or self.kin is None or self.fault:
             return ""
-        return self._standing_tip.warning(self.running, self.pose_error(), self.state, self.kin, self.safety.held)
+        return self._standing_tip.warning(
+            self.running, self.pose_error(), self.state, self.kin, self.safety.held
+        )
 
     def timing(self) -> dict[str, float]:
         """Percentiles of the cycle times [s], and counters; see :meth:`CycleTimes.summary`."""
@@ -232,9 +260,11 @@ class ControlLoop:
         return tip_error(self.reference, self.kin)
 
     def switch_law(self, running: RunningLaw) -> None:
-        """Change the law with the next tick, without a jump of the command; targets and moves go on.
+        """Change the law with the next tick, without a jump of the command; targets and moves go
+        on.
 
-        If the robot is far from the reference, the new law approaches it within the limits of moves.
+        If the robot is far from the reference, the new law approaches it within the limits of
+        moves.
 
         Raises:
             ConfigError: it needs a wrench, and there is none.
@@ -250,7 +280,9 @@ class ControlLoop:
         check_takeover(running, self.state, self.wrench.reason)
 
     def reset(self) -> None:
-        """Forget what was commanded: the next tick holds the robot where it is then, whatever its stamp."""
+        """Forget what was commanded: the next tick holds the robot where it is then,
+        whatever its stamp.
+        """
         self.ringing.restart()
         self._rest()
         self._order = SampleOrder(self.robot.period)
@@ -300,7 +332,8 @@ class ControlLoop:
         return self.running.mode if self.safety.mode is None else self.safety.mode
 
     def stop(self, silence: float = 0.0) -> Command | None:
-        """The next command on the robot's way to rest, where no sample can be used; the next tick starts anew.
+        """The next command on the robot's way to rest, where no sample can be used; the next tick
+        starts anew.
 
         It keeps the limits and rates of every command; call it once a period until the robot rests.
 
@@ -338,7 +371,9 @@ class ControlLoop:
         self.safety.reset()
         self.kin = self.model.update(state.q, state.v)
         self.state = state
-        sent = Command(self.running.mode, self.safety.holding(self.running.mode, self.state, self.kin))
+        sent = Command(
+            self.running.mode, self.safety.holding(self.running.mode, self.state, self.kin)
+        )
         return self._record_without_law(self.state, self.kin, sent, "")
 
     def _rest(self) -> None:
@@ -405,12 +440,16 @@ class ControlLoop:
             asked = running.command(self.cycles, state, kin, reference, gains, dt)
             load = running.spring_load
             if load > 0.0 or self.motion.governor.rate < 1.0:
-                self.motion.governor.observe(load and load * gains.governor, reference, kin.pose, dt)
+                self.motion.governor.observe(
+                    load and load * gains.governor, reference, kin.pose, dt
+                )
             # protect: what may be sent of it
             command = self._transition.blend(asked, running.variant, self.safety, state, kin, dt)
             command = self._singular_damping.add(command, running, reference, state, kin, dt)
             if self._integral_action.acts:
-                command = self._integral_action.add(command, running, state, kin, dt, self._is_free(load))
+                command = self._integral_action.add(
+                    command, running, state, kin, dt, self._is_free(load)
+                )
             sent = self.safety.apply(command, state, kin, dt)
             if self.safety.fault:
                 self.safety.fault = self.contact.explained(self.safety.fault, state.time)
@@ -487,7 +526,9 @@ class ControlLoop:
         )
 
     def _counted_on(self, q: Array) -> Array:
-        """Joint angles (n,) [rad]; those that turn without end are counted on from the last state."""
+        """Joint angles (n,) [rad]; those that turn without end are counted on
+        from the last state.
+        """
         if not self._turns or self.state is None:
             return q
         return np.asarray(self.state.q + wrap(q - self.state.q, self.model.cyclic))
@@ -504,7 +545,9 @@ class ControlLoop:
         self._sent = self.safety.stop(self.running.mode, newest, kin, reason, self.robot.period)
         return self._record_without_law(newest, kin, self._sent, reason)
 
-    def _go_on(self, arrival: Arrival, contact: int, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
+    def _go_on(
+        self, arrival: Arrival, contact: int, state: RobotState, kin: RobotDynamics
+    ) -> tuple[Trajectory, float]:
         """Go on with the present trajectory; start anew where there is none, or a restart is due.
 
         Returns:
@@ -543,7 +586,8 @@ class ControlLoop:
     def _look(self, sent: Command, state: RobotState, kin: RobotDynamics, dt: float) -> None:
         """Look from time to time at what changes slowly.
 
-        That is what the arm holds, which a safe output goes on to hold, and how its force-torque sensor drifts.
+        That is what the arm holds, which a safe output goes on to hold, and how its force-torque
+        sensor drifts.
         """
         self._since_look += dt
         if self._since_look < LOAD_PERIOD:
@@ -585,12 +629,21 @@ class ControlLoop:
         It is the safe output, or a reaction to a contact.
         """
         running = self.running
-        if fault := self._order.fault or self.ringing.fault or self._late_samples.fault or self.soft_limits.overrun:
+        if (
+            fault := self._order.fault
+            or self.ringing.fault
+            or self._late_samples.fault
+            or self.soft_limits.overrun
+        ):
             self.motion.trajectory = None
-            return self.safety.stop(running.mode, state, kin, self.contact.explained(fault, state.time), dt)
+            return self.safety.stop(
+                running.mode, state, kin, self.contact.explained(fault, state.time), dt
+            )
         if running.needs_wrench and state.wrench_on_tip is None:
             self.motion.rest(state, kin, reference)
-            return self.safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason), dt)
+            return self.safety.stop(
+                running.mode, state, kin, missing_wrench(running, self.wrench.reason), dt
+            )
         reaction = self.contact.command(running.mode, state, kin, self.safety, dt)
         if reaction is None:
             return None
@@ -624,7 +677,9 @@ class ControlLoop:
             self._had_parts = has_parts
         limited = self._limited()
         begins = self._begins
-        self.recorder.add(cycles, self.running, gains, fault, sent.values, limited, dt, begins, softening, load)
+        self.recorder.add(
+            cycles, self.running, gains, fault, sent.values, limited, dt, begins, softening, load
+        )
         self._begins = 0.0
 
     def _limited(self) -> Array:
@@ -633,7 +688,9 @@ class ControlLoop:
             return self.safety.limited
         return np.asarray(self.safety.limited + SOFT_LIMITED * self.soft_limits.active, dtype=float)
 
-    def _record_without_law(self, state: RobotState, kin: RobotDynamics, sent: Command, fault: str) -> Command:
+    def _record_without_law(
+        self, state: RobotState, kin: RobotDynamics, sent: Command, fault: str
+    ) -> Command:
         """Keep a cycle in which the law wasn't asked; returns what was sent."""
         write_state(self.cycles, 0, state, kin)
         self._begins = 0.0
@@ -641,7 +698,9 @@ class ControlLoop:
         return sent
 
     def _known(self) -> tuple[RobotState, RobotDynamics]:
-        return known_state(self.fault or self.contact.message, self.state, self.kin, self.motion.trajectory)
+        return known_state(
+            self.fault or self.contact.message, self.state, self.kin, self.motion.trajectory
+        )
 
 
 def _has_parts(command: Command) -> bool:

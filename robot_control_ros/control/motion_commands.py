@@ -39,7 +39,8 @@ from .transition import BumplessTransition
 
 JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
-REFERENCE_SPEED = 0.85  # of the tip's speed limit, to which references keep: the arm brakes at 0.9 of it
+# of the tip's speed limit, to which references keep: the arm brakes at 0.9 of it
+REFERENCE_SPEED = 0.85
 WRENCH_SHARE = 0.25  # of the effort limits, that a target wrench may take from a joint at home
 WRENCH_RAMP = 0.05  # s from none to the largest target wrench
 MISSED = 0.01  # m from a target at the end of a way, beyond which it can't be reached
@@ -105,10 +106,12 @@ class MotionCommands:
         self._posture = np.array(robot.home)  # to which the null space goes, see JointReference
         # by the samples' clock [s]
         self._time = 0.0
-        self._streamed = -math.inf, np.array(robot.home)  # end of the last tip trajectory [s], and joint angles there
+        # end of the last tip trajectory [s], and joint angles there
+        self._streamed = -math.inf, np.array(robot.home)
         self._wrench_until = math.inf
         self.largest_wrench = _largest_wrench(robot, model)
-        self._exerted: Array | None = None  # of the feed-forward wrench, in the last tick; None for nothing
+        # of the feed-forward wrench, in the last tick; None for nothing
+        self._exerted: Array | None = None
 
     # --- what the loop calls ---
 
@@ -161,7 +164,9 @@ class MotionCommands:
 
     def is_moving(self) -> bool:
         """Return True where the reference moves after the last tick."""
-        return self.trajectory is not None and is_moving(self.trajectory, self.reference, self.governor.time)
+        return self.trajectory is not None and is_moving(
+            self.trajectory, self.reference, self.governor.time
+        )
 
     def approach(self, state: RobotState, kin: RobotDynamics, joint_space: bool) -> None:
         """Move the robot to the present reference, where the reference's joints rest and it is far
@@ -175,7 +180,9 @@ class MotionCommands:
         if joint_space and reference.q is not None and reference.v is not None:
             if np.abs(reference.q - state.q).max() > FAR:
                 if self._clearance.is_free(self._joint_way(state.q, state.v, reference.q)):
-                    self.trajectory = self._joint_trajectory(state.q, state.v, reference.q, state.time)
+                    self.trajectory = self._joint_trajectory(
+                        state.q, state.v, reference.q, state.time
+                    )
                 else:
                     self.start(state, kin)
         elif reference.pose is not None:
@@ -190,7 +197,9 @@ class MotionCommands:
     # --- what moves the reference ---
 
     def hold(self) -> None:
-        """Bring a reference that moves to rest; make the present pose the reference where it rests already."""
+        """Bring a reference that moves to rest; make the present pose the reference
+        where it rests already.
+        """
         state, kin = self._known()
         self.feedforward_wrench = None
         reference = self.reference
@@ -198,16 +207,20 @@ class MotionCommands:
             braking = STOPPING * self._model.limits.velocity
             self.trajectory = JointBrake(self._model, reference.q, reference.v, state.time, braking)
         elif reference.twist is not None and reference.twist.any():
-            self.trajectory = Jog(reference, np.zeros(6), state.time, self._robot.tip_acceleration, 0.0)
+            self.trajectory = Jog(
+                reference, np.zeros(6), state.time, self._robot.tip_acceleration, 0.0
+            )
         else:
             self.trajectory = Hold(kin.pose, state.q)
             self._transition.request()
 
     def move_to(self, pose: Array) -> None:
-        """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often as you like.
+        """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often
+        as you like.
 
         Raises:
-            ConfigError: outside the workspace, or the arm would come too near to itself or its cell on the way.
+            ConfigError: outside the workspace, or the arm would come too near to itself or its cell
+                on the way.
         """
         state, _ = self._known()
         self._workspace.check(pose[:3, 3])
@@ -223,7 +236,8 @@ class MotionCommands:
             self.trajectory = self._tip_trajectory(self.reference, pose, state.time)
 
     def move_joints_to(self, goal: Array) -> None:
-        """Move the reference to joint angles (n,), each joint within its limits, as often as you like.
+        """Move the reference to joint angles (n,), each joint within its limits, as often as you
+        like.
 
         Cyclic joints take the short way.
 
@@ -268,7 +282,8 @@ class MotionCommands:
         self.trajectory = trajectory
 
     def follow_tip(self, times: Array, poses: Array) -> None:
-        """Follow poses (k, 4, 4) in the base, at times (k,) [s] from now, within the limits of the tip.
+        """Follow poses (k, 4, 4) in the base, at times (k,) [s] from now, within the limits of the
+        tip.
 
         A newer chunk may come at any time, and takes the place of the one before; see
         :class:`~..references.TipStream`.
@@ -311,7 +326,9 @@ class MotionCommands:
         acceleration = self._robot.tip_acceleration
         if reference.pose is not None:
             before = np.zeros(6) if reference.twist is None else reference.twist
-            twist = self._workspace.slowed(twist / excess, before, reference.pose[:3, 3], acceleration, lasting)
+            twist = self._workspace.slowed(
+                twist / excess, before, reference.pose[:3, 3], acceleration, lasting
+            )
             q = self._followed_joints(state)
 
             def way_of(slowed: Array) -> Array:
@@ -322,7 +339,8 @@ class MotionCommands:
         self.trajectory = Jog(reference, twist, state.time, acceleration, lasting)
 
     def set_feedforward_wrench(self, wrench: Array | None, lasting: float = math.inf) -> None:
-        """Feed a wrench (6,) forward, exerted by the robot, base axes, tip origin [N, N·m]; None for none.
+        """Feed a wrench (6,) forward, exerted by the robot, base axes, tip origin [N, N·m]; None
+        for none.
 
         It ends after `lasting` seconds without a newer one.
 
@@ -337,11 +355,19 @@ class MotionCommands:
     # --- helpers ---
 
     def _check_wrench(self, wrench: Array) -> None:
-        parts = zip(("force", "torque"), wrench.reshape(2, 3), self.largest_wrench.tolist(), ("N", "N·m"), strict=True)
+        parts = zip(
+            ("force", "torque"),
+            wrench.reshape(2, 3),
+            self.largest_wrench.tolist(),
+            ("N", "N·m"),
+            strict=True,
+        )
         for name, values, most, unit in parts:
             size = float(np.linalg.norm(values))
             if not size <= most:
-                rule = f"must be at most {most:.3g} {unit} (target_wrench of robot {self._robot.name})"
+                rule = (
+                    f"must be at most {most:.3g} {unit} (target_wrench of robot {self._robot.name})"
+                )
                 raise refused(name, size, rule, most, where="target wrench: ", unit=unit)
 
     def _ramped(self, elapsed: float) -> Array:
@@ -359,8 +385,12 @@ class MotionCommands:
         robot = self._robot
         return OnlineTrajectory(start, pose, time, robot.tip_speed, robot.tip_acceleration, start.q)
 
-    def _joint_trajectory(self, q: Array, v: Array, goal: Array, time: float) -> OnlineJointTrajectory:
-        return OnlineJointTrajectory(self._model, Reference(q=q, v=v), goal, time, *self._joint_limits)
+    def _joint_trajectory(
+        self, q: Array, v: Array, goal: Array, time: float
+    ) -> OnlineJointTrajectory:
+        return OnlineJointTrajectory(
+            self._model, Reference(q=q, v=v), goal, time, *self._joint_limits
+        )
 
     def _joint_way(self, q: Array, v: Array, goal: Array) -> Array:
         """Joint angles (k, n) on the way of a move of the joints."""
@@ -375,7 +405,9 @@ class MotionCommands:
     def _tip_way(self, start: Reference, q: Array, pose: Array) -> Array:
         """Joint angles (k, n) on the way of a move of the tip, which begins at q (n,)."""
         robot = self._robot
-        return self._ways.of_pose(start, q, self._posture, pose, robot.tip_speed, robot.tip_acceleration)
+        return self._ways.of_pose(
+            start, q, self._posture, pose, robot.tip_speed, robot.tip_acceleration
+        )
 
     def _chunk_way(self, state: RobotState, times: Array, poses: Array) -> Array:
         """Joint angles (k, n) on the way through a chunk of poses.
@@ -429,7 +461,8 @@ class MotionCommands:
 def _largest_wrench(robot: RobotConfig, model: RobotModel) -> Array:
     """Largest force and torque (2,) of a target wrench [N, N·m]."""
     jacobian = model.at(np.array(robot.home)).jacobian.reshape(2, 3, robot.n)
-    levers = np.sqrt((jacobian * jacobian).sum(axis=1))  # (2, n) torque of a joint per unit of force and of torque
+    # (2, n) torque of a joint per unit of force and of torque
+    levers = np.sqrt((jacobian * jacobian).sum(axis=1))
     derived = (WRENCH_SHARE * model.limits.effort / np.maximum(levers, 1e-6)).min(axis=1)
     given = np.array(robot.target_wrench)
     return np.where(given > 0.0, given, derived)

@@ -16,7 +16,8 @@ from ..robot.payload import Payload
 
 
 class PayloadInput:
-    """The one payload of a robot, for its model: gravity, mass, laws, wrench, contact detection, safe output.
+    """The one payload of a robot, for its model: gravity, mass, laws, wrench, contact detection,
+    safe output.
 
     Another payload counts as a whole from one cycle on. So torque, wrench and tare always belong
     together. :meth:`.transition.BumplessTransition.bridge` sees to it that the command doesn't
@@ -61,7 +62,8 @@ class PayloadInput:
 
 
 def check_holdable(kin: RobotDynamics, payload: Payload) -> None:
-    """Refuse a payload that the joints can't hold at a posture; one that unloads the joint is taken.
+    """Refuse a payload that the joints can't hold at a posture; one that unloads the joint is
+    taken.
 
     Raises:
         ConfigError: names the joint, the torque that it would need, and its effort limit.
@@ -76,7 +78,9 @@ def check_holdable(kin: RobotDynamics, payload: Payload) -> None:
     bound = float(effort[joint])
     rule = f"must be within +-{bound:g} N·m, its effort limit: move to a posture with less leverage first"
     where = f"payload of {payload}: torque that holds "
-    raise refused(model.joints[joint], float(torque[joint]), rule, (-bound, bound), where=where, unit="N·m")
+    raise refused(
+        model.joints[joint], float(torque[joint]), rule, (-bound, bound), where=where, unit="N·m"
+    )
 
 
 def overload_at(kin: RobotDynamics) -> str:

@@ -1,4 +1,6 @@
-"""The recorder of a control loop: its last cycles, so that what happened can be looked at and computed again."""
+"""The recorder of a control loop: its last cycles, so that what happened can be looked at
+and computed again.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,9 @@ class CycleRecord:
 
 
 def begin_with_memory(memories: Sequence[LawMemory], oldest: int, first: int) -> int:
-    """The last cycle, up to `first`, that began with a recorded memory; `first` where none after `oldest` did."""
+    """The last cycle, up to `first`, that began with a recorded memory; `first` where none
+    after `oldest` did.
+    """
     earlier = [each.cycle for each in memories if oldest <= each.cycle <= first]
     return max(earlier, default=first)
 
@@ -174,7 +178,9 @@ class CycleRecorder:
 
     def __init__(self, n: int, period: float, seconds: float = SECONDS) -> None:
         if not (math.isfinite(seconds) and seconds > 0.0):
-            raise refused("seconds", seconds, "must be above 0", (0.0, math.inf), where="recorder: ")
+            raise refused(
+                "seconds", seconds, "must be above 0", (0.0, math.inf), where="recorder: "
+            )
         self.joints = n
         self.count = 0
         self._kept = math.ceil(seconds / period)
@@ -183,7 +189,9 @@ class CycleRecorder:
             self._rows = np.zeros(shape)  # memory is taken as it is written
         except MemoryError as error:
             size = 8e-9 * math.prod(shape)
-            raise refused("seconds", seconds, f"{size:.0f} GB can't be had to keep them", where="recorder: ") from error
+            raise refused(
+                "seconds", seconds, f"{size:.0f} GB can't be had to keep them", where="recorder: "
+            ) from error
         self._period = period
         self._every = max(1, round(MEMORY_PERIOD / period))
         self._settings: deque[LawSetting] = deque(maxlen=MOST_SETTINGS)
@@ -259,7 +267,11 @@ class CycleRecorder:
         """
         end = self.count
         oldest = max(0, end - self._kept)
-        first = oldest if seconds >= self._kept * self._period else max(oldest, end - round(seconds / self._period))
+        first = (
+            oldest
+            if seconds >= self._kept * self._period
+            else max(oldest, end - round(seconds / self._period))
+        )
         return begin_with_memory(tuple(self._memories), oldest, first)
 
     def since(self, cycle: int, most: int) -> CycleRecord:
@@ -296,7 +308,9 @@ class CycleRecorder:
         kept = tuple(self._settings)  # their numbers follow each other
         begin = max(0, oldest - kept[0].number) if kept and needed else len(kept)
         settings = tuple(each for each in kept[begin:] if each.cycle < end)
-        return CycleRecord(rows, settings, memories, tuple(self._needed_notes(first, end)), self.joints)
+        return CycleRecord(
+            rows, settings, memories, tuple(self._needed_notes(first, end)), self.joints
+        )
 
     def _needed_notes(self, first: int, end: int) -> Iterator[Note]:
         """The notes of these cycles, after the one that holds where they begin."""

@@ -61,7 +61,8 @@ class Parameter:
     value: Value  # a tuple if it has one number per axis or joint
     default: Value  # of this law on this robot; if unknown, the first value
     text: str = ""  # one sentence
-    unit: str = ""  # of each value; two, separated by a comma, if the last three of six values are rotations
+    # of each value; two, separated by a comma, if the last three of six values are rotations
+    unit: str = ""
     lower: float = 0.0  # bound of each number
     upper: float = 1.0  # bound of each number
     choices: tuple[str, ...] = ()  # of a text

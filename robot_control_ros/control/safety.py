@@ -1,4 +1,6 @@
-"""The one gate that every command passes: limits, rates, finiteness, and what to send when all else fails."""
+"""The one gate that every command passes: limits, rates, finiteness, and what to send
+when all else fails.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from .impact import ImpactBound
 from .reactions.late_samples import max_rate
 from .soft_limits import TIP_SPEED, SoftLimits, is_clear, tip_speed_of
 
-LONGEST_STEP = 2.0  # times the interval before: a command that comes later than that changes by no more
+# times the interval before: a command that comes later than that changes by no more
+LONGEST_STEP = 2.0
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 EFFORT, POSITION, VELOCITY = range(3)  # for compiled code
@@ -40,12 +43,21 @@ BOUNDS = Record(
         Field("velocity", (JOINTS,), "rad/s", "Velocity limits."),
         Field("effort", (JOINTS,), "N·m", "Effort limits."),
         Field("effort_rate", (JOINTS,), "N·m/s", "By which efforts change at most."),
-        Field("acceleration", (JOINTS,), "rad/s²", "With which position limits and velocity commands are approached."),
+        Field(
+            "acceleration",
+            (JOINTS,),
+            "rad/s²",
+            "With which position limits and velocity commands are approached.",
+        ),
         Field("tip_speed", (), "m/s", "To which position and velocity commands may move the tip."),
     ),
 )
 _bounds_at = BOUNDS.views
-_KINDS = {CommandMode.EFFORT: EFFORT, CommandMode.POSITION: POSITION, CommandMode.VELOCITY: VELOCITY}
+_KINDS = {
+    CommandMode.EFFORT: EFFORT,
+    CommandMode.POSITION: POSITION,
+    CommandMode.VELOCITY: VELOCITY,
+}
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
 
 
@@ -54,7 +66,11 @@ class LimitSettings:
     """Limits that may be changed at any time."""
 
     max_tip_speed: float = gain(
-        1.5, unit="m/s", lower=0.01, upper=10.0, doc="Speed of the tip. The arm brakes before it, and stops beyond it."
+        1.5,
+        unit="m/s",
+        lower=0.01,
+        upper=10.0,
+        doc="Speed of the tip. The arm brakes before it, and stops beyond it.",
     )
 
 
@@ -79,12 +95,12 @@ class Safety:
     the effort limits and ``effort_rate``, beginning at 0. Where a joint doesn't follow, see
     :class:`FollowingMonitor`, the command goes back to that which holds the robot where it is.
 
-    A command that comes late changes no more than within twice the usual interval. Joints execute the change at once,
-    however long they have waited for it.
+    A command that comes late changes no more than within twice the usual interval. Joints execute
+    the change at once, however long they have waited for it.
 
-    Position and velocity commands move the tip at 0.9 of its speed limit at most. Where :class:`ImpactBound` acts, the
-    smaller one of the two limits counts. A position command that begins beyond a position limit goes back with
-    0.1 rad/s, or as fast as it is asked to.
+    Position and velocity commands move the tip at 0.9 of its speed limit at most. Where
+    :class:`ImpactBound` acts, the smaller one of the two limits counts. A position command that
+    begins beyond a position limit goes back with 0.1 rad/s, or as fast as it is asked to.
 
     Args:
         robot: Configuration of the robot.
@@ -179,7 +195,8 @@ class Safety:
     def release(self, state: RobotState) -> None:
         """Measure the next position against where the joints are, and not against the last command.
 
-        A drive that is held back presses towards its last command. The step to the joints' place ends that.
+        A drive that is held back presses towards its last command. The step to the joints' place
+        ends that.
         """
         if self.mode is CommandMode.POSITION:
             self._last = state.q.copy()
@@ -211,7 +228,12 @@ class Safety:
         return np.zeros(self._robot.n)
 
     def safe_output(
-        self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool = True
+        self,
+        mode: CommandMode,
+        state: RobotState,
+        kin: RobotDynamics,
+        dt: float,
+        fresh: bool = True,
     ) -> Command:
         """The next command on the way to a safe robot, within the limits and rates of
         :meth:`apply`.
@@ -221,15 +243,22 @@ class Safety:
         they are: they don't give way, sample by sample, to a load. Where the state is `fresh`, of
         now, efforts brake by ``safe_damping``. With an old velocity they would drive the arm.
 
-        The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
+        The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set
+        that.
         """
-        return self.apply(Command(mode, self._safe_values(mode, state, kin, dt, fresh)), state, kin, dt)
+        return self.apply(
+            Command(mode, self._safe_values(mode, state, kin, dt, fresh)), state, kin, dt
+        )
 
-    def brake_blindly(self, mode: CommandMode, stop: BlindStop, silence: float, dt: float) -> Command:
-        """The next command, where the robot's last sample is `silence` seconds old; see :class:`BlindStop`.
+    def brake_blindly(
+        self, mode: CommandMode, stop: BlindStop, silence: float, dt: float
+    ) -> Command:
+        """The next command, where the robot's last sample is `silence` seconds old; see
+        :class:`BlindStop`.
 
-        Efforts follow `stop`. Positions and velocities do as in :meth:`safe_output`. Limits and rates are those of
-        :meth:`apply`, `dt` seconds after the last command; soft limits need a fresh state and don't act.
+        Efforts follow `stop`. Positions and velocities do as in :meth:`safe_output`. Limits and
+        rates are those of :meth:`apply`, `dt` seconds after the last command; soft limits need a
+        fresh state and don't act.
         """
         state, kin = stop.predicted(silence)
         if mode is CommandMode.EFFORT:
@@ -248,7 +277,9 @@ class Safety:
         self._position_rate = self._none
         self._last_extra = None
 
-    def _safe_values(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool) -> Array:
+    def _safe_values(
+        self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool
+    ) -> Array:
         if mode is CommandMode.POSITION and mode is self.mode and self._last is not None:
             dt = self._countable(dt)
             return self._last + self._braked_position_rate(dt) * dt
@@ -275,8 +306,12 @@ class Safety:
         fastest = max_rate(kin.mass, np.diag(self._safe_damping))
         return np.asarray(self._safe_damping * min(1.0, 1.0 / (math.e * state.age * fastest)))
 
-    def stop(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, reason: str, dt: float) -> Command:
-        """The safe output at a fresh state, `dt` seconds after the last command, with the reason as the fault."""
+    def stop(
+        self, mode: CommandMode, state: RobotState, kin: RobotDynamics, reason: str, dt: float
+    ) -> Command:
+        """The safe output at a fresh state, `dt` seconds after the last command, with the
+        reason as the fault.
+        """
         command = self.safe_output(mode, state, kin, dt)
         self.fault = reason
         return command
@@ -284,12 +319,20 @@ class Safety:
     def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
         """The command that may be sent, `dt` seconds after the last one."""
         if not self.usable(command):
-            parts = {"values": command.values, "feed-forward": command.feedforward, "velocity": command.velocity}
-            given = " with ".join(f"{name} {part.tolist()}" for name, part in parts.items() if part is not None)
+            parts = {
+                "values": command.values,
+                "feed-forward": command.feedforward,
+                "velocity": command.velocity,
+            }
+            given = " with ".join(
+                f"{name} {part.tolist()}" for name, part in parts.items() if part is not None
+            )
             reason = f"the law gave {given}: must be {self._robot.n} finite numbers"
             return self.stop(command.mode, state, kin, reason, dt)
         mode = command.mode
-        self.fault = self._following.check(mode, self._executed, state, kin, dt) if mode is self.mode else ""
+        self.fault = (
+            self._following.check(mode, self._executed, state, kin, dt) if mode is self.mode else ""
+        )
         wanted = self.holding(mode, state, kin) if self.fault else command.values
         return self._send(command, wanted, state, kin, dt)
 
@@ -307,7 +350,9 @@ class Safety:
         self._load.learn(efforts, self.holding(CommandMode.EFFORT, state, kin), state, dt)
 
     def leans(self, time: float) -> bool:
-        """Look whether the arm leant on itself or its cell within the last second; see :class:`SoftLimits`."""
+        """Look whether the arm leant on itself or its cell within the last second; see
+        :class:`SoftLimits`.
+        """
         return self._soft_limits is not None and self._soft_limits.leans(time)
 
     @property
@@ -344,7 +389,9 @@ class Safety:
         sample = state.q, state.v, kin.jacobian, kin.gravity, state.age
         before = last if mode is CommandMode.VELOCITY else self._position_rate
         rows = self._bounds, row, guard_row
-        found = limit_command(_KINDS[mode], asked, wanted, last, before, *sample, *rows, counted, self.limited, sent)
+        found = limit_command(
+            _KINDS[mode], asked, wanted, last, before, *sample, *rows, counted, self.limited, sent
+        )
         self._interval = min(dt, LONGEST_INTERVAL)
         self._taken_over = False
         if mode is not self.mode:
@@ -354,7 +401,9 @@ class Safety:
         if watches and self._soft_limits is not None:
             self._soft_limits.remember(state)
             if found != 0 or self._soft_limits.acts:
-                self._executed = self._with_soft_limits(self._soft_limits, sent, state, kin, not found & NOT_CLEAR)
+                self._executed = self._with_soft_limits(
+                    self._soft_limits, sent, state, kin, not found & NOT_CLEAR
+                )
         elif found & NOT_FAR and guard is not None:
             self._slow(guard, mode, last, state, counted, sent)
         if mode is CommandMode.POSITION:
@@ -364,7 +413,9 @@ class Safety:
             torque = self._limited_feedforward(command.feedforward, counted)
         velocity = command.velocity
         if velocity is not None:
-            velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
+            velocity = np.minimum(
+                np.maximum(velocity, -self._limits.velocity), self._limits.velocity
+            )
         return Command(mode, self._executed, torque, velocity)
 
     def _adopt(self, settings: LimitSettings) -> None:
@@ -373,7 +424,9 @@ class Safety:
         if self._soft_limits is not None:
             self._soft_limits.set_tip_speed(settings.max_tip_speed)
 
-    def _bound_impact(self, command: Command, last: Array, state: RobotState, kin: RobotDynamics) -> None:
+    def _bound_impact(
+        self, command: Command, last: Array, state: RobotState, kin: RobotDynamics
+    ) -> None:
         """Lower the tip's speed limit to that of the impact bound, where this is the smaller one.
 
         The bound counts along the arm's motion for efforts, else along the commanded motion.
@@ -402,15 +455,25 @@ class Safety:
         return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
     def _slow(
-        self, guard: ClearanceGuard, mode: CommandMode, last: Array, state: RobotState, dt: float, sent: Array
+        self,
+        guard: ClearanceGuard,
+        mode: CommandMode,
+        last: Array,
+        state: RobotState,
+        dt: float,
+        sent: Array,
     ) -> None:
-        """Slow down a command (n,) of positions or velocities at which near bodies approach each other too fast."""
+        """Slow down a command (n,) of positions or velocities at which near bodies approach
+        each other too fast.
+        """
         acceleration = self._acceleration
         if mode is CommandMode.POSITION:
             rate = self._position_rate
             guard.slow(last, dt, rate, acceleration, state.time, last, dt, self.limited, sent)
         else:
-            guard.slow(self._none, 1.0, last, acceleration, state.time, state.q, dt, self.limited, sent)
+            guard.slow(
+                self._none, 1.0, last, acceleration, state.time, state.q, dt, self.limited, sent
+            )
 
     def _begin(self, mode: CommandMode) -> None:
         """Begin with commands in another mode: forget what the last mode has left behind.
@@ -425,7 +488,12 @@ class Safety:
         self.mode = mode
 
     def _with_soft_limits(
-        self, soft_limits: SoftLimits, efforts: Array, state: RobotState, kin: RobotDynamics, clear: bool
+        self,
+        soft_limits: SoftLimits,
+        efforts: Array,
+        state: RobotState,
+        kin: RobotDynamics,
+        clear: bool,
     ) -> Array:
         """Efforts (n,) with the torques of the soft limits, within the effort limits."""
         added = soft_limits.add(efforts, state, kin, clear)
@@ -508,7 +576,8 @@ def limit_command(
         sent: Result (n,), the command that may be sent.
 
     Returns:
-        NOT_CLEAR where the soft limits have something to do, NOT_FAR where the guard has, their sum, or 0.
+        NOT_CLEAR where the soft limits have something to do, NOT_FAR where the guard has, their
+        sum, or 0.
     """
     n = len(wanted)
     bound = _bounds_at(bounds, n)
@@ -528,8 +597,16 @@ def limit_command(
             if kind == POSITION:
                 down = max(down, acceleration * (dt / 2.0))
                 up = max(up, acceleration * (dt / 2.0))
-                least = bound.lower[joint] if down >= fastest else max(bound.lower[joint], last[joint] - down * dt)
-                most = bound.upper[joint] if up >= fastest else min(bound.upper[joint], last[joint] + up * dt)
+                least = (
+                    bound.lower[joint]
+                    if down >= fastest
+                    else max(bound.lower[joint], last[joint] - down * dt)
+                )
+                most = (
+                    bound.upper[joint]
+                    if up >= fastest
+                    else min(bound.upper[joint], last[joint] + up * dt)
+                )
                 if last[joint] < bound.lower[joint]:
                     least = min(bound.lower[joint], last[joint] + RETREAT * dt)
                 if last[joint] > bound.upper[joint]:
@@ -549,7 +626,9 @@ def limit_command(
     else:
         start = last if kind == POSITION else np.zeros(n)
         step = dt if kind == POSITION else 1.0
-        _bound_tip_speed(start, step, before, bound.acceleration, jacobian, bound.tip_speed[0], dt, limited, sent)
+        _bound_tip_speed(
+            start, step, before, bound.acceleration, jacobian, bound.tip_speed[0], dt, limited, sent
+        )
         if len(guard) > 0:
             rates = (sent - start) / step
             far = is_far(guard, last, rates, n) if kind == POSITION else is_far(guard, q, rates, n)
@@ -571,7 +650,8 @@ def _bound_tip_speed(
     limited: Array,
     sent: Array,
 ) -> None:
-    """Slow down commands that move the tip faster than `most` [m/s]; each joint as fast as it may brake.
+    """Slow down commands that move the tip faster than `most` [m/s]; each joint as fast as it may
+    brake.
 
     Args:
         start, step: Values of which a command's velocities follow: (sent - start) / step.

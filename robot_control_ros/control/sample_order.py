@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
-STANDSTILL = 0.08  # s of samples that bring no new time, which are a fault: the safe output is due within 0.1 s
+# s of samples that bring no new time, which are a fault: the safe output is due within 0.1 s
+STANDSTILL = 0.08
 SET_BACK = 0.05  # s of older samples alone, each newer than the one before: the clock was set back
 STORM = 3  # restarts in a row that are a fault
 # s; samples so much older were not held up: so many in a row show the same
@@ -77,7 +78,9 @@ class SampleOrder:
             return self._accept(time, gap, "")
         if gap > MAX_GAP:
             return self._accept(
-                time, gap, f"no joint state for {gap:.3f} s, by their stamps: must be at most {MAX_GAP:g} s"
+                time,
+                gap,
+                f"no joint state for {gap:.3f} s, by their stamps: must be at most {MAX_GAP:g} s",
             )
         self._is_steady = False
         if gap < 0.0 and self._is_set_back(time):

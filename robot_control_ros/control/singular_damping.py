@@ -28,30 +28,33 @@ MOVED = 0.01  # rad, since the damping was designed
 class SingularDamping:
     """Damps joint motion in the directions in which the tip can hardly move.
 
-    A law of the tip damps by Jᵀ D J. Near a singular posture that fades in one direction v of the joints, while the
-    spring still pulls: the elbow of a stretched arm swings through the straight posture for long. Here
+    A law of the tip damps by Jᵀ D J. Near a singular posture that fades in one direction v of the
+    joints, while the spring still pulls: the elbow of a stretched arm swings through the straight
+    posture for long. Here
 
         tau = -Σ r_i w_i (M v_i) (v_iᵀ M q̇),   w_i = max(0, 1 - 1000 kg σ_i²),
 
-    with vᵢ from Jᵀ J v = σ² M v, vᵢᵀ M vᵢ = 1: 1/σ² is the mass that the tip feels like in that direction. A joint
-    space that has more joints than axes has directions with σ = 0 always; they count as far as the next one does.
+    with vᵢ from Jᵀ J v = σ² M v, vᵢᵀ M vᵢ = 1: 1/σ² is the mass that the tip feels like in that
+    direction. A joint space that has more joints than axes has directions with σ = 0 always; they
+    count as far as the next one does.
 
-    The rate is critical for what the spring of force f does there: r_i = 2 √κ_i, between 2.5 and 10 1/s, with
+    The rate is critical for what the spring of force f does there: r_i = 2 √κ_i, between 2.5 and 10
+    1/s, with
 
         κ_i = vᵢᵀ Jᵀ K J vᵢ - fᵀ J̇(vᵢ) vᵢ,
 
-    the second derivative of the spring's potential, f and K those of translation and of rotation. A stretched arm that
-    is drawn outwards is a pendulum, one that is drawn inwards stands on a saddle. A higher rate lets an arm creep
-    towards its target, or stay on the saddle for long. Here f has the direction of the pose error, and K is the largest
-    of all axes.
+    the second derivative of the spring's potential, f and K those of translation and of rotation. A
+    stretched arm that is drawn outwards is a pendulum, one that is drawn inwards stands on a
+    saddle. A higher rate lets an arm creep towards its target, or stay on the saddle for long. Here
+    f has the direction of the pose error, and K is the largest of all axes.
 
     Energy: the damping matrix is positive semidefinite, so it takes power only, however old it is.
 
-    It works for torques of laws with a spring at the tip, and is 0 where the tip feels lighter than 1000 kg in all
-    directions.
+    It works for torques of laws with a spring at the tip, and is 0 where the tip feels lighter than
+    1000 kg in all directions.
 
-    Source: `HEAVIEST` and the rates are this package's; the effective mass is that of O. Khatib, Inertial properties in
-    robotic manipulation, Int. J. Robotics Research 14(1), 1995.
+    Source: `HEAVIEST` and the rates are this package's; the effective mass is that of O. Khatib,
+    Inertial properties in robotic manipulation, Int. J. Robotics Research 14(1), 1995.
 
     Args:
         robot: Configuration of the robot.
@@ -68,7 +71,8 @@ class SingularDamping:
         self._age = np.inf
         self._gains: type | None = None
         self._springs: tuple[str, ...] = ()
-        self._modes: tuple[Array, Array, Array, Array] | None = None  # of the posture; None where it isn't singular
+        # of the posture; None where it isn't singular
+        self._modes: tuple[Array, Array, Array, Array] | None = None
         self._damping: Array | None = None
         self._posture = np.full(robot.n, np.nan)
 
@@ -117,14 +121,19 @@ class SingularDamping:
             momentum, weights, moved, bent = self._modes
             stiffness, force = self._spring(gains, tip_error(reference, kin))
             rates = 2.0 * np.sqrt(np.maximum(stiffness.dot(moved) - force.dot(bent), 0.0))
-            self._damping = (momentum * (weights * np.clip(rates, SLOWEST, FASTEST))).dot(momentum.T)
+            self._damping = (momentum * (weights * np.clip(rates, SLOWEST, FASTEST))).dot(
+                momentum.T
+            )
 
     def _spring(self, gains: Any, error: Array) -> tuple[Array, Array]:
-        """The largest stiffness of translation and of rotation (2,), and the force (6,) at a pose error (6,)."""
+        """The largest stiffness of translation and of rotation (2,), and the force (6,)
+        at a pose error (6,).
+        """
         stiffness = np.zeros(2)
         for name in self._springs:
             values = np.atleast_1d(np.asarray(getattr(gains, name), dtype=float))
-            sizes = np.abs(values).sum(axis=1) if values.ndim == 2 else values  # at least the eigenvalues
+            # at least the eigenvalues
+            sizes = np.abs(values).sum(axis=1) if values.ndim == 2 else values
             stiffness = np.maximum(stiffness, (sizes[:3].max(), sizes[3:].max(initial=0.0)))
         bounds = (getattr(gains, name, 0.0) for name in ("max_force", "max_torque"))
         return stiffness, BoundedSpring(np.diag(np.repeat(stiffness, 3)), *bounds).gradient(error)

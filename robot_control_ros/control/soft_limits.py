@@ -1,4 +1,6 @@
-"""Soft limits under an effort law: walls and dampers of the joints, of the tip, and of bodies that are near."""
+"""Soft limits under an effort law: walls and dampers of the joints, of the tip, and of
+bodies that are near.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,20 @@ from ..robot.differential_kinematics import RETREAT
 from ..robot.model import RobotDynamics, RobotModel
 from .clearance_guard import NEAR, ClearanceGuard
 
-DELAY = 0.002  # s from a sample to the motor, that is taken for granted; an older sample counts with its age
+# s from a sample to the motor, that is taken for granted; an older sample counts with its age
+DELAY = 0.002
 HASTE = 1.2  # of 1/τ: rate of the dampers; a single one is stable up to π/2
 SPEED = 0.65  # of the velocity limits: from there on nothing that the model knows drives a joint
-HELD = 1.6  # of the effort limits: what a wall holds at the position limit, the law's torque and a push together
-MARGIN = 0.005  # rad before the position limits, where a wall ends: pushes and coupled joints overshoot by some mrad
+# of the effort limits: what a wall holds at the position limit, the law's torque and a push
+# together
+HELD = 1.6
+# rad before the position limits, where a wall ends: pushes and coupled joints overshoot by some
+# mrad
+MARGIN = 0.005
 WIDEST = 0.1  # of a joint's range: a wall at each end
-# Deceleration towards a position limit, of the effort limit over the largest inertia: half of what a push of 60 % of
-# the effort limit leaves, as the dampers know of a push by its speed only, and late.
+# Deceleration towards a position limit, of the effort limit over the largest inertia: half of what
+# a push of 60 % of the effort limit leaves, as the dampers know of a push by its speed only, and
+# late.
 BRAKING = 0.2
 POSTURES = 200  # from which the joints' inertias are estimated
 TURNS = 4  # in which the dampers of all joints are found
@@ -32,7 +40,8 @@ QUIET = 0.3  # of the speed above: slower, and without much torque, there is not
 SLOW = 0.1  # of it: slower, whatever the torque
 SHOWN = 1.0  # s for which a warning stays
 NOTHING = -1  # what soft_torque answers where no torque is added
-TIP_SPEED = 0.9  # of the tip's speed limit: from there on nothing that the model knows drives the tip
+# of the tip's speed limit: from there on nothing that the model knows drives the tip
+TIP_SPEED = 0.9
 # beyond which the arm is stopped: of the limits of speed; rad beyond a position limit
 OVERSPEED = 1.1
 OVERRUN = 0.01
@@ -45,16 +54,33 @@ MEMORY = Record(
         Field("middle", ("n",), "rad", "Middle of each joint's range."),
         Field("half", ("n",), "rad", "Way from there that is far from both limits."),
         Field("counts_gravity", (), "", "1 where the law's torque holds the arm."),
-        Field("slow", (), "rad²/s²", "Square of the speed of all joints below which the torque doesn't matter."),
-        Field("place", ("n",), "rad", "Joint angles where the joints were seen to be far from their limits."),
-        Field("room", (), "rad²", "Square of the way that they may go from there; below 0 where it isn't known."),
+        Field(
+            "slow",
+            (),
+            "rad²/s²",
+            "Square of the speed of all joints below which the torque doesn't matter.",
+        ),
+        Field(
+            "place",
+            ("n",),
+            "rad",
+            "Joint angles where the joints were seen to be far from their limits.",
+        ),
+        Field(
+            "room",
+            (),
+            "rad²",
+            "Square of the way that they may go from there; below 0 where it isn't known.",
+        ),
         Field("stiffness", ("n",), "N·m/rad", "Of the walls."),
         Field("zone", ("n",), "rad", "Width of each wall."),
         Field("lower", ("n",), "rad", "Joint angles at which walls begin."),
         Field("upper", ("n",), "rad", "The same at the other end."),
         Field("speed", ("n",), "rad/s", "Speed from which on nothing known drives a joint."),
         Field("braking", ("n",), "rad/s²", "Twice the deceleration towards a position limit."),
-        Field("whole", ("n",), "N·m·s²/rad²", "Damping per speed that takes a joint's whole torque."),
+        Field(
+            "whole", ("n",), "N·m·s²/rad²", "Damping per speed that takes a joint's whole torque."
+        ),
         Field("effort", ("n",), "N·m", "Effort limits."),
         Field("tip_speed", (), "m/s", "Speed from which on nothing known drives the tip."),
     ),
@@ -64,7 +90,8 @@ _NO_PAIRS = np.zeros(0, dtype=np.int64), np.zeros((0, 0)), np.zeros(0), np.zeros
 
 
 class SoftLimits:
-    """Keeps the joints off their position and velocity limits, by torques that are added to any effort law's.
+    """Keeps the joints off their position and velocity limits, by torques that are added to any
+    effort law's.
 
     It keeps the tip's speed off its limit, too, and bodies of the arm off each other and the cell.
 
@@ -79,17 +106,18 @@ class SoftLimits:
     0 ≤ d ≤ r / (M⁻¹)_ii + τ_max v_s / (0.65 v_max)². At v_s it can take the law's whole torque
     τ_max.
 
-    The tip has such a damper as well, at 0.9 of its speed limit. Along the unit vector u of its velocity, its inertia
-    is 1 / (gᵀ M⁻¹ g), g = J_vᵀ u. The damper's force -d |v| u acts by -g d |v| on the joints.
+    The tip has such a damper as well, at 0.9 of its speed limit. Along the unit vector u of its
+    velocity, its inertia is 1 / (gᵀ M⁻¹ g), g = J_vᵀ u. The damper's force -d |v| u acts by -g d
+    |v| on the joints.
 
-    Two bodies that are near, see :class:`~.clearance_guard.ClearanceGuard`, have a damper and a wall along the gradient
-    g of their distance. With the gap d they may approach each other by v_s² = 2 a d, where the
-    motors can brake with 5 a. The wall V = k d²/2 begins at d = 0, with k = (r / 2)² / (gᵀ M⁻¹ g)
-    of the posture there.
+    Two bodies that are near, see :class:`~.clearance_guard.ClearanceGuard`, have a damper and a
+    wall along the gradient g of their distance. With the gap d they may approach each other by v_s²
+    = 2 a d, where the motors can brake with 5 a. The wall V = k d²/2 begins at d = 0, with k = (r /
+    2)² / (gᵀ M⁻¹ g) of the posture there.
 
-    A joint may begin within its wall, or beyond the limit. Then the wall begins there, with no torque, and goes back to
-    its place with 0.1 rad/s. So the joint is pushed back slowly. The wall's motion gives the arm the power of the
-    spring's torque times 0.1 rad/s at most.
+    A joint may begin within its wall, or beyond the limit. Then the wall begins there, with no
+    torque, and goes back to its place with 0.1 rad/s. So the joint is pushed back slowly. The
+    wall's motion gives the arm the power of the spring's torque times 0.1 rad/s at most.
 
     Pushes are not known to the model: against them a joint's damper begins at v_s. q and v are
     medians of three samples, so that a single wrong one does nothing. τ is 2.5 periods, and 2 ms or
@@ -105,9 +133,10 @@ class SoftLimits:
 
     Far from all limits the torque is the law's, to the last bit.
 
-    Source: J. E. Colgate, G. G. Schenkel, Passivity of a class of sampled-data systems, J. Robotic Systems 14(1), 1997
-    (walls and delay). The bound on speed that falls towards a position limit, and the bound on effort that falls with
-    speed, are those of ros_control's joint_limits_interface and of URDF's safety_controller.
+    Source: J. E. Colgate, G. G. Schenkel, Passivity of a class of sampled-data systems, J. Robotic
+    Systems 14(1), 1997 (walls and delay). The bound on speed that falls towards a position limit,
+    and the bound on effort that falls with speed, are those of ros_control's joint_limits_interface
+    and of URDF's safety_controller.
 
     Args:
         robot: Configuration of the robot.
@@ -122,7 +151,9 @@ class SoftLimits:
         overrun: The limit that is passed and can't be kept, in words; empty where all are kept.
     """
 
-    def __init__(self, robot: RobotConfig, model: RobotModel, guard: ClearanceGuard | None = None) -> None:
+    def __init__(
+        self, robot: RobotConfig, model: RobotModel, guard: ClearanceGuard | None = None
+    ) -> None:
         self.guard = guard
         limits = model.limits
         self._joints = robot.joints
@@ -213,7 +244,8 @@ class SoftLimits:
         self._walls_move = bool((lower < self._lower).any() or (upper > self._upper).any())
 
     def add(self, law: Array, state: RobotState, kin: RobotDynamics, clear: bool = False) -> Array:
-        """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none.
+        """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there
+        are none.
 
         Call it where :func:`is_clear` or the guard's `is_far` is False, and as long as
         :attr:`acts`, as a torque was added last. `clear` is the result of `is_clear`.
@@ -237,7 +269,9 @@ class SoftLimits:
         number, gradient, gap, stiffness = _NO_PAIRS if self.guard is None else self.guard.pairs
         mass = as_row(model.mass(q))
         sample = law_row, q, v, mass, as_row(bias), kin.jacobian, as_row(drift)
-        reason = soft_torque(self.row, *sample, number, gradient, gap, stiffness, near, rate, torque, n)
+        reason = soft_torque(
+            self.row, *sample, number, gradient, gap, stiffness, near, rate, torque, n
+        )
         if len(self._samples) == 3:
             self._look_for_overrun(q, v, tip_speed_of(kin.jacobian, v))
         if near > 0 and float(gap[:near].min()) <= 0.0:
@@ -305,7 +339,9 @@ class SoftLimits:
         joint = int(excess.argmax())
         if excess[joint] > 0.0:
             speed = f"{self._joints[joint]} moves at {abs(v[joint]):.3g} rad/s"
-            self.overrun = f"{speed}: must be at most {limits.velocity[joint]:.3g} rad/s, its velocity limit"
+            self.overrun = (
+                f"{speed}: must be at most {limits.velocity[joint]:.3g} rad/s, its velocity limit"
+            )
         elif tip_speed > OVERSPEED * self._tip_speed:
             bound = f"must be at most {self._tip_speed:.3g} m/s (limits.max_tip_speed)"
             self.overrun = f"the tip moves at {tip_speed:.3g} m/s: {bound}"
@@ -377,7 +413,9 @@ def soft_torque(
     for joint in range(n):
         into = min(q[joint] - memory.lower[joint], 0.0) + max(q[joint] - memory.upper[joint], 0.0)
         if into != 0.0:
-            walls[joint] = -memory.stiffness[joint] * into - 0.5 * rate / inverse[joint, joint] * v[joint]
+            walls[joint] = (
+                -memory.stiffness[joint] * into - 0.5 * rate / inverse[joint, joint] * v[joint]
+            )
         driven[joint] = law[joint] + walls[joint] - bias[joint]
     pair_moved = np.empty((near, n))  # M⁻¹ g
     pair_inverse = np.empty(near)
@@ -402,12 +440,16 @@ def soft_torque(
         speed = math.sqrt(braking * max(gap[row_of], 0.0))
         closing = math.sqrt(braking * NEAR)
         pair_allowed[row_of] = rate * (speed + apart)
-        pair_most[row_of] = (rate + whole * speed / closing**2) / pair_inverse[row_of] * max(-apart, 0.0)
+        pair_most[row_of] = (
+            (rate + whole * speed / closing**2) / pair_inverse[row_of] * max(-apart, 0.0)
+        )
         if gap[row_of] < 0.0:
             pair = int(number[row_of])
             if stiffness[pair] == 0.0:
                 stiffness[pair] = (rate / 2.0) ** 2 / pair_inverse[row_of]
-            pair_wall[row_of] = -stiffness[pair] * gap[row_of] - 0.5 * rate / pair_inverse[row_of] * apart
+            pair_wall[row_of] = (
+                -stiffness[pair] * gap[row_of] - 0.5 * rate / pair_inverse[row_of] * apart
+            )
             for joint in range(n):
                 driven[joint] += slope[joint] * pair_wall[row_of]
     acceleration = np.empty(n)
@@ -444,7 +486,11 @@ def soft_torque(
         for joint in range(n):
             tip_inverse += tip[joint] * moved[joint]
             whole += abs(moved[joint]) * memory.effort[joint]
-        tip_most = (rate + whole / memory.tip_speed[0]) / tip_inverse * tip_speed if tip_inverse > 0.0 else 0.0
+        tip_most = (
+            (rate + whole / memory.tip_speed[0]) / tip_inverse * tip_speed
+            if tip_inverse > 0.0
+            else 0.0
+        )
     for _ in range(TURNS):
         for joint in range(n):
             gain = sign[joint] * acceleration[joint]
@@ -497,7 +543,9 @@ def soft_torque(
 
 @compiled
 def tip_speed_of(jacobian: Array, v: Array) -> float:
-    """Speed of the tip [m/s], by its Jacobian (6, n) and the velocities of the joints (n,) [rad/s]."""
+    """Speed of the tip [m/s], by its Jacobian (6, n) and the velocities of the
+    joints (n,) [rad/s].
+    """
     square = 0.0
     for axis in range(3):
         velocity = 0.0
@@ -508,7 +556,9 @@ def tip_speed_of(jacobian: Array, v: Array) -> float:
 
 
 @compiled
-def is_clear(row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravity: Array, age: float, n: int) -> bool:
+def is_clear(
+    row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravity: Array, age: float, n: int
+) -> bool:
     """Return True where walls and dampers have nothing to do: the usual case.
 
     The tip must be slow. Besides, one of two things is enough. The joints are very slow, and near a
@@ -536,7 +586,9 @@ def is_clear(row: Array, law: Array, q: Array, v: Array, jacobian: Array, gravit
         if memory.room[0] < 0.0:
             nearest = math.inf
             for joint in range(n):
-                nearest = min(nearest, memory.half[joint] - abs(memory.place[joint] - memory.middle[joint]))
+                nearest = min(
+                    nearest, memory.half[joint] - abs(memory.place[joint] - memory.middle[joint])
+                )
             memory.room[0] = nearest * nearest
         if way < memory.room[0]:
             return True
@@ -571,7 +623,9 @@ def _inertias(model: RobotModel) -> tuple[Array, Array]:
     """
     lower = np.maximum(model.limits.lower, -math.pi)
     upper = np.minimum(model.limits.upper, math.pi)
-    shares = np.array([np.random.default_rng(list(name.encode())).random(POSTURES) for name in model.joints]).T
+    shares = np.array(
+        [np.random.default_rng(list(name.encode())).random(POSTURES) for name in model.joints]
+    ).T
     masses = np.array([model.mass(q) for q in lower + shares * (upper - lower)])
     free = 1.0 / np.diagonal(np.linalg.inv(masses), axis1=1, axis2=2)
     return free.min(axis=0), np.diagonal(masses, axis1=1, axis2=2).max(axis=0)

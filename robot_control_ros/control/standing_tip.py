@@ -30,10 +30,11 @@ class StandingTip:
     explains the part -Jᵀ w of it, which is wanted: a compliant arm gives way. Where the rest is
     little, nothing holds the arm. Then no torque leads it nearer: its target may be beyond reach.
 
-    Where positions are commanded, torques aren't known. There a wrench explains what it displaces, and else the target
-    may be beyond reach.
+    Where positions are commanded, torques aren't known. There a wrench explains what it displaces,
+    and else the target may be beyond reach.
 
-    What a law leaves free is no error: an axis without stiffness, one of force control, or a law without a spring.
+    What a law leaves free is no error: an axis without stiffness, one of force control, or a law
+    without a spring.
 
     Args:
         robot: Configuration of the robot.
@@ -45,7 +46,9 @@ class StandingTip:
         self._axes = np.array(robot.axes)
         self._least = LITTLE + SHARE * limits.effort
 
-    def warning(self, running: RunningLaw, error: Array, state: RobotState, kin: RobotDynamics, held: Array) -> str:
+    def warning(
+        self, running: RunningLaw, error: Array, state: RobotState, kin: RobotDynamics, held: Array
+    ) -> str:
         """Warning that the tip stands away from its target, and why; empty where that isn't so, or
         wanted.
 
@@ -81,7 +84,9 @@ def touches(wrench: Array) -> bool:
 
 
 def _followed(gains: Any, mode: CommandMode) -> Array:
-    """(6,) 1 for each axis along which the law leads the tip to its target, 0 where it leaves it free."""
+    """(6,) 1 for each axis along which the law leads the tip to its target, 0
+    where it leaves it free.
+    """
     if mode is not CommandMode.EFFORT:
         return np.ones(6)
     kind: Any = type(gains)
@@ -92,7 +97,9 @@ def _followed(gains: Any, mode: CommandMode) -> Array:
         if acts_on == JOINTS:
             followed = np.maximum(followed, float((values > 0.0).all()))
         elif acts_on == TIP:
-            stiffness = np.linalg.eigvalsh(values) if values.ndim == 2 else np.broadcast_to(values, 6)
+            stiffness = (
+                np.linalg.eigvalsh(values) if values.ndim == 2 else np.broadcast_to(values, 6)
+            )
             halves = (stiffness.reshape(2, 3) > 0.0).all(axis=1)  # in any axes
             followed = np.maximum(followed, np.repeat(halves, 3))
     return followed * (1.0 - float(np.any(getattr(gains, "force_axes", 0.0))))

@@ -36,8 +36,8 @@ class BumplessTransition:
     d_0 / T) t) exp(-t / T), and the velocities get d'. Where no velocities go with the positions,
     w_0 is 0.
 
-    Source: bumpless transfer, K. J. Åström, R. M. Murray, Feedback Systems, 2nd ed., Princeton 2021, section 11.4; the
-    budget is an energy tank that nothing fills, see laws/energy_tank.py.
+    Source: bumpless transfer, K. J. Åström, R. M. Murray, Feedback Systems, 2nd ed., Princeton
+    2021, section 11.4; the budget is an energy tank that nothing fills, see laws/energy_tank.py.
 
     Args:
         time_constant: Time constant T [s]; 0 hands over at once.
@@ -80,7 +80,13 @@ class BumplessTransition:
         self._bridges = True
 
     def blend(
-        self, command: Command, variant: object, safety: Safety, state: RobotState, kin: RobotDynamics, dt: float
+        self,
+        command: Command,
+        variant: object,
+        safety: Safety,
+        state: RobotState,
+        kin: RobotDynamics,
+        dt: float,
     ) -> Command:
         """The law's command, led on from the last one that was sent.
 

@@ -1,6 +1,7 @@
 """Compilation before control: each law runs once without an arm, so that its functions are loaded.
 
-``python -m robot_control_ros.control.warm_up`` compiles the package's laws, so that no program needs to do so later.
+``python -m robot_control_ros.control.warm_up`` compiles the package's laws, so that no program
+needs to do so later.
 """
 
 from __future__ import annotations
@@ -28,18 +29,24 @@ SHAKES = 40.0  # Hz: an arm that rings
 _warm: set[tuple[str, str, str]] = set()  # robot, profile and law, of this process
 
 
-def warm_up(robot: RobotConfig, laws: Iterable[str], announce: Callable[[str], object] = say) -> None:
+def warm_up(
+    robot: RobotConfig, laws: Iterable[str], announce: Callable[[str], object] = say
+) -> None:
     """Run laws with made-up samples, so that nothing is compiled while they control an arm.
 
-    One compilation serves every robot. What this process has run before isn't run again. A law of a user runs only
-    where it has compiled functions. Laws that the robot can't have are left out.
+    One compilation serves every robot. What this process has run before isn't run again. A law of a
+    user runs only where it has compiled functions. Laws that the robot can't have are left out.
 
     Args:
         robot: Configuration of the robot.
         laws: Names of the laws.
         announce: Function that gets a message where it takes more than a second.
     """
-    new = [law for law in laws if (robot.name, robot.profile_name, law) not in _warm and _may_compile(law)]
+    new = [
+        law
+        for law in laws
+        if (robot.name, robot.profile_name, law) not in _warm and _may_compile(law)
+    ]
     compile_now((_rehearsal(robot, law) for law in new), announce)
     _warm.update((robot.name, robot.profile_name, law) for law in new)
 
@@ -79,7 +86,8 @@ def _rehearsal(robot: RobotConfig, law: str) -> Callable[[], None]:
             loop = ControlLoop(robot, law)
         except ConfigError:  # a law that this robot can't have
             return
-        with suppress(Exception):  # a law of a user: what it raises it raises again where that is told
+        # a law of a user: what it raises it raises again where that is told
+        with suppress(Exception):
             rehearse(loop, np.random.default_rng(0))
 
     return run
@@ -151,7 +159,8 @@ class _Rehearsal:
         yield lambda: motion.jog(np.full(6, REACH), self._span)
         yield motion.hold
         yield lambda: motion.move_joints_to(beside)
-        there = self._home + 0.1 * self._span * loop.model.limits.velocity  # at a fifth of the limits on average
+        # at a fifth of the limits on average
+        there = self._home + 0.1 * self._span * loop.model.limits.velocity
         yield lambda: motion.follow_joints(times, np.array([self._home, there]), None)
         yield lambda: motion.follow_tip(times, np.array([loop.tip(), pose]))
         yield motion.go_home
@@ -197,7 +206,9 @@ class _Rehearsal:
         return RobotState(self._time, q, v, effort, wrench, age=period * random.random())
 
     def _change_gains(self) -> None:
-        """Let each gain fade, one after the other where several may not change at once; none of them stays 0."""
+        """Let each gain fade, one after the other where several may not change at once;
+        none of them stays 0.
+        """
         gains = self._loop.running.gains
         for spec in gains.specs:
             if spec.choices:
@@ -237,10 +248,14 @@ def compute_alone(robot: RobotConfig, laws: Iterable[str]) -> None:
 
 
 def main() -> None:
-    """Compile the package's laws; where that takes long a second process begins with the last ones."""
+    """Compile the package's laws; where that takes long a second process begins
+    with the last ones.
+    """
     robot = load_robot("ur5")
     laws = law_names(plugins=False)
-    second = get_context("spawn").Process(target=compute_alone, args=(robot, laws[::-1]), daemon=True)
+    second = get_context("spawn").Process(
+        target=compute_alone, args=(robot, laws[::-1]), daemon=True
+    )
 
     def announce(text: str) -> None:
         say(text)

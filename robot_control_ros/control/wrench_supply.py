@@ -17,7 +17,8 @@ def check_wrench_supply(law: RunningLaw, source: str = "", topic: str = "") -> N
         topic: Topic of the wrench, where it is named elsewhere than in the profile.
 
     Raises:
-        ConfigError: names the key and the file, and ways out that these rules accept; its `bound` are laws that run.
+        ConfigError: names the key and the file, and ways out that these rules accept; its `bound`
+            are laws that run.
     """
     robot = law.robot
     source = source or str(robot.profile.wrench.get("source", "sensor"))

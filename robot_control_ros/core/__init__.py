@@ -1,1 +1,3 @@
-"""Errors, plain data, rotations and poses, gains declared once: what everything speaks. Needs numpy and numba."""
+"""Errors, plain data, rotations and poses, gains declared once: what everything speaks.
+Needs numpy and numba.
+"""

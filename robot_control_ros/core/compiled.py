@@ -1,13 +1,15 @@
 """Functions that Numba compiles, and a cache of them on disk that notices every change.
 
-``@compiled`` is the only way to compile a function in this package. The text of such a function is Python, and runs as
-Python where the environment has NUMBA_DISABLE_JIT=1: for a debugger, or to measure which lines were reached.
+``@compiled`` is the only way to compile a function in this package. The text of such a function is
+Python, and runs as Python where the environment has NUMBA_DISABLE_JIT=1: for a debugger, or to
+measure which lines were reached.
 
-Numba's own cache looks at the content of a function's own file alone. A change in a compiled function of another file
-would go unnoticed (github.com/numba/numba/issues/1833). So the folder of the cache is named after the content of all
-files that compiled functions may use.
+Numba's own cache looks at the content of a function's own file alone. A change in a compiled
+function of another file would go unnoticed (github.com/numba/numba/issues/1833). So the folder of
+the cache is named after the content of all files that compiled functions may use.
 
-The cache saves time and is never needed: where it can't be read or written, functions are compiled anew.
+The cache saves time and is never needed: where it can't be read or written, functions are compiled
+anew.
 """
 
 from __future__ import annotations
@@ -31,13 +33,15 @@ from numba.core import config
 from numba.core import event as events
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 
-ROOMS = ("core", "robot", "references", "sensing", "laws", "stability", "control")  # that compiled functions stand in
+# that compiled functions stand in
+ROOMS = ("core", "robot", "references", "sensing", "laws", "stability", "control")
 PACKAGE = Path(__file__).resolve().parents[1]
 KEPT = 8  # folders of the cache: of other versions, checkouts and laws of users that were used last
 SLOW = 1.0  # s of compiling after which it is announced
 LONGEST_WAIT = 120.0  # s for another process that compiles the same
 LOOK = 0.05  # s between two looks whether it has ended
-COMPILES = "numba:compile"  # Numba's event: it starts to compile a function, also one that another one calls
+# Numba's event: it starts to compile a function, also one that another one calls
+COMPILES = "numba:compile"
 WAITS = "robot_control_ros:wait"  # the event of another look
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -45,7 +49,8 @@ _functions: dict[str, Any] = {}
 
 
 def compiled(function: _Function) -> _Function:
-    """Decorator: compile a function for the types that it is first called with, and keep it on disk.
+    """Decorator: compile a function for the types that it is first called with, and keep it on
+    disk.
 
     It holds no lock of the interpreter while it runs. It uses no fast-math, so that its result
     doesn't depend on the processor. A division by 0 gives infinity or NaN, as with NumPy: nothing
@@ -76,7 +81,9 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def compile_now(calls: Iterable[Callable[[], object]], announce: Callable[[str], object] = say) -> None:
+def compile_now(
+    calls: Iterable[Callable[[], object]], announce: Callable[[str], object] = say
+) -> None:
     """Make calls whose functions have to be compiled before an arm is under control.
 
     Args:
@@ -119,18 +126,22 @@ class _Files(CompileResultCacheImpl):  # type: ignore[misc]  # Numba has no type
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Numba's cache of one function. Files that can't be used cost the time to compile, and nothing else.
+    """Numba's cache of one function. Files that can't be used cost the time to compile, and nothing
+    else.
 
-    Of several processes that need the function one compiles it. The others wait, and load what it has kept. A process
-    that waits holds the locks of the functions that call this one. No compiled function calls itself through others,
-    so two processes never wait for each other.
+    Of several processes that need the function one compiles it. The others wait, and load what it
+    has kept. A process that waits holds the locks of the functions that call this one. No compiled
+    function calls itself through others, so two processes never wait for each other.
     """
 
     _impl_class = _Files
 
     def __init__(self, function: FunctionType) -> None:
         super().__init__(function)
-        self._lock_path = Path(self.cache_path) / f"{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
+        self._lock_path = (
+            Path(self.cache_path)
+            / f"{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
+        )
         self._lock: IO[bytes] | None = None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -168,7 +179,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
 
 class _Unlocking(events.Listener):  # type: ignore[misc]  # Numba has no types
-    """Lets other processes compile a function that could not be compiled here: nothing of it is kept."""
+    """Lets other processes compile a function that could not be compiled here:
+    nothing of it is kept.
+    """
 
     def on_start(self, event: Any) -> None:
         """Do nothing: the lock is there already."""
@@ -183,7 +196,8 @@ events.register(COMPILES, _Unlocking())
 
 
 def _take_lock(path: Path) -> IO[bytes] | None:
-    """Wait while another process holds a lock; one that is stopped meanwhile doesn't hold up this one for ever.
+    """Wait while another process holds a lock; one that is stopped meanwhile doesn't hold up this
+    one for ever.
 
     Returns:
         File that holds the lock until it is closed; None where there are no locks.
@@ -289,7 +303,9 @@ def _check_own(folder: Path) -> None:
 
 @cache
 def _content(source_folder: Path) -> str:
-    """A digest of the version of Numba, of the rooms of this package, and of the files in one more folder."""
+    """A digest of the version of Numba, of the rooms of this package, and of the files
+    in one more folder.
+    """
     files = [path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))]
     if source_folder != PACKAGE:
         files += sorted(source_folder.glob("*.py"))
@@ -305,6 +321,9 @@ def _content(source_folder: Path) -> str:
 def _forget_old(base: Path) -> None:
     """Remove all folders but those that were used last."""
     with suppress(OSError):  # another process removes them
-        folders = sorted((each for each in base.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
+        folders = sorted(
+            (each for each in base.iterdir() if each.is_dir()),
+            key=lambda each: each.stat().st_mtime,
+        )
         for folder in folders[:-KEPT]:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,6 @@
-"""The record of a control cycle: each quantity is declared once, for compiled code, log, recorder, topics and page."""
+"""The record of a control cycle: each quantity is declared once, for compiled code, log,
+recorder, topics and page.
+"""
 
 from __future__ import annotations
 
@@ -30,35 +32,109 @@ CYCLE = Record(
         # --- what the model says of it ---
         Field("pose", (4, 4), "m, -", "Pose of the tip.", "in the base"),
         Field("twist", (6,), "m/s, rad/s", "Twist of the tip.", BASE),
-        Field("wrench", (6,), "N, N·m", "Wrench by the environment on the robot; NaN where there is none.", BASE, NONE),
+        Field(
+            "wrench",
+            (6,),
+            "N, N·m",
+            "Wrench by the environment on the robot; NaN where there is none.",
+            BASE,
+            NONE,
+        ),
         # --- where the robot should be; NaN where the reference doesn't say it ---
         Field("target_pose", (4, 4), "m, -", "Pose that the tip should have.", "in the base", NONE),
         Field("target_twist", (6,), "m/s, rad/s", "Twist that it should have.", BASE, NONE),
-        Field("target_acceleration", (6,), "m/s², rad/s²", "Acceleration that it should have.", BASE, NONE),
+        Field(
+            "target_acceleration",
+            (6,),
+            "m/s², rad/s²",
+            "Acceleration that it should have.",
+            BASE,
+            NONE,
+        ),
         Field("target_wrench", (6,), "N, N·m", "Wrench that the robot shall exert.", BASE, NONE),
         Field("target_q", (JOINTS,), "rad", "Joint angles that the robot should have.", first=NONE),
         Field("target_v", (JOINTS,), "rad/s", "Joint velocities that it should have.", first=NONE),
-        Field("target_a", (JOINTS,), "rad/s²", "Joint accelerations that it should have.", first=NONE),
+        Field(
+            "target_a", (JOINTS,), "rad/s²", "Joint accelerations that it should have.", first=NONE
+        ),
         # --- what is decided ---
         Field("interval", (), "s", "Time that the law reckons with, since the cycle before."),
-        Field("setting", (), "", "Number of the law and the gains that the cycle had; they are recorded beside it."),
-        Field("payload", (10,), "kg, m, kg·m²", "Payload: mass, centre, inertia xx yy zz xy xz yz.", "in the tip"),
+        Field(
+            "setting",
+            (),
+            "",
+            "Number of the law and the gains that the cycle had; they are recorded beside it.",
+        ),
+        Field(
+            "payload",
+            (10,),
+            "kg, m, kg·m²",
+            "Payload: mass, centre, inertia xx yy zz xy xz yz.",
+            "in the tip",
+        ),
         Field("begins", (), "", "1 where the law began anew."),
-        Field("softening", (), "", "Fraction of the stiffness that ringing and late samples leave.", first=1.0),
+        Field(
+            "softening",
+            (),
+            "",
+            "Fraction of the stiffness that ringing and late samples leave.",
+            first=1.0,
+        ),
         # --- what is commanded ---
-        Field("asked", (JOINTS,), COMMAND, "What the law asks for; NaN where it wasn't asked.", first=NONE),
-        Field("asked_feedforward", (JOINTS,), "N·m", "Torque that it adds to positions; NaN for none.", first=NONE),
-        Field("asked_velocity", (JOINTS,), "rad/s", "Velocity that goes with positions; NaN for none.", first=NONE),
+        Field(
+            "asked",
+            (JOINTS,),
+            COMMAND,
+            "What the law asks for; NaN where it wasn't asked.",
+            first=NONE,
+        ),
+        Field(
+            "asked_feedforward",
+            (JOINTS,),
+            "N·m",
+            "Torque that it adds to positions; NaN for none.",
+            first=NONE,
+        ),
+        Field(
+            "asked_velocity",
+            (JOINTS,),
+            "rad/s",
+            "Velocity that goes with positions; NaN for none.",
+            first=NONE,
+        ),
         Field("sent", (JOINTS,), COMMAND, "What the joints get."),
-        Field("sent_feedforward", (JOINTS,), "N·m", "Torque that is added to positions; NaN for none.", first=NONE),
-        Field("sent_velocity", (JOINTS,), "rad/s", "Velocity that goes with positions; NaN for none.", first=NONE),
-        Field("limited", (JOINTS,), "", "1 for a limit, 2 for a rate, 4 for a soft limit that changed it; their sum."),
+        Field(
+            "sent_feedforward",
+            (JOINTS,),
+            "N·m",
+            "Torque that is added to positions; NaN for none.",
+            first=NONE,
+        ),
+        Field(
+            "sent_velocity",
+            (JOINTS,),
+            "rad/s",
+            "Velocity that goes with positions; NaN for none.",
+            first=NONE,
+        ),
+        Field(
+            "limited",
+            (JOINTS,),
+            "",
+            "1 for a limit, 2 for a rate, 4 for a soft limit that changed it; their sum.",
+        ),
         Field("fault", (), "", "1 where the safe output was sent."),
         Field("spring_load", (), "", "How near the law's spring is to its bound, 0 to 1."),
         # --- what model and law give again ---
         Field("jacobian", (6, JOINTS), "m, -", "Jacobian of the tip.", BASE, kept=False),
         Field("gravity", (JOINTS,), "N·m", "Torques that hold the arm at rest.", kept=False),
-        Field("terms", (TERMS, JOINTS), COMMAND, "Parts of the law's command, in the order of its names.", kept=False),
+        Field(
+            "terms",
+            (TERMS, JOINTS),
+            COMMAND,
+            "Parts of the law's command, in the order of its names.",
+            kept=False,
+        ),
     ),
 )
 cycle_at = CYCLE.views
@@ -67,7 +143,8 @@ cycle_at = CYCLE.views
 class Cycles:
     """Records of cycles.
 
-    Each field of :data:`CYCLE` is an attribute, (length, *shape): ``cycles.q[k]`` are the joint angles of cycle k.
+    Each field of :data:`CYCLE` is an attribute, (length, *shape): ``cycles.q[k]`` are the joint
+    angles of cycle k.
 
     Args:
         n: Number of joints.

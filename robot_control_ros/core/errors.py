@@ -56,7 +56,9 @@ class HardwareFault(RobotControlError, RuntimeError):
     """A robot, drive, simulator or disk can't go on."""
 
 
-def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str = "", unit: str = "") -> ConfigError:
+def refused(
+    name: str, value: Any, rule: str, bound: Any = None, *, where: str = "", unit: str = ""
+) -> ConfigError:
     """The error for a value: `<where><name> = <value> <unit>: <rule>`.
 
     Args:
@@ -69,7 +71,9 @@ def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str =
     return ConfigError(f"{where}{name} = {shown}: {rule}", name=name, value=value, bound=bound)
 
 
-def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError, hint: str = "") -> _E:  # type: ignore[assignment]
+def unknown(
+    kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError, hint: str = ""
+) -> _E:  # type: ignore[assignment]
     """The error for an unknown name.
 
     It lists the valid names, then the hint, and has the names as `bound`.
@@ -85,7 +89,9 @@ def missing_extra(user: str, library: str, extra: str) -> ConfigError:
 
     It names the extra of setup.py that brings the library.
     """
-    return ConfigError(f"{user} needs {library}: pip install '.[{extra}]' in the repository", name=library)
+    return ConfigError(
+        f"{user} needs {library}: pip install '.[{extra}]' in the repository", name=library
+    )
 
 
 def _shown(value: Any) -> str:

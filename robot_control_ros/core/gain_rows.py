@@ -31,7 +31,9 @@ def gains_record(gains_type: Any) -> Record:
     """
     specs = gain_specs(gains_type)
     name = gains_type.__qualname__.replace(".", "")
-    return Record(name, [Field(spec.name, _SHAPES[spec.size], spec.unit, spec.doc) for spec in specs])
+    return Record(
+        name, [Field(spec.name, _SHAPES[spec.size], spec.unit, spec.doc) for spec in specs]
+    )
 
 
 def gains_row(gains: Any, joints: int) -> Array:
@@ -77,7 +79,9 @@ class Fade:
         self._kind = _kind_between(kind, joints)
         self._rows = gains_row(old, joints), gains_row(new, joints)
         self._are_limits = _are_limits(kind, joints)
-        self._choices = {spec.name: getattr(new, spec.name) for spec in gain_specs(kind) if spec.choices}
+        self._choices = {
+            spec.name: getattr(new, spec.name) for spec in gain_specs(kind) if spec.choices
+        }
 
     def at(self, fraction: float) -> Any:
         """The gains at a fraction of the fade: 0 gives the old ones, and 1 the new ones."""
@@ -140,7 +144,9 @@ def _reduce(gains: Any) -> Any:
 
 
 @compiled
-def interpolate_row(old: Array, new: Array, fraction: float, are_limits: Array, mixed: Array) -> None:
+def interpolate_row(
+    old: Array, new: Array, fraction: float, are_limits: Array, mixed: Array
+) -> None:
     """Write the row (k,) of gains at a fraction of the fade into `mixed`; see :class:`Fade`."""
     for i in range(len(old)):
         if not are_limits[i]:
@@ -157,7 +163,9 @@ def interpolate_row(old: Array, new: Array, fraction: float, are_limits: Array, 
 @lru_cache(maxsize=256)
 def _are_limits(gains_type: Any, joints: int) -> Any:
     """Mask (k,) of a row: True at each place of a gain that is a limit."""
-    return np.concatenate([np.full(spec.length(joints), spec.limit) for spec in gain_specs(gains_type)])
+    return np.concatenate(
+        [np.full(spec.length(joints), spec.limit) for spec in gain_specs(gains_type)]
+    )
 
 
 def _joints_of(gains: Any) -> int:

@@ -4,8 +4,8 @@ A law's gains are a frozen dataclass whose fields are declared by :func:`gain`:
 
     @dataclass(frozen=True, eq=False)
     class Gains:
-        stiffness: Array = gain(500.0, size=TASK, unit="N/m, N·m/rad", lower=0.0, upper=1e4, doc="…")
-        coriolis: float = gain(False, doc="…")
+        stiffness: Array = gain(500.0, size=TASK, unit="N/m, N·m/rad", lower=0.0, upper=1e4,
+        doc="…") coriolis: float = gain(False, doc="…")
         output: str = choice("effort", ("effort", "position"), doc="…")
 
 From that one declaration come the validation (:func:`make_gains`) and the bumpless change
@@ -31,7 +31,8 @@ SCALAR = "scalar"
 TASK = "task"  # six values: x y z [m or N] then rx ry rz [rad or N·m]
 JOINT = "joint"  # one value per joint
 VECTOR = "vector"  # three values: x y z
-TENSOR = "tensor"  # of inertia, symmetric 3x3: six values xx yy zz xy xz yz; one value stands for the first three
+# of inertia, symmetric 3x3: six values xx yy zz xy xz yz; one value stands for the first three
+TENSOR = "tensor"
 MATRIX = "matrix"  # 6x6 in the axes of TASK: one value, the six of a diagonal, or all 36 row by row
 SIZES = (SCALAR, TASK, JOINT, VECTOR, TENSOR, MATRIX)
 STIFFNESS = "stiffness"
@@ -141,21 +142,36 @@ def gain(
         raise refused("role", role, f"must be one of: {', '.join(ROLES)}", ROLES, where="gain: ")
     value = default if isinstance(default, (bool, int, float)) else tuple(float(x) for x in default)
     role = role or _ROLES_BY_UNIT.get(unit.partition(",")[0], "")
-    spec = GainSpec("", value, doc, unit, size, float(lower), float(upper), limit=limit, symmetric=symmetric, role=role)
+    spec = GainSpec(
+        "",
+        value,
+        doc,
+        unit,
+        size,
+        float(lower),
+        float(upper),
+        limit=limit,
+        symmetric=symmetric,
+        role=role,
+    )
     return field(default=value, metadata={_KEY: spec})
 
 
 def choice(default: str, choices: Sequence[str], *, doc: str, links: bool = False) -> Any:
-    """Declare a field of a Gains dataclass that is one of `choices`; a change is taken over at once.
+    """Declare a field of a Gains dataclass that is one of `choices`; a change is taken over at
+    once.
 
-    With `links` it may also be the name of a link. Its law takes over a change by itself, without a jump.
+    With `links` it may also be the name of a link. Its law takes over a change by itself, without a
+    jump.
     """
     spec = GainSpec("", default, doc, "", SCALAR, 0.0, 0.0, tuple(choices), links=links)
     return field(default=default, metadata={_KEY: spec})
 
 
 def changed(gains: Any, values: dict[str, Any]) -> Any:
-    """Gains with other values, unchecked: as dataclasses.replace does it, in a tenth of the time."""
+    """Gains with other values, unchecked: as dataclasses.replace does it, in
+    a tenth of the time.
+    """
     kind: Any = type(gains)
     if hasattr(kind, "__post_init__") or hasattr(kind, "__slots__"):
         return replace(gains, **values)
@@ -248,13 +264,20 @@ def _matrix(spec: GainSpec, values: Array) -> Array:
     if not (np.abs(matrix) <= spec.upper).all():  # false for NaN as well
         row, column = np.argwhere(~(np.abs(matrix) <= spec.upper))[0]
         rule = f"must be within +-{spec.upper:g} {spec.unit}".rstrip()
-        raise refused(f"{spec.name}[{row}, {column}]", float(matrix[row, column]), rule, (-spec.upper, spec.upper))
+        raise refused(
+            f"{spec.name}[{row}, {column}]",
+            float(matrix[row, column]),
+            rule,
+            (-spec.upper, spec.upper),
+        )
     if spec.symmetric:
         return _symmetric(spec, matrix)
     smallest = float(np.linalg.eigvalsh(matrix + matrix.T)[0]) / 2.0
     if smallest < -1e-9 * spec.upper:
         rule = "must be positive semidefinite"
-        raise refused(spec.name, smallest, rule, (0.0, math.inf), where="eigenvalue of the symmetric part of ")
+        raise refused(
+            spec.name, smallest, rule, (0.0, math.inf), where="eigenvalue of the symmetric part of "
+        )
     return matrix
 
 
@@ -266,7 +289,9 @@ def _symmetric(spec: GainSpec, matrix: Array) -> Array:
     values = np.linalg.eigvalsh(scale[:, None] * matrix * scale)
     if values[0] < spec.lower - TOLERANCE * values[-1]:
         rule = f"must be {spec.lower:g} or more"
-        raise refused(spec.name, float(values[0]), rule, (spec.lower, math.inf), where="eigenvalue of ")
+        raise refused(
+            spec.name, float(values[0]), rule, (spec.lower, math.inf), where="eigenvalue of "
+        )
     return matrix
 
 
@@ -299,8 +324,8 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
         base: Gains with the other values; None takes the defaults.
 
     Raises:
-        ConfigError: an unknown name (lists the valid ones), or a value refused by :func:`check_gain`; nothing
-            is changed then.
+        ConfigError: an unknown name (lists the valid ones), or a value refused by
+            :func:`check_gain`; nothing is changed then.
     """
     specs = {spec.name: spec for spec in gain_specs(gains_type)}
     if not isinstance(values, Mapping):
@@ -311,7 +336,9 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
     if base is None:
         values = {name: spec.default for name, spec in specs.items()} | dict(values)
     kept = {name: getattr(base, name) for name in specs if name not in values}
-    return gains_type(**kept, **{name: check_gain(specs[name], value, joints) for name, value in values.items()})
+    return gains_type(
+        **kept, **{name: check_gain(specs[name], value, joints) for name, value in values.items()}
+    )
 
 
 def renamed(gains_type: type, name: str) -> str:
@@ -326,7 +353,9 @@ def plain_value(spec: GainSpec, gains: Any) -> bool | float | str | list[float]:
 
 
 def plain(spec: GainSpec, value: float | str | Array) -> bool | float | str | list[float]:
-    """A checked value (see :func:`check_gain`) as a plain Python value; a diagonal matrix as its diagonal."""
+    """A checked value (see :func:`check_gain`) as a plain Python value; a diagonal
+    matrix as its diagonal.
+    """
     if isinstance(value, np.ndarray):
         if spec.size == MATRIX and np.array_equal(value, np.diag(np.diag(value))):
             value = np.diag(value)
@@ -369,7 +398,9 @@ class ParameterSet:
         time_constant: float = 0.0,
     ) -> None:
         if not (math.isfinite(time_constant) and time_constant >= 0.0):
-            raise refused("gain_time_constant", time_constant, "must be 0 s or more", (0.0, math.inf))
+            raise refused(
+                "gain_time_constant", time_constant, "must be 0 s or more", (0.0, math.inf)
+            )
         self.specs = gain_specs(gains_type)
         self.joints = joints
         self.time_constant = time_constant
@@ -395,7 +426,9 @@ class ParameterSet:
         Raises:
             ConfigError: names the gain, its value and the bound.
         """
-        gains = make_gains(self._type, values, self.joints, self._defaults if base is None else base)
+        gains = make_gains(
+            self._type, values, self.joints, self._defaults if base is None else base
+        )
         self._validate(gains)
         return gains
 
@@ -437,4 +470,6 @@ class ParameterSet:
         self.current = self.target
 
     def _choices_of(self, gains: Any) -> tuple[str, ...]:
-        return tuple(getattr(gains, spec.name) for spec in self.specs if spec.choices and not spec.links)
+        return tuple(
+            getattr(gains, spec.name) for spec in self.specs if spec.choices and not spec.links
+        )

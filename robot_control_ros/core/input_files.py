@@ -72,4 +72,6 @@ def decode_text(content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
-        raise ConfigError(f"line {line}: byte 0x{byte:02X} is no UTF-8", name="encoding", value=byte) from error
+        raise ConfigError(
+            f"line {line}: byte 0x{byte:02X} is no UTF-8", name="encoding", value=byte
+        ) from error

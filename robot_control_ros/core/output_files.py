@@ -1,4 +1,6 @@
-"""Writes files so that an old one is there, whole, until the new one is complete: the only way to write a result."""
+"""Writes files so that an old one is there, whole, until the new one is complete: the only
+way to write a result.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,10 @@ from .output_paths import writable_file
 def replaced_file(path: str | Path, *endings: str) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of the old one at the end of the ``with`` block.
 
-    It is written beside the old one, flushed to the disk, and renamed. Where the block raises, the old one stays.
-    Mode and owner stay as they were; of a symbolic link the target is replaced. A device or pipe is written to as it
-    comes.
+    It is written beside the old one, flushed to the disk, and renamed. Where the block raises, the
+    old one stays.
+    Mode and owner stay as they were; of a symbolic link the target is replaced. A device or pipe is
+    written to as it comes.
 
     Args:
         path: Path of the file.
@@ -41,7 +44,9 @@ def replaced_file(path: str | Path, *endings: str) -> Iterator[IO[bytes]]:
             yield from _beside(target)
     except OSError as error:
         reason = error.strerror or error
-        raise HardwareFault(f"{path} can't be written: {reason}; an old file is as it was") from error
+        raise HardwareFault(
+            f"{path} can't be written: {reason}; an old file is as it was"
+        ) from error
 
 
 def write_text(path: str | Path, text: str, *endings: str) -> Path:

@@ -14,7 +14,10 @@ def state_folder() -> Path:
     Raises:
         RuntimeError: the user has no home.
     """
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "robot_control_ros"
+    return (
+        Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        / "robot_control_ros"
+    )
 
 
 def writable_file(path: str | Path, *endings: str) -> Path:
@@ -26,18 +29,31 @@ def writable_file(path: str | Path, *endings: str) -> Path:
                 ending is of another kind, and never overwritten. Without endings, any file may be.
 
     Raises:
-        ConfigError: its folder isn't there, it or its folder can't be written, or a file of another kind is there.
+        ConfigError: its folder isn't there, it or its folder can't be written, or a file of another
+            kind is there.
     """
     given = Path(path)
     target = Path(os.path.realpath(given))
     folder = target.parent if given.is_symlink() else given.parent
     if not folder.is_dir():
         raise refused("file", str(path), f"its folder {folder} must exist")
-    replaced = target.is_file() or not target.exists()  # a device is written to; a file gets a new one in its folder
-    writable = os.access(target.parent, os.W_OK) and (not target.exists() or os.access(target, os.W_OK))
-    if target.is_dir() or target.is_symlink() or not (writable if replaced else os.access(target, os.W_OK)):
+    # a device is written to; a file gets a new one in its folder
+    replaced = target.is_file() or not target.exists()
+    writable = os.access(target.parent, os.W_OK) and (
+        not target.exists() or os.access(target, os.W_OK)
+    )
+    if (
+        target.is_dir()
+        or target.is_symlink()
+        or not (writable if replaced else os.access(target, os.W_OK))
+    ):
         raise refused("file", str(path), "must be a file that can be written")
-    if endings and target.is_file() and target.stat().st_size and target.suffix.lower() not in endings:
+    if (
+        endings
+        and target.is_file()
+        and target.stat().st_size
+        and target.suffix.lower() not in endings
+    ):
         rule = f"is there, and doesn't end in {' or '.join(endings)}: a file of another kind isn't overwritten"
         raise refused("file", str(path), rule, endings)
     return given

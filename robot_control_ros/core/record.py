@@ -1,8 +1,9 @@
 """Records: rows of numbers with names, for Python and for compiled functions alike.
 
-A record is declared once, as a list of fields. Its memory is a plain array of float64, (length, width). Python sees a
-row by name, ``log["torque"]``. A compiled function sees it through a namedtuple of views, ``cycle.torque``. One
-compilation serves every robot, since the number of joints is an argument.
+A record is declared once, as a list of fields. Its memory is a plain array of float64, (length,
+width). Python sees a row by name, ``log["torque"]``. A compiled function sees it through a
+namedtuple of views, ``cycle.torque``. One compilation serves every robot, since the number of
+joints is an argument.
 """
 
 from __future__ import annotations
@@ -71,20 +72,27 @@ class Record:
             views.
 
     Raises:
-        ConfigError: a name stands twice, a shape has more than two sizes, or a kept field follows one that isn't.
+        ConfigError: a name stands twice, a shape has more than two sizes, or a kept field follows
+            one that isn't.
     """
 
     def __init__(self, name: str, fields: Sequence[Field]) -> None:
         names = [field.name for field in fields]
         for field in fields:
             if names.count(field.name) > 1:
-                raise refused("name", field.name, "must stand once in a record", where=f"record {name}: ")
+                raise refused(
+                    "name", field.name, "must stand once in a record", where=f"record {name}: "
+                )
             if len(field.shape) > 2:
-                raise refused("shape", field.shape, "must have two sizes at most", 2, where=f"record {name}: ")
+                raise refused(
+                    "shape", field.shape, "must have two sizes at most", 2, where=f"record {name}: "
+                )
         kept = [field.kept for field in fields]
         if sorted(kept, reverse=True) != kept:
             late = names[kept.index(False)]
-            raise refused("kept", late, "must come after all fields that are kept", where=f"record {name}: ")
+            raise refused(
+                "kept", late, "must come after all fields that are kept", where=f"record {name}: "
+            )
         self.name = name
         self.fields = tuple(fields)
         self.views = _compiled_views(name, self.fields)
@@ -93,7 +101,9 @@ class Record:
     def dtype(self, n: int) -> np.dtype[Any]:
         """The structured type of a row for n joints."""
         if n not in self._dtypes:
-            self._dtypes[n] = np.dtype([(field.name, "f8", field.sizes(n)) for field in self.fields])
+            self._dtypes[n] = np.dtype(
+                [(field.name, "f8", field.sizes(n)) for field in self.fields]
+            )
         return self._dtypes[n]
 
     @property
@@ -122,7 +132,8 @@ class Record:
         """Make a new memory, each field with its first number.
 
         Returns:
-            The plain array (length, width) for compiled functions, and the same memory by name, (length,).
+            The plain array (length, width) for compiled functions, and the same memory by name,
+            (length,).
         """
         plain = np.zeros((length, self.width(n)))
         named = plain.view(self.dtype(n)).reshape(length)
@@ -155,7 +166,8 @@ def matrix_at(row: Array, begin: int, rows: int, columns: int) -> Array:
     return row[begin : begin + rows * columns].reshape(rows, columns)
 
 
-# In compiled functions both are an address and a shape: a slice would count the row's users for each field.
+# In compiled functions both are an address and a shape: a slice would count the row's users for
+# each field.
 
 
 @overload(vector_at, inline="always")

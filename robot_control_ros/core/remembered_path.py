@@ -89,7 +89,9 @@ def recall(points: Array, ends: NDArray[np.int64], t: float, sample: Array) -> N
         last = points[(first + count - 1) % capacity]
         _continue(last[1:].reshape(sample.shape), min(t - last[0], AHEAD), sample)
     else:
-        between(points[(first + later - 1) % capacity], points[(first + later) % capacity], t, sample)
+        between(
+            points[(first + later - 1) % capacity], points[(first + later) % capacity], t, sample
+        )
 
 
 @compiled

@@ -1,4 +1,6 @@
-"""Functions on SO(3) and SE(3) for compiled code: plain loops over arrays, conventions as in :mod:`.spatial`."""
+"""Functions on SO(3) and SE(3) for compiled code: plain loops over arrays, conventions as
+in :mod:`.spatial`.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ def cholesky_into(matrix: Array, lower: Array) -> bool:
 
 @compiled
 def solve_with_factor(lower: Array, columns: Array) -> None:
-    """Solve L Lᵀ X = B in place: `columns` (m, k) is B before and X afterwards; L (m, m) is `lower`."""
+    """Solve L Lᵀ X = B in place: `columns` (m, k) is B before and X afterwards;
+    L (m, m) is `lower`.
+    """
     size, count = columns.shape
     for c in range(count):
         for i in range(size):

@@ -1,16 +1,18 @@
 """Pure functions on SO(3) and SE(3).
 
-The one convention of the package, stated here: twists, wrenches and Jacobians are linear then angular, in
-the axes of the base and about the origin of the tip (Pinocchio's ``LOCAL_WORLD_ALIGNED``). A pose is a
-(4, 4) homogeneous transform; ``pose_a_in_b`` maps coordinates in a to coordinates in b. Quaternions are
+The one convention of the package, stated here: twists, wrenches and Jacobians are linear then
+angular, in the axes of the base and about the origin of the tip (Pinocchio's
+``LOCAL_WORLD_ALIGNED``). A pose is a
+(4, 4) homogeneous transform; ``pose_a_in_b`` maps coordinates in a to coordinates in b. Quaternions
+are
 (x, y, z, w), as in ROS messages.
 
 The pose error of a reference (p_ref, R_ref) against a pose (p, R) is
 
     e = [p_ref - p;  log(R_ref Rᵀ)]
 
-with the rotation vector in base axes. Its logarithm follows Grassia/Blanco as Pinocchio implements it: exact at
-the identity, and deterministic at pi.
+with the rotation vector in base axes. Its logarithm follows Grassia/Blanco as Pinocchio implements
+it: exact at the identity, and deterministic at pi.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from .types import Array, as_row
 
 
 def make_pose(position: Array, rotation: Array | None = None) -> Array:
-    """Pose (4, 4) from a position (3,) [m] and a rotation matrix (3, 3), the identity by default."""
+    """Pose (4, 4) from a position (3,) [m] and a rotation matrix (3, 3), the
+    identity by default.
+    """
     pose = np.eye(4)
     pose[:3, 3] = position
     if rotation is not None:
@@ -41,8 +45,12 @@ def pose_from_rows(rows: Array) -> Array:
 
 
 def wrap(angles: Array, cyclic: Array | NDArray[np.bool_]) -> Array:
-    """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
-    return np.asarray(angles - 2.0 * math.pi * cyclic * np.floor((angles + math.pi) / (2.0 * math.pi)))
+    """Angles (n,) [rad], those of cyclic joints by the short way round:
+    ((angle + π) mod 2π) - π.
+    """
+    return np.asarray(
+        angles - 2.0 * math.pi * cyclic * np.floor((angles + math.pi) / (2.0 * math.pi))
+    )
 
 
 def skew(x: Array) -> Array:
@@ -81,7 +89,8 @@ def rotation_log_jacobian(rotation: Array) -> Array:
 
 
 def rotation_error_euler_xyz(rotation: Array) -> Array:
-    """Angles (a, b, c) [rad] with R = Rx(a) Ry(b) Rz(c) and b within ±pi/2, of a rotation matrix (3, 3).
+    """Angles (a, b, c) [rad] with R = Rx(a) Ry(b) Rz(c) and b within ±pi/2, of a rotation matrix
+    (3, 3).
 
     As a rotation error it is the rotation vector for turns about x, about z, and about y up to
     pi/2. Beyond pi/2 it points elsewhere, and a and c jump where they pass ±pi. Where the matrix
@@ -94,7 +103,9 @@ def rotation_error_euler_xyz(rotation: Array) -> Array:
 
 
 def pose_error(pose_ref: Array, pose: Array) -> Array:
-    """Error (6,) [m, rad] = [p_ref - p; log(R_ref Rᵀ)], in base axes; both poses (4, 4) in the base."""
+    """Error (6,) [m, rad] = [p_ref - p; log(R_ref Rᵀ)], in base axes; both poses
+    (4, 4) in the base.
+    """
     return _pose_error(pose_ref, pose)[0]
 
 
@@ -130,7 +141,8 @@ def wrench_at(wrench: Array, pose_from_in_to: Array) -> Array:
 
 def rotation_to_quaternion(rotation: Array) -> Array:
     """Unit quaternion (4,) as (x, y, z, w) of a rotation matrix (3, 3)."""
-    by_column = np.asfortranarray(rotation)  # eigenpy 3.13 copies another order, and never frees the copy
+    # eigenpy 3.13 copies another order, and never frees the copy
+    by_column = np.asfortranarray(rotation)
     return np.asarray(pin.Quaternion(by_column).coeffs())
 
 
@@ -143,7 +155,9 @@ def quaternion_to_rotation(quaternion: Array) -> Array:
     x, y, z, w = (float(c) for c in quaternion)
     norm = math.sqrt(x * x + y * y + z * z + w * w)
     if not abs(norm - 1.0) <= 0.01:
-        raise refused("quaternion", norm, f"must be 1: ({x}, {y}, {z}, {w})", 1.0, where="length of ")
+        raise refused(
+            "quaternion", norm, f"must be 1: ({x}, {y}, {z}, {w})", 1.0, where="length of "
+        )
     return np.asarray(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).toRotationMatrix())
 
 

@@ -24,7 +24,9 @@ class Timeout:
         self._lasting = (0.0,) * len(times)
 
     def poll(self, *times: float) -> float:
-        """The silence [s] by the clock by which it is shortest; a clock that goes back doesn't count."""
+        """The silence [s] by the clock by which it is shortest; a clock that goes
+        back doesn't count.
+        """
         longest = 0.5 * self._limit
         self._lasting = tuple(
             lasting + min(max(time - since, 0.0), longest)

@@ -1,6 +1,7 @@
 """Plain data that every module speaks: numpy arrays, SI units, radians.
 
-Joint arrays are ordered as ``RobotConfig.joints``. Poses are homogeneous transforms of shape (4, 4).
+Joint arrays are ordered as ``RobotConfig.joints``. Poses are homogeneous transforms of shape (4,
+4).
 Twists and wrenches are (6,) arrays, linear part first, in base axes at the tip origin
 (see :mod:`robot_control_ros.core.spatial`).
 """
@@ -29,7 +30,8 @@ def is_finite(values: Array) -> bool:
 
     Their norm must be below 1e150: the squares of larger numbers overflow.
     """
-    return math.hypot(*values.tolist()) < LARGEST  # scales by itself: a dot product overflows, and numpy warns of it
+    # scales by itself: a dot product overflows, and numpy warns of it
+    return math.hypot(*values.tolist()) < LARGEST
 
 
 def as_row(array: Array) -> Array:
@@ -73,7 +75,8 @@ class Wrench:
 
 @dataclass(slots=True, eq=False)
 class RobotState:
-    """One sample of the robot; it isn't changed any more. (A frozen dataclass takes four times as long to make.)
+    """One sample of the robot; it isn't changed any more. (A frozen dataclass takes four times as
+    long to make.)
 
     Attributes:
         time: Stamp of the sample [s].
@@ -149,7 +152,8 @@ class Command:
     Attributes:
         mode: Quantity of `values`.
         values: (n,) torques, angles or velocities [N·m, rad or rad/s].
-        feedforward: (n,) torque offset [N·m] that goes with a position or velocity command, or None.
+        feedforward: (n,) torque offset [N·m] that goes with a position or velocity command, or
+            None.
         velocity: (n,) velocity [rad/s] that goes with a position command, or None.
     """
 

@@ -1,7 +1,8 @@
 """Access to a page: its address carries a token, as Jupyter's does; other sites are refused.
 
-A page of another site in the same browser can send requests to this machine, too. Such requests have an ``Origin`` or a
-``Host`` that isn't the page's own (`MDN, Origin <https://developer.mozilla.org/docs/Web/HTTP/Headers/Origin>`_).
+A page of another site in the same browser can send requests to this machine, too. Such requests
+have an ``Origin`` or a ``Host`` that isn't the page's own (`MDN, Origin
+<https://developer.mozilla.org/docs/Web/HTTP/Headers/Origin>`_).
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def access_of(with_token: bool, host: str) -> Access:
     if with_token:
         return Access.of_user()
     if host != "localhost" and not (is_address(host) and ipaddress.ip_address(host).is_loopback):
-        message = f"no token with host = {host}: must be an address of the loopback, as 127.0.0.1 is"
+        message = (
+            f"no token with host = {host}: must be an address of the loopback, as 127.0.0.1 is"
+        )
         raise ConfigError(message, name="token", value=False, bound="127.0.0.1")
     return Access()
 
@@ -129,8 +132,8 @@ def token_of(path: str, headers: Mapping[str, str], cookie: str) -> str:
 def write_redirect(address: str, port: int) -> Path:
     """Write a file that leads a browser to an address, and that only the user can read.
 
-    A browser gets its address on a command line, which every user of the machine sees. The name of this file tells
-    them nothing.
+    A browser gets its address on a command line, which every user of the machine sees. The name of
+    this file tells them nothing.
 
     Raises:
         OSError, RuntimeError: the file can't be written, or the user has no home.
@@ -139,7 +142,9 @@ def write_redirect(address: str, port: int) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"open_{port}.html"
     path.unlink(missing_ok=True)  # also a link that somebody put there
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w"
+    ) as file:
         file.write(REDIRECT.format(html.escape(address)))
     return path
 
@@ -154,7 +159,9 @@ def is_address(name: str) -> bool:
 
 
 def _user_token() -> str:
-    """The user's token, kept in a file that nobody else can read; a new one where that file isn't possible."""
+    """The user's token, kept in a file that nobody else can read; a new one where that
+    file isn't possible.
+    """
     token = secrets.token_hex(16)
     try:
         path = (folder := state_folder()) / "page_token"

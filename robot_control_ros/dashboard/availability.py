@@ -33,7 +33,9 @@ class Availability:
 
 
 def _disable(handle: Any, disabled: bool) -> None:
-    """Disable a control; viser's browser side can disable a group of buttons, its Python class refuses to."""
+    """Disable a control; viser's browser side can disable a group of buttons, its
+    Python class refuses to.
+    """
     if not isinstance(handle, viser.GuiButtonGroupHandle):
         handle.disabled = disabled
         return

@@ -1,4 +1,6 @@
-"""HTML for what only the browser can do: the tab's title and colours, the clipboard, a picture of the view."""
+"""HTML for what only the browser can do: the tab's title and colours, the clipboard, a
+picture of the view.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ COPY = """const area = document.createElement('textarea');
 area.value = document.getElementById(NAME).textContent;
 document.body.append(area); area.select(); document.execCommand('copy'); area.remove();
 this.style.outline = '2px solid #2b8a3e'; setTimeout(() => this.style.outline = '', 700);"""
-# The library's labels and buttons, with a contrast of 4.5 or more on the light and on the dark panel.
+# The library's labels and buttons, with a contrast of 4.5 or more on the light and on the dark
+# panel.
 COLOURS = """<style>:root, [data-mantine-color-scheme] {
   --mantine-primary-color-filled: light-dark(#1864ab, #216ebe) !important }
 .mantine-Slider-markLabel, .mantine-Notification-description { color: light-dark(#5c636a, #adb5bd) !important }
@@ -46,7 +49,10 @@ class BrowserTab:
 
 def copy_buttons(sources: Mapping[str, str]) -> str:
     """A button per name, that copies the text of the element with an identifier."""
-    buttons = (_button(name, COPY, source, f"Copy as one line: {name}.") for name, source in sources.items())
+    buttons = (
+        _button(name, COPY, source, f"Copy as one line: {name}.")
+        for name, source in sources.items()
+    )
     return block("Copy: " + "".join(buttons))
 
 
@@ -58,4 +64,6 @@ def picture_button(file: str) -> str:
 def _button(label: str, script: str, name: str, hint: str) -> str:
     action = html.escape(script.replace("NAME", json.dumps(name)).replace("\n", " "))
     shown = html.escape(label), html.escape(hint), BUTTON
-    return '<button type="button" title="{1}" style="{2}" onclick="{3}">{0}</button>'.format(*shown, action)
+    return '<button type="button" title="{1}" style="{2}" onclick="{3}">{0}</button>'.format(
+        *shown, action
+    )

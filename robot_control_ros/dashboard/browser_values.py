@@ -30,7 +30,9 @@ def is_value_of(control: Any, value: Any) -> bool:
         case viser.GuiSliderHandle():
             return is_number(value) and _within(value, control.min, control.max)
         case viser.GuiNumberHandle():
-            return is_number(value) and number_bounds(control)[0] <= value <= number_bounds(control)[1]
+            return (
+                is_number(value) and number_bounds(control)[0] <= value <= number_bounds(control)[1]
+            )
         case viser.GuiTextHandle():
             return isinstance(value, str) and len(value) <= MAX_TEXT
         case viser.GuiVector2Handle() | viser.GuiVector3Handle():

@@ -18,7 +18,8 @@ LINE_GREY = "#868e96"
 LINE_RED = "#c92a2a"
 DPI = 120
 _FONT = "11px sans-serif"
-_AXIS = {"font": _FONT, "labelFont": _FONT, "labelGap": 0, "gap": 3, "ticks": {"size": 4}}  # in a narrow panel
+# in a narrow panel
+_AXIS = {"font": _FONT, "labelFont": _FONT, "labelGap": 0, "gap": 3, "ticks": {"size": 4}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,9 @@ class Chart:
 
 
 def add_plot(gui: Any, x_label: str, chart: Chart, **settings: Any) -> Any:
-    """A plot without data for a chart; `settings` of viser's `add_uplot`. An empty label takes no room."""
+    """A plot without data for a chart; `settings` of viser's `add_uplot`. An empty
+    label takes no room.
+    """
     settings = {"scales": {"x": {"time": False}}, "padding": (8, 12, 0, 0), **settings}
     empty = tuple(np.zeros(2) for _ in range(1 + len(chart.curves)))
     return gui.add_uplot(empty, _series(x_label, chart), axes=_axes(x_label, chart), **settings)
@@ -62,10 +65,13 @@ def show(plot: Any, chart: Chart) -> None:
 def fill(plot: Any, chart: Chart) -> None:
     """Give a plot the values of a chart; its look stays.
 
-    The line breaks at NaN. uPlot itself draws across it, and breaks at null, which the handle's `data` can't have.
+    The line breaks at NaN. uPlot itself draws across it, and breaks at null, which the handle's
+    `data` can't have.
     """
     columns = (chart.x, *(curve.values for curve in chart.curves))
-    plot._queue_update("data", [[None if x != x else x for x in column.tolist()] for column in columns])
+    plot._queue_update(
+        "data", [[None if x != x else x for x in column.tolist()] for column in columns]
+    )
 
 
 def png(charts: Sequence[Chart], title: str) -> bytes:
@@ -99,7 +105,14 @@ def csv(columns: Mapping[str, Array]) -> bytes:
     """CSV of columns (m,) by name: microseconds of a time, nine digits of all others."""
     content = io.StringIO()
     formats = ["%.6f" if name == TIME else "%.9g" for name in columns]
-    np.savetxt(content, np.column_stack(list(columns.values())), formats, ",", header=",".join(columns), comments="")
+    np.savetxt(
+        content,
+        np.column_stack(list(columns.values())),
+        formats,
+        ",",
+        header=",".join(columns),
+        comments="",
+    )
     return content.getvalue().encode()
 
 
@@ -109,7 +122,13 @@ def _series(x_label: str, chart: Chart) -> tuple[dict[str, Any], ...]:
 
 def _line(curve: Curve) -> dict[str, Any]:
     points = {"show": curve.dots > 0.0, "size": curve.dots, "fill": curve.colour}
-    look = {"label": curve.name, "stroke": curve.colour, "width": curve.width, "points": points, "pxAlign": False}
+    look = {
+        "label": curve.name,
+        "stroke": curve.colour,
+        "width": curve.width,
+        "points": points,
+        "pxAlign": False,
+    }
     return {**look, "dash": (5.0, 4.0)} if curve.dashed else look
 
 

@@ -28,18 +28,27 @@ class GripperPanel:
         self._refusal = ""
         self._shown = ""
         with gui.add_folder("Gripper"):
-            buttons = gui.add_button_group("Gripper", (OPEN, CLOSE), hint="The gripper keeps the last command.")
+            buttons = gui.add_button_group(
+                "Gripper", (OPEN, CLOSE), hint="The gripper keeps the last command."
+            )
             low = 1e3 * config.widths[-1]
             high = 1e3 * config.widths[0]
-            self._width = gui.add_slider("Width [mm]", low, high, STEP, high, hint="Between the fingers.")
+            self._width = gui.add_slider(
+                "Width [mm]", low, high, STEP, high, hint="Between the fingers."
+            )
             least, most = config.force
             hint = "Of each finger, at most; it goes with the next command."
-            self._force = gui.add_slider("Force [N]", least, most, STEP, config.default_force, hint=hint)
+            self._force = gui.add_slider(
+                "Force [N]", least, most, STEP, config.default_force, hint=hint
+            )
             self._text = gui.add_html("")
         self._available = Availability(buttons, self._width)
         places = dict(zip((OPEN, CLOSE), config.positions, strict=True))
         thread.connect(buttons, lambda label: self._press(places[label]))
-        thread.connect(self._width, lambda width: self._command(config.position(min(1e-3 * width, config.widths[0]))))
+        thread.connect(
+            self._width,
+            lambda width: self._command(config.position(min(1e-3 * width, config.widths[0]))),
+        )
 
     def _press(self, position: float) -> None:
         self._width.value = 1e3 * self._fingers.config.width(position)
@@ -63,4 +72,6 @@ class GripperPanel:
             self._shown = text
             self._text.content = text
         if (grip := self._fingers.grip) is not None:
-            self._view.draw_beside(self._model.root, self._model.poses(self._fingers.config.position(grip.width)))
+            self._view.draw_beside(
+                self._model.root, self._model.poses(self._fingers.config.position(grip.width))
+            )

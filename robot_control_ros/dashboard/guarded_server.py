@@ -1,4 +1,6 @@
-"""viser's server behind :mod:`~.access`: each request and each message of a browser is checked before viser sees it."""
+"""viser's server behind :mod:`~.access`: each request and each message of a browser is checked
+before viser sees it.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,13 @@ MAX_MESSAGE = 2**20  # bytes
 # messages of one browser: per second, and at once
 MAX_RATE = 400.0
 BURST = 800.0
-MAX_CONNECTIONS = 64  # of viser, and as many of the bar; who looks on never takes a place of who controls
+# of viser, and as many of the bar; who looks on never takes a place of who controls
+MAX_CONNECTIONS = 64
 MAX_ARRIVING = 128  # connections that haven't asked for anything yet
 MAX_DETAIL = 100  # characters of what a browser sent, in the log
 PROTOCOL = f"viser-v{viser.__version__}"  # of viser's websocket
-READ_ONCE = ("Host", "Origin", "Cookie", "Upgrade", "Accept-Encoding")  # headers that a request may have once
+# headers that a request may have once
+READ_ONCE = ("Host", "Origin", "Cookie", "Upgrade", "Accept-Encoding")
 NO_ROTATION = (1.0, 0.0, 0.0, 0.0)  # w, x, y, z
 # s between two beats, and after which what browsers have sent is old
 BEAT = 0.1
@@ -55,7 +59,8 @@ TOUCHING = (
 
 
 class Tally:
-    """Counts what any browser can cause at will. The log has one line at the first, the tenth, the hundredth, …
+    """Counts what any browser can cause at will. The log has one line at the first, the tenth, the
+    hundredth, …
 
     Args:
         what: Text behind the number in the log: what was counted.
@@ -80,11 +85,15 @@ class Tally:
 
 
 class _QuietLog(logging.Filter):
-    """Counts what websockets would log with a traceback of 15 to 20 lines for each malformed request."""
+    """Counts what websockets would log with a traceback of 15 to 20 lines for
+    each malformed request.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._failures = Tally("connections of browsers failed, as their requests were malformed or ended early")
+        self._failures = Tally(
+            "connections of browsers failed, as their requests were malformed or ended early"
+        )
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -108,14 +117,17 @@ class Guard:
         self._access = access
         self.bar = StatusBar()
         self.controls: Mapping[str, Any] = {}
-        self._dropped = Tally("messages of browsers were dropped: malformed, too many, or without the right")
+        self._dropped = Tally(
+            "messages of browsers were dropped: malformed, too many, or without the right"
+        )
         self._outdated = Tally("browsers have a page of another version: reload it there")
         self._kinds = {kind.__name__: kind for kind in Message.get_subclasses()}
         self._arriving: dict[_Connection, None] = {}  # the oldest first
         self._open: set[_Connection] = set()
         self._beaten_at: float | None = None  # None: the server answers nobody yet
         self._log = logging.getLogger(__name__)
-        self._connection_log = logging.Logger(f"{__name__}.connections")  # of its own: viser adds a filter to it
+        # of its own: viser adds a filter to it
+        self._connection_log = logging.Logger(f"{__name__}.connections")
         self._connection_log.parent = self._log
         self._connection_log.addFilter(_QuietLog())
 
@@ -125,7 +137,9 @@ class Guard:
         module: Any = asyncio_server
         serve = module.serve
 
-        def guarded(handler: Any, host: str, port: int, *, process_request: Any, **options: Any) -> Any:
+        def guarded(
+            handler: Any, host: str, port: int, *, process_request: Any, **options: Any
+        ) -> Any:
             def check(connection: Any, request: Request) -> Response | None:
                 return self._check_request(connection, request, process_request)
 
@@ -136,11 +150,18 @@ class Guard:
                     await handler(connection)
                 else:  # viser would print two lines for each
                     self._outdated.add()
-                    await connection.close(1002, f"Version mismatch. Server: {viser.__version__}. Reload the page.")
+                    await connection.close(
+                        1002, f"Version mismatch. Server: {viser.__version__}. Reload the page."
+                    )
 
             asyncio.get_running_loop().set_exception_handler(self._on_exception)
-            options |= {"max_size": MAX_MESSAGE, "create_connection": lambda *a, **k: _Connection(self, *a, **k)}
-            return serve(route, host, port, process_request=check, logger=self._connection_log, **options)
+            options |= {
+                "max_size": MAX_MESSAGE,
+                "create_connection": lambda *a, **k: _Connection(self, *a, **k),
+            }
+            return serve(
+                route, host, port, process_request=check, logger=self._connection_log, **options
+            )
 
         module.serve = guarded
         try:
@@ -177,7 +198,11 @@ class Guard:
         One that is gone takes none.
         """
         control = self.controls.get(uuid)
-        return set(updates) == {"value"} and control is not None and is_value_of(control, updates["value"])
+        return (
+            set(updates) == {"value"}
+            and control is not None
+            and is_value_of(control, updates["value"])
+        )
 
     def permits(self, right: Right, message: Message) -> bool:
         """True where a browser with a right may send a message."""
@@ -202,7 +227,9 @@ class Guard:
         token = token_of(request.path, headers, cookie)
         right = self._access.right(token)
         if right is Right.NONE:
-            return _refuse("The token is missing or wrong: open the whole address that the program printed")
+            return _refuse(
+                "The token is missing or wrong: open the whole address that the program printed"
+            )
         if headers.get("Upgrade", "").lower() != "websocket":
             if "Accept-Encoding" in headers:
                 del request.headers["Accept-Encoding"]  # so that the bar can be added
@@ -213,7 +240,10 @@ class Guard:
                 if response.headers.get("Content-Type", "").startswith("text/html"):
                     self.bar.add_to(response)
             return response
-        if sum((each.of_bar, each.right) == (of_bar, right) for each in self._open) >= MAX_CONNECTIONS:
+        if (
+            sum((each.of_bar, each.right) == (of_bar, right) for each in self._open)
+            >= MAX_CONNECTIONS
+        ):
             kind = "control the robot" if right is Right.CONTROL else "look on"
             return _refuse(f"{MAX_CONNECTIONS} browsers {kind}: must be at most {MAX_CONNECTIONS}")
         connection.right = right
@@ -313,5 +343,7 @@ def _finite(value: Any) -> bool:
 
 def _refuse(reason: str) -> Response:
     body = f"{reason}.\n".encode()
-    headers = Headers({"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))})
+    headers = Headers(
+        {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))}
+    )
     return Response(HTTPStatus.FORBIDDEN, "Forbidden", headers, body)

@@ -1,4 +1,6 @@
-"""Identification of the arm that runs: its bounds are shown before it moves, and its figures afterwards."""
+"""Identification of the arm that runs: its bounds are shown before it moves, and its
+figures afterwards.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ class IdentificationPanel:
         self._folder = gui.add_folder("Identification", expand_by_default=False, visible=False)
         with self._folder:
             gui.add_html(note(INTRODUCTION))
-            self._buttons = {label: gui.add_button(label, visible=label == PLAN) for label in actions}
+            self._buttons = {
+                label: gui.add_button(label, visible=label == PLAN) for label in actions
+            }
             self._progress = gui.add_progress_bar(0.0, visible=False)
             self._text = gui.add_html("")
         self.available = Availability(*(self._buttons[label] for label in (PLAN, MOVE)))
@@ -87,5 +91,7 @@ def _content(step: IdentificationStep) -> str:
         content += note(f"Written to {step.file}: for --imperfections and --measured.")
     if step.picture is not None:
         picture = base64.b64encode(step.picture.read_bytes()).decode()
-        content += block(f'<img alt="angles and efforts" style="width:100%" src="data:image/png;base64,{picture}">')
+        content += block(
+            f'<img alt="angles and efforts" style="width:100%" src="data:image/png;base64,{picture}">'
+        )
     return content

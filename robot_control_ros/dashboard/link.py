@@ -37,7 +37,8 @@ class RobotTelemetry:
     wrench: Array | None = None  # (6,) by the environment on the tip, base axes [N, N·m]
     contact: Array | None = None  # (6,) the same, of the simulated contacts alone
     objects: tuple[DrawnObject, ...] = ()  # of the scene
-    blocks: Mapping[str, Array] = field(default_factory=dict)  # of ~/state, by name, see docs/controller.md
+    # of ~/state, by name, see docs/controller.md
+    blocks: Mapping[str, Array] = field(default_factory=dict)
     samples: int = 0  # number of blocks so far; see :meth:`RobotLink.recent`
 
 
@@ -49,18 +50,23 @@ class Health:
     silence: float = 0.0  # since the last message [s]
     lifecycle: str = ""  # unconfigured, inactive, active, …; empty if unknown
     executing: bool | None = None  # whether the robot executes commands; None if unknown
-    diagnosis: Mapping[str, str] = field(default_factory=dict)  # the controller's values in /diagnostics, by name
+    # the controller's values in /diagnostics, by name
+    diagnosis: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""  # message of an error or warning in /diagnostics
-    alarm: bool = False  # whether the problem is an error, as somebody else who commands the robot is
+    # whether the problem is an error, as somebody else who commands the robot is
+    alarm: bool = False
     drives: str = ""  # state of the EtherCAT drives; empty if there are none
     robot_silence: float = 0.0  # since the last joint states [s]
-    stopped: str = ""  # by whom STOP was pressed, where it holds the controller; empty where it doesn't
+    # by whom STOP was pressed, where it holds the controller; empty where it doesn't
+    stopped: str = ""
 
     @property
     def obstacle(self) -> str:
         """Reason why the robot doesn't follow commands; empty if it does."""
         if not self.answers:
-            return "the controller doesn't answer" + (f" for {self.silence:.0f} s" if self.silence >= 1.0 else "")
+            return "the controller doesn't answer" + (
+                f" for {self.silence:.0f} s" if self.silence >= 1.0 else ""
+            )
         if self.stopped and self.lifecycle != "active":
             return f"{self.stopped}: the robot isn't commanded"
         if self.lifecycle != "active":
@@ -84,7 +90,8 @@ class Health:
 
 
 class RobotLink(Protocol):
-    """One robot under one controller. Every method returns at once, from any thread; replies come in another thread.
+    """One robot under one controller. Every method returns at once, from any thread; replies come
+    in another thread.
 
     Attributes:
         robot: Configuration of the robot.
@@ -109,7 +116,9 @@ class RobotLink(Protocol):
         """The newest telemetry."""
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
-        """Blocks of the controller's ~/state since sample number `after`, oldest first, the newest 3000 at most."""
+        """Blocks of the controller's ~/state since sample number `after`, oldest first, the
+        newest 3000 at most.
+        """
 
     def read_cycles(self, first: int, fields: Sequence[str], reply: CycleReply) -> None:
         """Read cycles from the controller's memory of its last minute, a part at a time.
@@ -128,7 +137,9 @@ class RobotLink(Protocol):
         """Name of the running law; empty until it is known."""
 
     def parameters(self) -> Mapping[str, Parameter]:
-        """Gains of the running law, then the wrench's settings, by name; another object after each change."""
+        """Gains of the running law, then the wrench's settings, by name; another
+        object after each change.
+        """
 
     def set_law(self, name: str, reply: Reply) -> None:
         """Change to another law."""
@@ -167,10 +178,14 @@ class RobotLink(Protocol):
         """Make joint positions (n,) [rad, m] the target."""
 
     def set_target_twist(self, twist: Array, frame: str) -> None:
-        """Move the tip with a twist (6,) [m/s, rad/s] in the axes of a frame, for 0.2 s; zeros stop it."""
+        """Move the tip with a twist (6,) [m/s, rad/s] in the axes of a frame, for
+        0.2 s; zeros stop it.
+        """
 
     def set_target_wrench(self, wrench: Array) -> None:
-        """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next; zeros end it."""
+        """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the
+        next; zeros end it.
+        """
 
     def push(self, link: str, force: Array) -> None:
         """Push a link at its origin with a force (3,) [N] in its axes, for 0.2 s; zeros end it."""

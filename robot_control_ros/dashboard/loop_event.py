@@ -1,7 +1,8 @@
-"""viser wakes its server from any thread with an event of asyncio, which only one thread may set; this one all may.
+"""viser wakes its server from any thread with an event of asyncio, which only one thread may set;
+this one all may.
 
-Without it a drawing ends now and then with ``RuntimeError: deque mutated during iteration``: the page's thread walks
-through the tasks that wait for the event, while the server's thread adds one.
+Without it a drawing ends now and then with ``RuntimeError: deque mutated during iteration``: the
+page's thread walks through the tasks that wait for the event, while the server's thread adds one.
 """
 
 from __future__ import annotations
@@ -37,13 +38,17 @@ class LoopEvent(asyncio.Event):
 class LoopMessageBuffer(AsyncMessageBuffer):
     """Messages that wait to be sent to browsers; any thread may add to them."""
 
-    def __init__(self, event_loop: asyncio.AbstractEventLoop, persistent_messages: bool, **options: Any) -> None:
+    def __init__(
+        self, event_loop: asyncio.AbstractEventLoop, persistent_messages: bool, **options: Any
+    ) -> None:
         super().__init__(event_loop, persistent_messages, **options)
         self.message_event = LoopEvent(event_loop)
         self.flush_event = LoopEvent(event_loop)
 
 
 def install() -> None:
-    """Let viser's servers and clients have such buffers from now on; viser has no option for that."""
+    """Let viser's servers and clients have such buffers from now on; viser has
+    no option for that.
+    """
     module: Any = _infra
     module.AsyncMessageBuffer = LoopMessageBuffer

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-# On the light and the dark panel, each with a contrast of 4.5 or more: good, warning, error, remark.
+# On the light and the dark panel, each with a contrast of 4.5 or more: good, warning, error,
+# remark.
 GREEN = "light-dark(#237032, #69db7c)"
 AMBER = "light-dark(#a34700, #ffa94d)"
 RED = "light-dark(#c92a2a, #ff8787)"
@@ -18,7 +19,9 @@ def span(text: str, colour: str, weight: int = 400) -> str:
 
 
 def legend(text: str, colour: str) -> str:
-    """A text, escaped, behind a square in the colour of a curve: such colours have too little contrast for text."""
+    """A text, escaped, behind a square in the colour of a curve: such colours have too
+    little contrast for text.
+    """
     return f"{span('■', colour)} <b>{html.escape(text)}</b>"
 
 
@@ -35,5 +38,8 @@ def note(text: str, colour: str = GREY) -> str:
 def table(rows: Iterable[Sequence[str]]) -> str:
     """Rows of cells of HTML: names at the left, numbers at the right."""
     others = 'style="text-align:right;white-space:nowrap;padding-left:0.8em"'
-    lines = [f"<td>{name}</td>{''.join(f'<td {others}>{cell}</td>' for cell in cells)}" for name, *cells in rows]
+    lines = [
+        f"<td>{name}</td>{''.join(f'<td {others}>{cell}</td>' for cell in cells)}"
+        for name, *cells in rows
+    ]
     return f'<table style="font-variant-numeric:tabular-nums">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'

@@ -56,7 +56,9 @@ DRIVES = {
     "Quick stop": "ethercat/quick_stop",
     "Reset fault": "ethercat/reset_fault",
 }
-HINT = "Drag the arrows and rings at the tip: the arm follows. Point at a name to see what it means."
+HINT = (
+    "Drag the arrows and rings at the tip: the arm follows. Point at a name to see what it means."
+)
 
 
 class Page(WebPage):
@@ -75,15 +77,21 @@ class Page(WebPage):
         response, plots, scope: Panels at the left.
     """
 
-    def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
+    def __init__(
+        self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080, token: bool = True
+    ) -> None:
         self._link = link
         robot = link.robot
         self._model = RobotModel.of(robot, link.urdf)
         self._name = " · ".join(filter(None, (link.arm, robot.name)))
-        super().__init__(" · ".join(filter(None, (link.arm, robot.description or robot.name))), host, port, token)
+        super().__init__(
+            " · ".join(filter(None, (link.arm, robot.description or robot.name))), host, port, token
+        )
         self.description = Description(link.urdf, robot.urdf_path.parent)
         self._model.update(np.array(robot.home), np.zeros(robot.n))
-        self._shoulder = self._model.frame_pose(self.description.joints[robot.joints[0]].link)[:3, 3]
+        self._shoulder = self._model.frame_pose(self.description.joints[robot.joints[0]].link)[
+            :3, 3
+        ]
         self.reach = _reach(self._model, self._shoulder)
         self._make_view()
         self._make_panels()
@@ -151,7 +159,12 @@ class Page(WebPage):
 
     def _add_reach(self, flat: bool) -> Any:
         """The border of the tip's reach: a ball, or a disc."""
-        look: dict[str, Any] = {"opacity": 0.15, "side": "back", "cast_shadow": False, "receive_shadow": False}
+        look: dict[str, Any] = {
+            "opacity": 0.15,
+            "side": "back",
+            "cast_shadow": False,
+            "receive_shadow": False,
+        }
         look |= {"color": (90, 140, 200), "position": self._shoulder, "visible": False}
         scene = self.server.scene
         reach = self.reach
@@ -181,8 +194,12 @@ class Page(WebPage):
         with gui.add_folder("Numbers and goals", expand_by_default=False):
             units = [self.description.joints[name].unit for name in link.robot.joints]
             self._numbers = NumbersPanel(gui, link, thread, self._model, units)
-            self._goals = GoalPanel(gui, link, thread, self._numbers, self.target.release, self._model)
-        self._gripper = None if link.gripper is None else GripperPanel(gui, link.gripper, thread, self.robot)
+            self._goals = GoalPanel(
+                gui, link, thread, self._numbers, self.target.release, self._model
+            )
+        self._gripper = (
+            None if link.gripper is None else GripperPanel(gui, link.gripper, thread, self.robot)
+        )
         self._gains = GainsPanel(gui, link, thread)
         self.response = ResponsePanel(gui, link, thread, self._model)
         self.plots = PlotsPanel(gui, link, thread, self._model.limits)
@@ -201,7 +218,9 @@ class Page(WebPage):
                 gui.add_html(note(problem, AMBER))
         self._drives = gui.add_folder("Drives", visible=False)
         with self._drives:
-            self._add_requests("Drives", DRIVES, "EtherCAT: power on and off, brake, and acknowledge a fault.")
+            self._add_requests(
+                "Drives", DRIVES, "EtherCAT: power on and off, brake, and acknowledge a fault."
+            )
 
     def _add_requests(self, label: str, requests: dict[str, str], hint: str) -> Any:
         def request(name: str) -> None:
@@ -221,16 +240,24 @@ class Page(WebPage):
         add_switch("Show trajectory", "Draw the path of the tip.", self._trail.show)
         clear = gui.add_button_group("Trajectory", ("Clear",), hint="Remove the path drawn so far.")
         thread.connect(clear, lambda label: self._trail.clear())
-        axes = gui.add_checkbox("Base and tip axes", True, hint="x red, y green, z blue, with their names.")
+        axes = gui.add_checkbox(
+            "Base and tip axes", True, hint="x red, y green, z blue, with their names."
+        )
         thread.connect(axes, self._axes.show)
         add_switch("Link frames", "x red, y green, z blue.", self.robot.show_frames)
-        add_switch("Joint limits", "A ring for each joint: amber near a limit, red at it.", self.robot.show_limits)
+        add_switch(
+            "Joint limits",
+            "A ring for each joint: amber near a limit, red at it.",
+            self.robot.show_limits,
+        )
         hint = "How stiff the tip's spring is along each direction, beside the stiffest one."
         add_switch("Stiffness ellipsoid", hint, self._stiffness.show)
         hint = "Targets stay in it: workspace.lower, workspace.upper of the controller."
         add_switch("Workspace box", hint, self._box.show)
         hint = "The sphere around the first joint that the tip stays in."
-        add_switch(f"Reach ({self.reach:.2f} m)", hint, lambda shown: setattr(self._ball, "visible", shown))
+        add_switch(
+            f"Reach ({self.reach:.2f} m)", hint, lambda shown: setattr(self._ball, "visible", shown)
+        )
 
     def _make_simulation_panel(self) -> None:
         gui = self.server.gui
@@ -239,7 +266,9 @@ class Page(WebPage):
         hint = "Drag the arrows on the link: 2 N per centimetre. The target is hidden meanwhile."
         push = gui.add_checkbox("Push mode", False, hint=hint)
         hint = "The link to push."
-        where = gui.add_dropdown("Push on", self.robot.links, initial_value=link.robot.tip, hint=hint)
+        where = gui.add_dropdown(
+            "Push on", self.robot.links, initial_value=link.robot.tip, hint=hint
+        )
         for handle in (push, where):
             thread.connect(handle, lambda value: self._push.choose(push.value, where.value))
         self._paused = gui.add_checkbox("Pause", False, hint="Simulated time stands still.")
@@ -269,7 +298,12 @@ class Page(WebPage):
                 self._gripper.draw()
             self._gains.draw("" if health.answers else SILENT)
             self._tab.show(f"{self._name}: {self._link.law() or 'no law'}")
-            for available in (self._movable, self._jog.available, self._goals.available, self.response.available):
+            for available in (
+                self._movable,
+                self._jog.available,
+                self._goals.available,
+                self.response.available,
+            ):
                 available.draw(health.obstacle)
             self._identification.available.draw(health.obstacle)
             self._numbers.draw(health)
@@ -286,7 +320,8 @@ class Page(WebPage):
             self._handle.draw([item.name for item in telemetry.objects if item.led])
             self._objects.draw(telemetry.objects, self._handle.chosen)
             reference = telemetry.reference if health.commands and not lost else None
-            self.target.draw(reference, shown=not self._push.on and self._handle.chosen == TIP)  # they would overlap
+            # they would overlap
+            self.target.draw(reference, shown=not self._push.on and self._handle.chosen == TIP)
             if telemetry.q is None:
                 return
             self.robot.draw(telemetry.q)

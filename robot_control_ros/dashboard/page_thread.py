@@ -1,4 +1,6 @@
-"""The page's own thread: it draws, and runs what people click and what the node answers, one after the other."""
+"""The page's own thread: it draws, and runs what people click and what the node answers,
+one after the other.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,19 @@ class PageThread:
     """
 
     def __init__(
-        self, draw: Callable[[], None], refuse: Callable[[str], None], watched: Callable[[], bool] = lambda: True
+        self,
+        draw: Callable[[], None],
+        refuse: Callable[[str], None],
+        watched: Callable[[], bool] = lambda: True,
     ) -> None:
         self._watched = watched
         self._draw = draw
         self.refuse = refuse
-        # By id of the handle. An action lives as long as its handle, which is why this must not keep it.
-        self._actions: weakref.WeakValueDictionary[int, Callable[[Any], Any]] = weakref.WeakValueDictionary()
+        # By id of the handle. An action lives as long as its handle, which is why this must not
+        # keep it.
+        self._actions: weakref.WeakValueDictionary[int, Callable[[Any], Any]] = (
+            weakref.WeakValueDictionary()
+        )
         self._waiting: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
         self._last_error = ""
         self._ending = threading.Event()
@@ -58,7 +66,8 @@ class PageThread:
         self._waiting.put(action)
 
     def connect(self, handle: Any, action: Callable[[Any], Any]) -> Any:
-        """Run `action(value)` in the page's thread after each event of a handle of viser; returns the handle.
+        """Run `action(value)` in the page's thread after each event of a handle of viser; returns
+        the handle.
 
         The value is the one at the event. What this program itself assigns is no event.
         """
@@ -81,7 +90,9 @@ class PageThread:
             action(handle.value)
 
     def take_file(self, button: Any, action: Callable[[str, bytes, Any], Any]) -> None:
-        """Run `action(name, content, camera)` in the page's thread with each file that a browser sends."""
+        """Run `action(name, content, camera)` in the page's thread with each file
+        that a browser sends.
+        """
 
         async def on_upload(event: Any) -> None:
             if event.client is not None:
@@ -94,13 +105,18 @@ class PageThread:
     def offer_file(self, button: Any, make: Callable[[Any, Any], tuple[str, bytes]]) -> None:
         """Send a file to the browser that clicks a button.
 
-        `make(value, camera)` gets that browser's camera, and gives name and content, or raises a ConfigError.
+        `make(value, camera)` gets that browser's camera, and gives name and content, or raises a
+        ConfigError.
         """
 
         async def on_click(event: Any) -> None:
-            """Begins in viser's own thread, before the value changes again; the file is made in another thread."""
+            """Begins in viser's own thread, before the value changes again; the file is
+            made in another thread.
+            """
             try:
-                name, content = await asyncio.to_thread(make, event.target.value, event.client.camera)
+                name, content = await asyncio.to_thread(
+                    make, event.target.value, event.client.camera
+                )
             except ConfigError as error:
                 reason = str(error)
                 self.post(lambda: self.refuse(reason))
@@ -127,7 +143,8 @@ class PageThread:
         """Draw, and run what waits until the next drawing is due."""
         due = time.monotonic() + (PERIOD if self._watched() else UNWATCHED_PERIOD)
         self.draw()
-        while self.run_next(max(due - time.monotonic(), 0.0)):  # also if the drawing took the whole period
+        # also if the drawing took the whole period
+        while self.run_next(max(due - time.monotonic(), 0.0)):
             pass
 
     def draw(self) -> None:

@@ -37,7 +37,9 @@ class RecordsPanel:
         self._link.request(REQUEST, self._thread.reply(self._show))
 
     def _show(self, result: RequestResult) -> None:
-        self._text.content = written(result.message) if result.accepted else note(result.message, RED)
+        self._text.content = (
+            written(result.message) if result.accepted else note(result.message, RED)
+        )
 
 
 def written(path: str) -> str:

@@ -1,4 +1,6 @@
-"""The controller's state, at length and in the few words that the bar has room for, and the last refusal."""
+"""The controller's state, at length and in the few words that the bar has room for,
+and the last refusal.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class StatePanel:
         self._refusal.show(message)
 
     def draw(self, health: Health, warnings: Sequence[str]) -> None:
-        """Show the state and the warnings; the most important first, as only four lines are visible."""
+        """Show the state and the warnings; the most important first, as only
+        four lines are visible.
+        """
         colour = GREEN
         if health.obstacle:
             colour = AMBER if health.answers else RED
@@ -68,7 +72,9 @@ class StatePanel:
         lines += [span(warning, AMBER) for warning in warnings]
         lines += [span(detail, GREY) for detail in details(health)]
         self._text.content = block("<br>".join(lines), f"height:{HEIGHT}em;overflow-y:auto")
-        self._lifecycle.options = TRANSITIONS.get(health.lifecycle, NONE) if health.answers else NONE
+        self._lifecycle.options = (
+            TRANSITIONS.get(health.lifecycle, NONE) if health.answers else NONE
+        )
         self._available.draw("" if health.answers else SILENT)
 
     def _change_state(self, label: str) -> None:
@@ -80,7 +86,9 @@ def details(health: Health) -> list[str]:
     """Rate, response, refusals and drives, in lines."""
     values = health.diagnosis
     lines = []
-    rate, speed, response = (_number(values, name) for name in ("rate [Hz]", "real time factor", "response p99 [us]"))
+    rate, speed, response = (
+        _number(values, name) for name in ("rate [Hz]", "real time factor", "response p99 [us]")
+    )
     if health.commands and rate is not None:
         parts = [f"{rate:.0f} Hz"]
         if speed is not None and speed < FULL_SPEED:
@@ -115,7 +123,11 @@ def summarize(health: Health, law: str, lost: str, refusal: str) -> BarState:
         refusal: Message of a recent refusal; empty for none.
     """
     alarm = health.problem if health.alarm and health.commands else ""
-    state = f"refused: {refusal}" if refusal else health.obstacle or (f"active, but: {alarm}" if alarm else "active")
+    state = (
+        f"refused: {refusal}"
+        if refusal
+        else health.obstacle or (f"active, but: {alarm}" if alarm else "active")
+    )
     rate = _number(health.diagnosis, "rate [Hz]") if health.commands and not lost else None
     level = "good"
     if refusal or not health.answers:
@@ -123,7 +135,9 @@ def summarize(health: Health, law: str, lost: str, refusal: str) -> BarState:
     elif health.obstacle or alarm:
         level = "warning"
     activates = health.answers and health.lifecycle == "inactive"
-    return BarState(state, law, "" if rate is None else f"{rate:.0f} Hz", level, lost, activates=activates)
+    return BarState(
+        state, law, "" if rate is None else f"{rate:.0f} Hz", level, lost, activates=activates
+    )
 
 
 def _number(values: Mapping[str, str], name: str) -> float | None:

@@ -1,8 +1,8 @@
 """Numbers that a person types into the page's fields: taken over as a whole, or refused in words.
 
-viser's browser side would apply each keystroke: of 300, first 3 and then 30. So the script ``bar/number_fields.js``
-keeps from it what is typed. At Enter, or when the field is left, the script sends the text here, and shows the value in
-force again.
+viser's browser side would apply each keystroke: of 300, first 3 and then 30. So the script
+``bar/number_fields.js`` keeps from it what is typed. At Enter, or when the field is left, the
+script sends the text here, and shows the value in force again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ class TypedNumber:
             typed = cls(**fields)
         except (ValueError, TypeError, RecursionError):
             return None
-        kinds = isinstance(typed.control, str), type(typed.index) is int, isinstance(typed.text, str)
+        kinds = (
+            isinstance(typed.control, str),
+            type(typed.index) is int,
+            isinstance(typed.text, str),
+        )
         return typed if all(kinds) and len(typed.text) <= MAX_TEXT else None
 
 
@@ -68,15 +72,21 @@ class TypedNumbers:
         value: float | tuple[float, ...]
         try:
             if isinstance(handle, viser.GuiSliderHandle):
-                value = checked_number(handle.label, typed.text, handle.min, handle.max, handle.precision)
+                value = checked_number(
+                    handle.label, typed.text, handle.min, handle.max, handle.precision
+                )
             elif isinstance(handle, viser.GuiNumberHandle):
-                value = checked_number(handle.label, typed.text, *number_bounds(handle), handle.precision)
+                value = checked_number(
+                    handle.label, typed.text, *number_bounds(handle), handle.precision
+                )
             elif isinstance(handle, (viser.GuiVector2Handle, viser.GuiVector3Handle)):
                 value = _with_number(handle, typed)
             else:
                 return
             if handle.disabled:
-                raise ConfigError(f"{handle.label} can't be changed: {handle.hint or 'it is switched off'}")
+                raise ConfigError(
+                    f"{handle.label} can't be changed: {handle.hint or 'it is switched off'}"
+                )
         except ConfigError as error:
             self._thread.refuse(str(error))
             return
@@ -114,7 +124,12 @@ def _with_number(handle: Any, typed: TypedNumber) -> tuple[float, ...]:
     """The value of a vector, with one number of it replaced."""
     values = list(handle.value)
     if not 0 <= typed.index < len(values):
-        raise refused(handle.label, typed.index, f"must be a field from 0 to {len(values) - 1}", len(values) - 1)
+        raise refused(
+            handle.label,
+            typed.index,
+            f"must be a field from 0 to {len(values) - 1}",
+            len(values) - 1,
+        )
     low = -math.inf if handle.min is None else handle.min[typed.index]
     high = math.inf if handle.max is None else handle.max[typed.index]
     values[typed.index] = checked_number(handle.label, typed.text, low, high, handle.precision)

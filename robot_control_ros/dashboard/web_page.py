@@ -85,13 +85,17 @@ class WebPage(ABC):
         try:
             self._redirect = write_redirect(self.address, self.port)
         except (OSError, RuntimeError) as error:
-            print(f"no file for the browser can be written ({error}): open the address yourself", flush=True)
+            print(
+                f"no file for the browser can be written ({error}): open the address yourself",
+                flush=True,
+            )
             return
         if not webbrowser.open(self._redirect.as_uri()):
             print("no browser was found on this machine: open the address yourself", flush=True)
 
     def serve(self, open_browser: bool = False) -> int:
-        """Print the address, and wait for Ctrl-C or SIGTERM; returns the exit status. Call it in the main thread.
+        """Print the address, and wait for Ctrl-C or SIGTERM; returns the exit status. Call it in
+        the main thread.
 
         With `open_browser` this machine's browser opens the address.
         """
@@ -118,7 +122,9 @@ def _open_server(title: str, host: str, port: int) -> viser.ViserServer:
     install()
     with contextlib.redirect_stdout(io.StringIO()):  # viser prints a frame of its own
         server = viser.ViserServer(host, port, label=title, verbose=False)
-    server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND, control_width="medium")
+    server.gui.configure_theme(
+        show_logo=False, show_share_button=False, brand_color=BRAND, control_width="medium"
+    )
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(WIDTH)
     return server

@@ -1,1 +1,3 @@
-"""Identification of an arm: a slow motion within bounds, and what it says of line, sensors, friction and load."""
+"""Identification of an arm: a slow motion within bounds, and what it says of line,
+sensors, friction and load.
+"""

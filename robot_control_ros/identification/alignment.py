@@ -14,7 +14,8 @@ from .estimates import Estimate, Z
 from .recording import ArmRecording
 
 MAX_DELAY = 0.06  # s
-EDGE = 0.05  # of a period: where jitter moves a command over the edge of a period, the model is not linear
+# of a period: where jitter moves a command over the edge of a period, the model is not linear
+EDGE = 0.05
 GAP = 3.5  # periods between two samples, beyond which the recording may have lost commands as well
 SKIPPED = 0.2  # s at the beginning, in which the first command has no effect yet
 
@@ -29,7 +30,8 @@ class Alignment:
         noise: (n,) Standard deviations of the efforts.
         scale: (n,) Effort per commanded torque, s.
         offset: (n,) Offsets of the efforts, o.
-        predicted: (k, n) Delayed command u(t - L), the mean over the period before each stamp [N·m].
+        predicted: (k, n) Delayed command u(t - L), the mean over the period before each stamp
+            [N·m].
     """
 
     delay: Estimate
@@ -43,13 +45,15 @@ class Alignment:
 def align(recording: ArmRecording, gravity: Array | None) -> Alignment:
     """Find the delay, and what remains of the efforts.
 
-    A command acts from its arrival to that of the next. An effort is the mean torque of the period before its stamp, so
-    the model is exact between samples, too. L minimises the residuals, each joint weighted by its own variance.
-    Jitter is what they have beyond noise where the command jumps: E r² = σ² + var(L) (s du/dL)².
+    A command acts from its arrival to that of the next. An effort is the mean torque of the period
+    before its stamp, so the model is exact between samples, too. L minimises the residuals, each
+    joint weighted by its own variance. Jitter is what they have beyond noise where the command
+    jumps: E r² = σ² + var(L) (s du/dL)².
 
     Args:
         recording: Recording of torques that were commanded and measured.
-        gravity: (k, n) Gravity g(q) of the model [N·m], where efforts may lack it. With None, b is 0.
+        gravity: (k, n) Gravity g(q) of the model [N·m], where efforts may lack it. With None, b is
+            0.
 
     Raises:
         ConfigError: The efforts stand still, or follow no command within 60 ms.
@@ -63,15 +67,25 @@ def align(recording: ArmRecording, gravity: Array | None) -> Alignment:
     costs = [fit.cost(each) for each in grid]
     best = float(grid[int(np.argmin(costs))])
     bounds = (max(best - fit.period, 0.0), best + fit.period)
-    delay = float(minimize_scalar(fit.cost, bounds=bounds, method="bounded", options={"xatol": 1e-7}).x)
+    delay = float(
+        minimize_scalar(fit.cost, bounds=bounds, method="bounded", options={"xatol": 1e-7}).x
+    )
     residual, weights, covariance = fit.residuals(delay)
     slope = weights[0] * fit.slope(delay)
-    slope -= np.stack([x @ np.linalg.lstsq(x, y, rcond=None)[0] for x, y in fit.pairs(delay, slope)], axis=1)
+    slope -= np.stack(
+        [x @ np.linalg.lstsq(x, y, rcond=None)[0] for x, y in fit.pairs(delay, slope)], axis=1
+    )
     variance = residual.var(axis=0)
     information = (slope**2 / variance).sum()
     spread = np.sqrt(((slope * residual / variance).sum(axis=1) ** 2).sum()) / information
     if not delay < MAX_DELAY or spread > MAX_DELAY:
-        raise refused("delay", delay, f"efforts must follow commands within {MAX_DELAY:g} s", MAX_DELAY, unit="s")
+        raise refused(
+            "delay",
+            delay,
+            f"efforts must follow commands within {MAX_DELAY:g} s",
+            MAX_DELAY,
+            unit="s",
+        )
     noise, jitter = _noise_and_jitter(residual, slope)
     predicted, _ = fit.predict(recording.stamp, delay)
     deviation = Z * np.sqrt(covariance)
@@ -86,7 +100,9 @@ def align(recording: ArmRecording, gravity: Array | None) -> Alignment:
 
 
 def _after_gaps(recording: ArmRecording) -> Any:
-    """Mask (k,) of samples that follow a gap so soon that they may show commands that weren't recorded."""
+    """Mask (k,) of samples that follow a gap so soon that they may show commands
+    that weren't recorded.
+    """
     stamp = recording.stamp
     gaps = np.diff(stamp)
     gap_ends = np.flatnonzero(gaps > GAP * np.median(gaps)) + 1
@@ -99,7 +115,9 @@ def _after_gaps(recording: ArmRecording) -> Any:
 class _Fit:
     """Residuals of efforts (m, n) for each delay."""
 
-    def __init__(self, recording: ArmRecording, used: Array, effort: Array, gravity: Array | None) -> None:
+    def __init__(
+        self, recording: ArmRecording, used: Array, effort: Array, gravity: Array | None
+    ) -> None:
         self._effort = effort
         self._gravity = np.zeros_like(effort) if gravity is None else gravity[used]
         self._times = recording.received
@@ -111,7 +129,9 @@ class _Fit:
         self._stamp = recording.stamp[used]
 
     def predict(self, stamp: Array, delay: float) -> tuple[Array, Array]:
-        """Mean command (m, n) over the period that ends `delay` before each stamp, and its change by the delay."""
+        """Mean command (m, n) over the period that ends `delay` before each stamp, and its
+        change by the delay.
+        """
         end_integral, end_command = self._at(stamp - delay)
         begin_integral, begin_command = self._at(stamp - delay - self.period)
         mean = (end_integral - begin_integral) / self.period
@@ -156,8 +176,8 @@ class _Fit:
 def _noise_and_jitter(residual: Array, slope: Array) -> tuple[Estimate, Estimate]:
     """Standard deviations (n,) of the noise, and the width of the delay's distribution [s].
 
-    Jitter that takes a command over the edge of a period shows at the neighbouring samples, too. So the noise is what
-    is left beside the slopes there.
+    Jitter that takes a command over the edge of a period shows at the neighbouring samples, too. So
+    the noise is what is left beside the slopes there.
     """
     variances = []
     spreads = []
@@ -179,11 +199,14 @@ def _noise_and_jitter(residual: Array, slope: Array) -> tuple[Estimate, Estimate
     deviation = Z / np.sqrt(np.sum(weights))
     low, high = np.sqrt(12.0 * np.maximum([variance - deviation, variance + deviation], 0.0))
     width = np.sqrt(12.0 * variance) if variance > deviation else 0.0
-    return Estimate(noise, noise_width), Estimate(np.array(width), np.array(max(high - width, width - low)))
+    return Estimate(noise, noise_width), Estimate(
+        np.array(width), np.array(max(high - width, width - low))
+    )
 
 
 def _variances(x: Array, y: Array) -> tuple[Array, Array]:
-    """Coefficients (p,) of squared residuals y (m,) by regressors x (m, p), and their variances (p,).
+    """Coefficients (p,) of squared residuals y (m,) by regressors x (m, p), and their variances
+    (p,).
 
     The first regressor is 1.
     """
@@ -197,10 +220,11 @@ def _variances(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _white(inverse: Array, score: Array) -> Array:
-    """White's variances (p,) of regression coefficients: the residuals' variance needn't be the same everywhere.
+    """White's variances (p,) of regression coefficients: the residuals' variance needn't be the
+    same everywhere.
 
-    Source: H. White, A heteroskedasticity-consistent covariance matrix estimator and a direct test for
-    heteroskedasticity, Econometrica 48(4), 1980.
+    Source: H. White, A heteroskedasticity-consistent covariance matrix estimator and a direct test
+    for heteroskedasticity, Econometrica 48(4), 1980.
 
     Args:
         inverse: (p, p) Inverse of the regressors' squares.

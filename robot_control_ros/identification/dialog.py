@@ -20,7 +20,8 @@ class IdentificationStep:
     """A step of an identification.
 
     Attributes:
-        state: Word for the state: planning, planned, moving, restored, and at the end done, stopped or failed.
+        state: Word for the state: planning, planned, moving, restored, and at the end done, stopped
+            or failed.
         text: Words for people, in one or more lines.
         progress: Part of the motion that is done, from 0 to 1; None where nothing moves.
         file: File of imperfections that was written.

@@ -25,9 +25,12 @@ STEADY = 0.25  # fraction of a stroke's speed by which the joint's own may diffe
 MAX_CORRELATION = 0.9  # of neighbouring blocks that is reckoned with
 USUAL = (0.5, 99.5)  # percentiles of the states' delay: a machine that stalls once makes no jitter
 OUTSIDE = 0.01  # of a uniform distribution, beyond them
-OFFSET = 3.0  # N·m, standard deviation of what efforts of an arm under positions are off by; that of a UR5e at rest
+# N·m, standard deviation of what efforts of an arm under positions are off by; that of a UR5e at
+# rest
+OFFSET = 3.0
 REACH = 0.5  # m, how far from the tip a payload's centre is expected
-UNKNOWN = 1e3  # N·m, N·m·s/rad and kg: what friction and payload may be where the motion doesn't show them
+# N·m, N·m·s/rad and kg: what friction and payload may be where the motion doesn't show them
+UNKNOWN = 1e3
 _TORQUES = {"torque": 1.0, "reversed_torque": -1.0}  # signs of the efforts
 
 
@@ -39,12 +42,15 @@ class Identification:
         mode: Mode of the commands.
         rate: Rate of the states [Hz].
         lost: Fraction of the states that never arrived.
-        state_delay, state_jitter: Least time from a state's stamp to its arrival, and its spread [s].
-        line: Alignment of commands and efforts. Under positions, `delay` includes the servo's lag, `predicted` are
-            positions [rad], and jitter, scale and offset are NaN.
-        effort_kind: Meaning of the efforts, a value of the profile's `joint_effort`; empty where it is unknown.
+        state_delay, state_jitter: Least time from a state's stamp to its arrival, and its spread
+            [s].
+        line: Alignment of commands and efforts. Under positions, `delay` includes the servo's lag,
+            `predicted` are positions [rad], and jitter, scale and offset are NaN.
+        effort_kind: Meaning of the efforts, a value of the profile's `joint_effort`; empty where it
+            is unknown.
         position_noise, velocity_noise: (n,) Standard deviations [rad, rad/s].
-        wrench_noise: (2,) Standard deviations of each force and torque [N, N·m]; NaN where none was measured.
+        wrench_noise: (2,) Standard deviations of each force and torque [N, N·m]; NaN where none was
+            measured.
         coulomb, viscous: (n,) Friction [N·m, N·m·s/rad]; NaN for joints that didn't move, and where
             no torque is measured.
         payload_mass: Mass on the tip that the model doesn't have [kg].
@@ -67,20 +73,29 @@ class Identification:
     payload_moment: Estimate
 
 
-def identify(recording: ArmRecording, plan: MotionPlan, model: RobotModel, profile: HardwareProfile) -> Identification:
+def identify(
+    recording: ArmRecording, plan: MotionPlan, model: RobotModel, profile: HardwareProfile
+) -> Identification:
     """Estimate everything from one motion.
 
     Args:
-        recording: Recording of the motion, under a law that commands torques with gravity, or positions.
+        recording: Recording of the motion, under a law that commands torques with gravity, or
+            positions.
         plan: Plan of the motion.
         model: Model of the arm without errors.
         profile: Hardware profile that says what the efforts are; needed under positions alone.
 
     Raises:
-        ConfigError: Velocities were commanded; see :func:`align` and :func:`~.position_lag.position_lag`.
+        ConfigError: Velocities were commanded; see :func:`align` and
+            :func:`~.position_lag.position_lag`.
     """
     if recording.mode is CommandMode.VELOCITY:
-        raise refused("mode", recording.mode.value, "must be effort or position", (CommandMode.EFFORT, "position"))
+        raise refused(
+            "mode",
+            recording.mode.value,
+            "must be effort or position",
+            (CommandMode.EFFORT, "position"),
+        )
     since = recording.stamp - recording.start
     still = (since > REST / 2.0) & (since < REST)
     align_efforts = _under_torques if recording.mode is CommandMode.EFFORT else _under_positions
@@ -91,7 +106,9 @@ def identify(recording: ArmRecording, plan: MotionPlan, model: RobotModel, profi
     earliest, latest = np.percentile(late, USUAL)
     width = float(latest - earliest)
     lost = 1.0 - len(gaps) * period / float(gaps.sum())
-    coulomb, viscous, payload_mass, payload_moment = _friction(recording, plan, model, torque, since, offset)
+    coulomb, viscous, payload_mass, payload_moment = _friction(
+        recording, plan, model, torque, since, offset
+    )
     jitter = Estimate(np.array(width), np.array((3.0 / len(late) + OUTSIDE) * width))
     return Identification(
         mode=recording.mode,
@@ -112,7 +129,9 @@ def identify(recording: ArmRecording, plan: MotionPlan, model: RobotModel, profi
 
 
 def _noise(samples: Array) -> Estimate:
-    """Standard deviations (n,) of white noise in samples (k, n): by differences, which slow drift doesn't change."""
+    """Standard deviations (n,) of white noise in samples (k, n): by differences, which slow
+    drift doesn't change.
+    """
     value = np.diff(samples, axis=0).std(axis=0) / np.sqrt(2.0)
     return Estimate(value, Z * np.sqrt(0.75 / len(samples)) * value)
 
@@ -121,14 +140,20 @@ def _wrench_noise(samples: Array) -> Estimate:
     """Standard deviations (2,) of each force and each torque, from wrenches (k, 6)."""
     each = _noise(samples)
     return Estimate(
-        np.sqrt((each.value.reshape(2, 3) ** 2).mean(axis=1)), each.half_width.reshape(2, 3).mean(axis=1) / 3**0.5
+        np.sqrt((each.value.reshape(2, 3) ** 2).mean(axis=1)),
+        each.half_width.reshape(2, 3).mean(axis=1) / 3**0.5,
     )
 
 
 def _under_torques(
-    recording: ArmRecording, plan: MotionPlan, model: RobotModel, profile: HardwareProfile, still: Any
+    recording: ArmRecording,
+    plan: MotionPlan,
+    model: RobotModel,
+    profile: HardwareProfile,
+    still: Any,
 ) -> tuple[Alignment, str, Array, Array]:
-    """The line, what efforts are, torques (k, n) of the motors [N·m], the standard deviations (n,) of their offsets.
+    """The line, what efforts are, torques (k, n) of the motors [N·m], the standard deviations (n,)
+    of their offsets.
 
     Torques are as measured where efforts say them, else as commanded.
     """
@@ -143,9 +168,14 @@ def _under_torques(
 
 
 def _under_positions(
-    recording: ArmRecording, plan: MotionPlan, model: RobotModel, profile: HardwareProfile, still: Any
+    recording: ArmRecording,
+    plan: MotionPlan,
+    model: RobotModel,
+    profile: HardwareProfile,
+    still: Any,
 ) -> tuple[Alignment, str, Array, Array]:
-    """The line, what efforts are, torques (k, n) [N·m], the standard deviations (n,) of their offsets.
+    """The line, what efforts are, torques (k, n) [N·m], the standard deviations (n,) of their
+    offsets.
 
     Torques are NaN where efforts aren't those that the profile says, or give none.
     """
@@ -163,7 +193,12 @@ def _under_positions(
     predicted = delayed_positions(recording, float(delay.value))
     jitter = Estimate(np.array(np.nan), np.array(np.nan))
     line = Alignment(delay, jitter, _noise(effort[still]), unknown, unknown, predicted)
-    return line, profile.joint_effort if finding is None else finding.kind, torque, np.full(n, OFFSET)
+    return (
+        line,
+        profile.joint_effort if finding is None else finding.kind,
+        torque,
+        np.full(n, OFFSET),
+    )
 
 
 def _gravity(model: RobotModel, recording: ArmRecording) -> Array:
@@ -172,29 +207,44 @@ def _gravity(model: RobotModel, recording: ArmRecording) -> Array:
 
 
 def _friction(
-    recording: ArmRecording, plan: MotionPlan, model: RobotModel, torque: Array, since: Array, offset: Array
+    recording: ArmRecording,
+    plan: MotionPlan,
+    model: RobotModel,
+    torque: Array,
+    since: Array,
+    offset: Array,
 ) -> tuple[Estimate, Estimate, Estimate, Estimate]:
-    """Coulomb and viscous friction, payload's mass and moment: one weighted regression over all strokes.
+    """Coulomb and viscous friction, payload's mass and moment: one weighted regression over all
+    strokes.
 
-    While one joint alone moves: tau - ID(q, v, a) = Fc sign(v) + Fv v + J a + Y(q) (m, m c). ID is the model's inverse
-    dynamics, a the slope of the measured speed; J takes what the model's inertia lacks. A
-    constant per joint takes what is uncertain of the efforts' `offset` (n,), by its standard deviation. What the motion
-    doesn't show has an interval of about ±2.6 UNKNOWN: one vertical joint alone shows no payload. All is NaN where
-    torques are.
+    While one joint alone moves: tau - ID(q, v, a) = Fc sign(v) + Fv v + J a + Y(q) (m, m c). ID is
+    the model's inverse dynamics, a the slope of the measured speed; J takes what the model's
+    inertia lacks. A constant per joint takes what is uncertain of the efforts' `offset` (n,), by
+    its standard deviation. What the motion doesn't show has an interval of about ±2.6 UNKNOWN: one
+    vertical joint alone shows no payload. All is NaN where torques are.
     """
     n = model.n
     value, width = np.full((2, 4 * n + 4), np.nan)
     if not np.isfinite(torque).all():
         return _parts(value, width, n)
-    rows = [row for stroke in plan.strokes for row in _blocks(stroke, recording, model, torque, since)]
+    rows = [
+        row for stroke in plan.strokes for row in _blocks(stroke, recording, model, torque, since)
+    ]
     x = np.array([r[0] for r in rows])
     y = np.array([r[1] for r in rows])
     joint = np.array([r[2] for r in rows])
     moved = np.unique(joint)
-    columns = np.concatenate((moved, n + moved, 2 * n + np.arange(4), 2 * n + 4 + moved, 3 * n + 4 + moved))
+    columns = np.concatenate(
+        (moved, n + moved, 2 * n + np.arange(4), 2 * n + 4 + moved, 3 * n + 4 + moved)
+    )
     inertia = model.mass(plan.q0).diagonal()
     unknown = np.full(2 * len(moved) + 1, UNKNOWN)
-    prior = np.diag(1.0 / np.concatenate((unknown, np.full(3, REACH), inertia[moved], np.maximum(offset[moved], 1e-6))))
+    prior = np.diag(
+        1.0
+        / np.concatenate(
+            (unknown, np.full(3, REACH), inertia[moved], np.maximum(offset[moved], 1e-6))
+        )
+    )
     x = x[:, columns]
     deviation = np.ones(n)
     for _ in range(4):
@@ -214,9 +264,13 @@ def _friction(
 
 
 def _parts(value: Array, width: Array, n: int) -> tuple[Estimate, Estimate, Estimate, Estimate]:
-    """Coulomb, viscous, payload's mass and moment, of all coefficients (4n + 4,) and their half widths."""
+    """Coulomb, viscous, payload's mass and moment, of all coefficients (4n + 4,)
+    and their half widths.
+    """
     parts = (slice(0, n), slice(n, 2 * n), 2 * n, slice(2 * n + 1, 2 * n + 4))
-    coulomb, viscous, mass, moment = (Estimate(np.asarray(value[p]), np.asarray(width[p])) for p in parts)
+    coulomb, viscous, mass, moment = (
+        Estimate(np.asarray(value[p]), np.asarray(width[p])) for p in parts
+    )
     return coulomb, viscous, mass, moment
 
 
@@ -227,7 +281,8 @@ def _blocks(
     rows = []
     n = model.n
     j = stroke.joint
-    half = np.median(np.diff(since)) / 2.0  # period: an effort is the mean of the one before its stamp
+    # period: an effort is the mean of the one before its stamp
+    half = np.median(np.diff(since)) / 2.0
     for begin in np.arange(stroke.start + SETTLE, stroke.end - BLOCK, BLOCK):
         part = (since >= begin) & (since < begin + BLOCK)
         if part.sum() < FULL * BLOCK / (2.0 * half):

@@ -23,7 +23,8 @@ from .recording import ArmRecording
 SERVO_LAG = 2.0 / SERVO_BANDWIDTH  # s, of a critically damped servo behind a ramp
 NO_TORQUE = "friction and payload: not found, as no torques are measured"
 ENDINGS = (".yaml", ".yml")
-WIDEST = 0.01 * UNKNOWN  # N·m, N·m·s/rad and kg: what has a wider interval was not seen in the motion
+# N·m, N·m·s/rad and kg: what has a wider interval was not seen in the motion
+WIDEST = 0.01 * UNKNOWN
 # significant and decimal ones, of the file's numbers
 DIGITS = 4
 PLACES = 9
@@ -32,13 +33,14 @@ PLACES = 9
 def write_file(path: str | Path, robot: RobotConfig, identification: Identification) -> Path:
     """Write the arm as imperfections, with the table as comments.
 
-    Of a delay under positions, the simulated servo's lag is left out: the simulation adds it. A joint that did not move
-    gets no friction. Payload and offsets of efforts are left out where they are within their own uncertainty. Delay,
-    friction and payload have the half widths of their 99 % intervals beside them, also a payload that is left out.
+    Of a delay under positions, the simulated servo's lag is left out: the simulation adds it. A
+    joint that did not move gets no friction. Payload and offsets of efforts are left out where they
+    are within their own uncertainty. Delay, friction and payload have the half widths of their 99 %
+    intervals beside them, also a payload that is left out.
 
     Raises:
-        ConfigError, HardwareFault: see :func:`~...core.output_files.replaced_file`; or a YAML file of another kind,
-            such as the robot's own, is there.
+        ConfigError, HardwareFault: see :func:`~...core.output_files.replaced_file`; or a YAML file
+            of another kind, such as the robot's own, is there.
     """
     target = imperfections_path(path)
     head = "".join(f"# {line}\n" for line in table(robot, identification).splitlines())
@@ -50,7 +52,8 @@ def imperfections_path(path: str | Path) -> Path:
     """The path of a file of imperfections that can be written.
 
     Raises:
-        ConfigError: see :func:`~...core.output_paths.writable_file`; or a YAML file of another kind is there.
+        ConfigError: see :func:`~...core.output_paths.writable_file`; or a YAML file of another kind
+            is there.
     """
     target = writable_file(path, *ENDINGS)
     if target.is_file() and target.stat().st_size:
@@ -68,14 +71,20 @@ def entries(robot: RobotConfig, identification: Identification) -> dict[str, Any
     wrench = np.nan_to_num(identification.wrench_noise.value)
     offset = _offset(identification)
     jitter = float(np.nan_to_num(line.jitter.value))
-    commands = {"delay": _number(max(float(line.delay.value) - jitter / 2.0, 0.0)), "jitter": _number(jitter)}
+    commands = {
+        "delay": _number(max(float(line.delay.value) - jitter / 2.0, 0.0)),
+        "jitter": _number(jitter),
+    }
     if identification.mode is CommandMode.POSITION:
         commands = {"position_delay": _number(max(float(line.delay.value) - SERVO_LAG, 0.0))}
     payload = identification.payload_mass
     model: dict[str, Any] = {}
     if payload.value > payload.half_width:
         mass = float(payload.value)
-        model = {"payload_mass": _number(mass), "payload_centre": _numbers(identification.payload_moment.value / mass)}
+        model = {
+            "payload_mass": _number(mass),
+            "payload_centre": _numbers(identification.payload_moment.value / mass),
+        }
     data = {
         "description": f"{robot.name}, identified",
         "states": {
@@ -92,7 +101,9 @@ def entries(robot: RobotConfig, identification: Identification) -> dict[str, Any
             "torque": _number(wrench[1]),
         },
         "friction": {
-            name: _positive(each) for name, each in _friction(identification).items() if np.isfinite(each.value).any()
+            name: _positive(each)
+            for name, each in _friction(identification).items()
+            if np.isfinite(each.value).any()
         },
         "model": model,
         "effort_offset": _numbers(offset) if offset.any() else [],
@@ -125,7 +136,11 @@ def table(robot: RobotConfig, identification: Identification) -> str:
     if identification.effort_kind == "torque":
         columns["N·m offset"] = line.offset
     for index, joint in enumerate(robot.joints):
-        known = ((unit, _one(each, index)) for unit, each in columns.items() if np.isfinite(each.value[index]))
+        known = (
+            (unit, _one(each, index))
+            for unit, each in columns.items()
+            if np.isfinite(each.value[index])
+        )
         figures = (f"{_shown(each)} {unit}" for unit, each in known)
         lines.append(f"{joint}: {', '.join(figures)}")
     return "\n".join(lines)
@@ -139,7 +154,9 @@ def _line_of(identification: Identification) -> list[str]:
     return [f"delay from position command to position {delay} ms, the servo's lag included"]
 
 
-def plot(path: str | Path, robot: RobotConfig, identification: Identification, recording: ArmRecording) -> Path:
+def plot(
+    path: str | Path, robot: RobotConfig, identification: Identification, recording: ArmRecording
+) -> Path:
     """Angles, and efforts with the delayed commands laid over them, as a picture.
 
     Raises:
@@ -154,7 +171,9 @@ def plot(path: str | Path, robot: RobotConfig, identification: Identification, r
         left.set_ylabel(f"{robot.joints[joint]} [rad]")
         right.plot(t, recording.effort[:, joint], linewidth=0.5, label="measured")
         side = right if identification.mode is CommandMode.EFFORT else left
-        side.plot(t, identification.line.predicted[:, joint], linewidth=0.8, label="command, delayed")
+        side.plot(
+            t, identification.line.predicted[:, joint], linewidth=0.8, label="command, delayed"
+        )
         right.set_ylabel("effort [N·m]")
     axes[0, int(identification.mode is CommandMode.EFFORT)].legend(loc="upper right", frameon=False)
     for axis in axes[-1]:
@@ -163,9 +182,13 @@ def plot(path: str | Path, robot: RobotConfig, identification: Identification, r
 
 
 def _half_widths(identification: Identification) -> dict[str, Any]:
-    """The entries of `half_width`: what has none, or was not seen in the motion, is left out, or 0 for a joint."""
+    """The entries of `half_width`: what has none, or was not seen in the motion, is left
+    out, or 0 for a joint.
+    """
     jitter = float(np.nan_to_num(identification.line.jitter.half_width)) / 2.0
-    widths: dict[str, Any] = {"delay": _number(float(identification.line.delay.half_width) + jitter)}
+    widths: dict[str, Any] = {
+        "delay": _number(float(identification.line.delay.half_width) + jitter)
+    }
     for name, each in _friction(identification).items():
         seen = np.isfinite(each.value) & (each.half_width <= WIDEST)
         if seen.any():
@@ -196,7 +219,9 @@ def _one(estimate: Estimate, index: int) -> Estimate:
 
 
 def _shown(estimate: Estimate, scale: float = 1.0) -> str:
-    value, width = (round(scale * float(each), PLACES) for each in (estimate.value, estimate.half_width))
+    value, width = (
+        round(scale * float(each), PLACES) for each in (estimate.value, estimate.half_width)
+    )
     return f"{value:.3g} ± {width:.2g}"
 
 

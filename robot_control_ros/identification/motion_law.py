@@ -13,7 +13,8 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
 from ..robot.profile import HardwareProfile
 
-FREQUENCY = 15.0  # rad/s of each joint about its reference, under torques: five time constants are 0.35 s
+# rad/s of each joint about its reference, under torques: five time constants are 0.35 s
+FREQUENCY = 15.0
 LAWS = {CommandMode.EFFORT: "joint_impedance", CommandMode.POSITION: "position_domain_pd"}
 _GAINS = {  # that the motion needs
     CommandMode.EFFORT: ("stiffness", "damping_ratio", "damping", "feedforward"),
@@ -35,8 +36,11 @@ def motion_mode(profile: HardwareProfile, wanted: str = "") -> CommandMode:
     return offered[0]
 
 
-def motion_gains(robot: RobotConfig, model: RobotModel, mode: CommandMode, q0: Array) -> dict[str, Any]:
-    """Gains of the law by name: the command is the reference itself, or each joint a spring of 15 rad/s on its inertia.
+def motion_gains(
+    robot: RobotConfig, model: RobotModel, mode: CommandMode, q0: Array
+) -> dict[str, Any]:
+    """Gains of the law by name: the command is the reference itself, or each joint a spring of 15
+    rad/s on its inertia.
 
     Args:
         robot: Configuration of the robot.

@@ -1,4 +1,6 @@
-"""The motion that identifies an arm: slow strokes of each joint, to and fro, and small quick steps."""
+"""The motion that identifies an arm: slow strokes of each joint, to and fro,
+and small quick steps.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,8 @@ class MotionPlan:
 
     Attributes:
         q0: (n,) Joint angles where the motion starts and ends [rad].
-        times, positions, velocities: Knots of the reference: (k,) [s], (k, n) [rad], (k, n) [rad/s].
+        times, positions, velocities: Knots of the reference: (k,) [s], (k, n) [rad], (k, n)
+            [rad/s].
         strokes: Parts of constant speed.
         lower, upper: (n,) Bounds of the joint angles [rad].
         speed: (n,) Bounds of the joint speeds [rad/s].
@@ -90,7 +93,9 @@ class MotionPlan:
         return JointPath(model, self.q0, self.times, self.positions, self.velocities, start, limits)
 
     def left(self, q: Array, v: Array) -> str:
-        """Words for the bound that joint angles and velocities (n,) leave; empty where they keep all."""
+        """Words for the bound that joint angles and velocities (n,) leave; empty
+        where they keep all.
+        """
         beyond = np.maximum(q - self.upper, self.lower - q)
         if beyond.max() > 0.0:
             joint = int(beyond.argmax())
@@ -98,11 +103,14 @@ class MotionPlan:
         fast = np.abs(v) - self.speed
         if fast.max() > 0.0:
             joint = int(fast.argmax())
-            return f"joint {joint + 1} at {v[joint]:.3f} rad/s: at most {self.speed[joint]:.3f} rad/s"
+            return (
+                f"joint {joint + 1} at {v[joint]:.3f} rad/s: at most {self.speed[joint]:.3f} rad/s"
+            )
         return ""
 
     def check_followed(self, joints: Sequence[str], times: Array, q: Array) -> None:
-        """Refuse joint angles (k, n) at times (k,) [s] after the start that didn't follow the motion.
+        """Refuse joint angles (k, n) at times (k,) [s] after the start that didn't follow the
+        motion.
 
         Raises:
             HardwareFault: A joint was more than 0.15 rad from its reference; names it.
@@ -111,19 +119,24 @@ class MotionPlan:
             error = float(np.abs(angles - np.interp(times, self.times, track)).max())
             if error > MARGIN:
                 text = (
-                    f"{name} was {error:.3f} rad from the motion, at most {MARGIN:g} rad: did something else lead it?"
+                    f"{name} was {error:.3f} rad from the motion, at most {MARGIN:g} rad: "
+                    "did something else lead it?"
                 )
                 raise HardwareFault(text, name=name, value=error, bound=MARGIN)
 
     def describe(self, joints: Sequence[str]) -> str:
         """The bounds, a line per joint, for people."""
         lines = [f"{self.duration:.0f} s"]
-        for name, *row in zip(joints, self.lower, self.upper, self.speed, self.acceleration, strict=True):
+        for name, *row in zip(
+            joints, self.lower, self.upper, self.speed, self.acceleration, strict=True
+        ):
             lines.append("{}: {:.3f} to {:.3f} rad, {:.2f} rad/s, {:.1f} rad/s²".format(name, *row))
         return "\n".join(lines)
 
 
-def plan_motion(robot: RobotConfig, model: RobotModel, q0: Array, bounds: MotionBounds | None = None) -> MotionPlan:
+def plan_motion(
+    robot: RobotConfig, model: RobotModel, q0: Array, bounds: MotionBounds | None = None
+) -> MotionPlan:
     """Plan the motion about a posture.
 
     Args:
@@ -133,7 +146,8 @@ def plan_motion(robot: RobotConfig, model: RobotModel, q0: Array, bounds: Motion
         bounds: Bounds that the user allows; None takes the usual ones.
 
     Raises:
-        ConfigError: A joint is unknown, a stroke is too short for the speed, or limits and workspace leave no room.
+        ConfigError: A joint is unknown, a stroke is too short for the speed, or limits and
+            workspace leave no room.
     """
     if bounds is None:
         bounds = MotionBounds()
@@ -155,7 +169,8 @@ def plan_motion(robot: RobotConfig, model: RobotModel, q0: Array, bounds: Motion
     for joint in np.flatnonzero(moving).tolist():
         _joint(knots, joint, bounds, float(quick[joint]))
     acceleration = np.where(moving, np.maximum(quick, SLOW), 0.0)
-    # a stuck joint comes loose faster than its reference moves; the trip is three times the fastest reference
+    # a stuck joint comes loose faster than its reference moves; the trip is three times the fastest
+    # reference
     speed = np.minimum(3.0 * bounds.speed, model.limits.velocity)
     return MotionPlan(
         q0=q0,
@@ -173,7 +188,13 @@ def plan_motion(robot: RobotConfig, model: RobotModel, q0: Array, bounds: Motion
 def _check_stroke(bounds: MotionBounds, model: RobotModel, moving: Array) -> None:
     fastest = float(model.limits.velocity[moving].min()) / 3.0
     if not 0.0 < bounds.speed <= fastest:
-        raise refused("speed", bounds.speed, f"must be above 0, at most {fastest:g} rad/s", fastest, unit="rad/s")
+        raise refused(
+            "speed",
+            bounds.speed,
+            f"must be above 0, at most {fastest:g} rad/s",
+            fastest,
+            unit="rad/s",
+        )
     least = bounds.speed**2 / SLOW + bounds.speed / 2.0
     if not 2.0 * bounds.amplitude >= least:
         rule = f"must be at least {least / 2.0:g} rad for {bounds.speed:g} rad/s"
@@ -219,7 +240,9 @@ class _Knots:
     def wait(self, duration: float) -> None:
         self._add(duration, 0, 0.0, 0.0)
 
-    def move(self, joint: int, way: float, speed: float, acceleration: float, stroke: bool = False) -> None:
+    def move(
+        self, joint: int, way: float, speed: float, acceleration: float, stroke: bool = False
+    ) -> None:
         """Move a joint by a signed way [rad] with a trapezoid of speed, then pause."""
         v = np.sign(way) * min(speed, np.sqrt(abs(way) * acceleration))
         ramp = abs(v) / acceleration

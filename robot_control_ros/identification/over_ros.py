@@ -13,7 +13,9 @@ from .running_arm import RunningIdentification
 from .session import IdentificationRequest, write_results
 
 
-def identify_running(controller: str, request: IdentificationRequest, dialog: Dialog) -> Identification | None:
+def identify_running(
+    controller: str, request: IdentificationRequest, dialog: Dialog
+) -> Identification | None:
     """Identify the arm of a running controller.
 
     However it ends, the arm holds where it is, under the law and the gains of before.
@@ -32,7 +34,8 @@ def identify_running(controller: str, request: IdentificationRequest, dialog: Di
             :func:`~.session.write_results`.
     """
     name = "/" + controller.strip("/")
-    ros = RosThread(None, name.rpartition("/")[0], lambda error: None)  # ros.check() tells what has failed
+    # ros.check() tells what has failed
+    ros = RosThread(None, name.rpartition("/")[0], lambda error: None)
     with contextlib.ExitStack() as opened:
         opened.callback(ros.close)
         arm = RecordedArm(ros.node, ros.entities, name)

@@ -1,4 +1,6 @@
-"""The delay of an arm that takes positions: how far joints are behind their commands, by the speed of the strokes."""
+"""The delay of an arm that takes positions: how far joints are behind their commands, by the
+speed of the strokes.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,12 @@ CONFIDENCE = 0.995  # on each side of an interval of 99 %
 
 
 def position_lag(recording: ArmRecording, plan: MotionPlan) -> Estimate:
-    """Mean time L from a position command to the joint's arrival there [s], the lag of the servo included.
+    """Mean time L from a position command to the joint's arrival there [s], the lag of the servo
+    included.
 
-    On strokes of constant speed v: q_c(t) - q(t) = L v + c sign(v) + o, per joint. The constant c is what friction
-    costs a servo without integrator, o an offset of the sensor. A command holds until the next, so that on average it
-    is half a period late.
+    On strokes of constant speed v: q_c(t) - q(t) = L v + c sign(v) + o, per joint. The constant c
+    is what friction costs a servo without integrator, o an offset of the sensor. A command holds
+    until the next, so that on average it is half a period late.
 
     Raises:
         ConfigError: joints that don't follow their commands within 0.3 s.
@@ -36,7 +39,10 @@ def position_lag(recording: ArmRecording, plan: MotionPlan) -> Estimate:
         used = (since > stroke.start + SETTLE) & (since < stroke.end)
         j = stroke.joint
         if used.any():
-            ahead = np.interp(recording.stamp[used], sent, recording.command[:, j]) - recording.q[used, j]
+            ahead = (
+                np.interp(recording.stamp[used], sent, recording.command[:, j])
+                - recording.q[used, j]
+            )
             row = np.zeros(1 + PER_JOINT * n)
             row[0] = stroke.velocity
             row[1 + j] = np.sign(stroke.velocity)
@@ -51,11 +57,15 @@ def position_lag(recording: ArmRecording, plan: MotionPlan) -> Estimate:
     free = len(y) - x.shape[1]
     variance = ((y - x @ best) ** 2).sum() / free * inverse[0, 0]
     if not 0.0 <= best[0] <= MAX_LAG:
-        raise refused("delay", best[0], f"joints must follow commands within {MAX_LAG:g} s", MAX_LAG, unit="s")
+        raise refused(
+            "delay", best[0], f"joints must follow commands within {MAX_LAG:g} s", MAX_LAG, unit="s"
+        )
     return Estimate(np.array(best[0]), np.array(student.ppf(CONFIDENCE, free) * np.sqrt(variance)))
 
 
 def delayed_positions(recording: ArmRecording, delay: float) -> Array:
     """(k, n) the commands a delay [s] before each stamp, to lay over the positions [rad]."""
     sent = recording.received + delay + np.median(np.diff(recording.stamp)) / 2.0
-    return np.stack([np.interp(recording.stamp, sent, each) for each in recording.command.T], axis=1)
+    return np.stack(
+        [np.interp(recording.stamp, sent, each) for each in recording.command.T], axis=1
+    )

@@ -26,14 +26,19 @@ READY = 20.0  # s until its joint states are there
 REPLY = 10.0  # s until it replies
 AGAIN = 1.0  # s until the same is requested again
 SETTLE = 1.5  # s in which changed gains are taken over, and the arm comes to rest
-LEAD = 2.0  # s from sending a motion first to its start: what is heard late on a busy machine is sent late
+# s from sending a motion first to its start: what is heard late on a busy machine is sent late
+LEAD = 2.0
 SILENCE = 0.5  # s without a command or a joint state that end the motion
-SILENT_CLOCK = 1.0  # s of the system's clock, that the last command may be older than the last joint state
+# s of the system's clock, that the last command may be older than the last joint state
+SILENT_CLOCK = 1.0
 PERIOD = 0.005  # s between two looks
 STARTED = 0.02  # rad that the arm may have moved since the bounds were shown
 IN_BUS_PROCESS = "must be empty: commands in the bus process are on no topic; launch with in_process:=false to identify"
-COARSE = 1.5  # periods of control between two messages of /clock, beyond which the time between is interpolated
-LOST = 0.05  # s between a joint state, its command and the clock before, beyond which one was lost on its way here
+# periods of control between two messages of /clock, beyond which the time between is interpolated
+COARSE = 1.5
+# s between a joint state, its command and the clock before, beyond which one was lost on its way
+# here
+LOST = 0.05
 MISSED = 0.1  # of the joint states that may be lost, or lack one of them
 _SYSTEM = ("robot", "profile", "prefix", "rate", "bus", "use_sim_time")
 
@@ -43,7 +48,8 @@ class RunningIdentification:
 
     Args:
         arm: Arm that is led and recorded, as :class:`~..ros.recorded_arm.RecordedArm`.
-        wait: Lets some seconds pass; raises StopRequested where the person stops the identification.
+        wait: Lets some seconds pass; raises StopRequested where the person stops the
+            identification.
         name: Name of the controller.
         dialog: Person who sees the steps.
         mode: Mode of the commands, effort or position; empty takes effort where the profile has it.
@@ -56,7 +62,9 @@ class RunningIdentification:
         ConfigError: There is no such controller, or it can't be identified.
     """
 
-    def __init__(self, arm: Any, wait: Callable[[float], None], name: str, dialog: Dialog, mode: str) -> None:
+    def __init__(
+        self, arm: Any, wait: Callable[[float], None], name: str, dialog: Dialog, mode: str
+    ) -> None:
         self._arm = arm
         self._wait = wait
         self._dialog = dialog
@@ -84,7 +92,8 @@ class RunningIdentification:
         However it ends, the arm holds where it is, under the law and the gains of before.
 
         Raises:
-            ConfigError: The controller refuses law, gains or motion; see :func:`~.estimate.identify`.
+            ConfigError: The controller refuses law, gains or motion; see
+                :func:`~.estimate.identify`.
             HardwareFault: The arm left the bounds, or the controller was stopped.
             StopRequested: The person has stopped it.
         """
@@ -107,7 +116,9 @@ class RunningIdentification:
 
     @contextlib.contextmanager
     def _as_before(self, plan: MotionPlan) -> Iterator[None]:
-        """Under the law and the gains of the motion; those of before come back with an arm that holds."""
+        """Under the law and the gains of the motion; those of before come back
+        with an arm that holds.
+        """
         law = LAWS[self._mode]
         gains = motion_gains(self.robot, self.model, self._mode, plan.q0)
         values = {f"{law}.{name}": value for name, value in gains.items()}
@@ -120,7 +131,9 @@ class RunningIdentification:
             self._restore(before)
 
     def _restore(self, before: dict[str, Any]) -> None:
-        """Hold the arm, then set the parameters of before; the person is warned where one of the two fails."""
+        """Hold the arm, then set the parameters of before; the person is warned where
+        one of the two fails.
+        """
         problems = []
         for step in (self._hold, lambda: self._set(before)):
             try:
@@ -129,9 +142,13 @@ class RunningIdentification:
                 problems.append(str(error) or "stopped")
         if problems:
             law = LAWS[self._mode]
-            self._dialog.warn(f"law {before['law']} and the gains of {law} may be changed: {'; '.join(problems)}")
+            self._dialog.warn(
+                f"law {before['law']} and the gains of {law} may be changed: {'; '.join(problems)}"
+            )
         else:
-            self._dialog.report(IdentificationStep("restored", "the arm holds; law and gains are those of before"))
+            self._dialog.report(
+                IdentificationStep("restored", "the arm holds; law and gains are those of before")
+            )
 
     def _hold(self) -> None:
         self._reply(self._arm.hold, "hold")
@@ -160,7 +177,8 @@ class RunningIdentification:
         send_at = -np.inf
         shown = -1
         while arm.state.time < start + plan.duration:
-            if send_at < arm.state.time < start:  # the controller reads with best effort: one may be lost
+            # the controller reads with best effort: one may be lost
+            if send_at < arm.state.time < start:
                 arm.send(self.robot.joints, start, plan.times, plan.positions, plan.velocities)
                 send_at = arm.state.time + LEAD / 5.0
             self._wait(PERIOD)
@@ -173,20 +191,26 @@ class RunningIdentification:
             self._check_alive(heard)
             tenths = int(10.0 * max(arm.state.time - start, 0.0) / plan.duration)
             if tenths > shown:
-                self._dialog.report(IdentificationStep("moving", f"moving: {10 * tenths} %", progress=tenths / 10.0))
+                self._dialog.report(
+                    IdentificationStep("moving", f"moving: {10 * tenths} %", progress=tenths / 10.0)
+                )
                 shown = tenths
         return float(start)
 
     def _check_alive(self, heard: float) -> None:
         arm = self._arm
         if time.monotonic() - heard > SILENCE:
-            raise HardwareFault(f"identification stopped: no joint state for {SILENCE:g} s", bound=SILENCE)
+            raise HardwareFault(
+                f"identification stopped: no joint state for {SILENCE:g} s", bound=SILENCE
+            )
         if not arm.commands or arm.states[-1].at - arm.commands[-1].at > SILENT_CLOCK:
             text = f"no command for {SILENT_CLOCK:g} s; was the controller stopped?"
             raise HardwareFault(f"identification stopped: {text}", bound=SILENT_CLOCK)
 
     def _recording(self, start: float, plan: MotionPlan) -> ArmRecording:
-        """Each joint state with the command that was sent next, from the start of the motion to its end."""
+        """Each joint state with the command that was sent next, from the start of
+        the motion to its end.
+        """
         arm = self._arm
         states = arm.states
         sent, values = _arrays(arm.commands)
@@ -209,11 +233,21 @@ class RunningIdentification:
         if self._mode is CommandMode.EFFORT and self.robot.profile.gravity_by_robot:
             command = command + np.array([self.model.at(each).gravity for each in q])
         return ArmRecording(
-            self._mode, start, stamp[used], received[used], q, v, effort, self._wrenches(at[used]), command
+            self._mode,
+            start,
+            stamp[used],
+            received[used],
+            q,
+            v,
+            effort,
+            self._wrenches(at[used]),
+            command,
         )
 
     def _received(self, sent: Array) -> Array:
-        """When commands (k,) took effect, by the clock of the stamps [s]; NaN where the clock was lost."""
+        """When commands (k,) took effect, by the clock of the stamps [s]; NaN where
+        the clock was lost.
+        """
         if not self._simulated_time:
             return sent
         at, times = _arrays(self._arm.clocks)
@@ -225,7 +259,9 @@ class RunningIdentification:
     @property
     def _clock_period(self) -> float:
         """Period of /clock [s]; 0 where the stamps are of the system's clock."""
-        return float(np.median(np.diff(_arrays(self._arm.clocks)[1]))) if self._simulated_time else 0.0
+        return (
+            float(np.median(np.diff(_arrays(self._arm.clocks)[1]))) if self._simulated_time else 0.0
+        )
 
     def _wrenches(self, at: Array) -> Array:
         """(k, 6) the last wrench before each time; NaN where there was none."""
@@ -247,7 +283,9 @@ class RunningIdentification:
             return next((each for each in requests if each.done()), None)
 
         began = time.monotonic()
-        return self._until(reply, REPLY, HardwareFault(f"the controller gives no reply within {REPLY:g} s: {what}"))
+        return self._until(
+            reply, REPLY, HardwareFault(f"the controller gives no reply within {REPLY:g} s: {what}")
+        )
 
     def _until(self, condition: Callable[[], Any], limit: float, problem: RobotControlError) -> Any:
         end = time.monotonic() + limit

@@ -68,7 +68,8 @@ def write_results(
         dialog: Person who gets the figures, also where the disk is full.
 
     Raises:
-        ConfigError, HardwareFault: See :func:`~.identified_file.write_file` and :func:`~.identified_file.plot`.
+        ConfigError, HardwareFault: See :func:`~.identified_file.write_file` and
+            :func:`~.identified_file.plot`.
     """
     step = IdentificationStep("done", table(robot, identification))
     try:

@@ -19,7 +19,8 @@ PLANNED = "planned"
 
 
 class IdentificationThread:
-    """Makes one identification at a time; each begins a thread. Every method but :meth:`close` returns at once.
+    """Makes one identification at a time; each begins a thread. Every method but :meth:`close`
+    returns at once.
 
     Args:
         identify: Makes an identification with the dialog that it gets; called in the thread.
@@ -47,11 +48,15 @@ class IdentificationThread:
         """
         if self.running and self.step is not None:
             state = self.step.state
-            raise ConfigError(f"an identification is {state}: stop it first", name="identification", value=state)
+            raise ConfigError(
+                f"an identification is {state}: stop it first", name="identification", value=state
+            )
         dialog = _ThreadDialog(self._show)
         self._dialog = dialog
         self._show(IdentificationStep("planning", "planning"))
-        self._thread = threading.Thread(target=self._run, args=(dialog,), name="identification", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(dialog,), name="identification", daemon=True
+        )
         self._thread.start()
 
     def agree(self) -> None:
@@ -62,12 +67,16 @@ class IdentificationThread:
         """
         state = "none" if self.step is None else self.step.state
         if state != PLANNED or not self.running:
-            raise refused("identification", state, "must be planned, so that you know its bounds", PLANNED)
+            raise refused(
+                "identification", state, "must be planned, so that you know its bounds", PLANNED
+            )
         self._show(IdentificationStep("moving", "moving: 0 %", progress=0.0))
         self._dialog.answer()
 
     def stop(self) -> None:
-        """Ask the identification for its end; the arm holds then. Further calls ask for nothing more."""
+        """Ask the identification for its end; the arm holds then. Further calls
+        ask for nothing more.
+        """
         self._dialog.stop()
 
     def close(self, timeout: float) -> None:
@@ -90,7 +99,9 @@ class IdentificationThread:
         except StopRequested:
             self._end(dialog, IdentificationStep("stopped", "stopped"))
         except RobotControlError as error:
-            self._end(dialog, IdentificationStep("stopped" if dialog.stopped else "failed", str(error)))
+            self._end(
+                dialog, IdentificationStep("stopped" if dialog.stopped else "failed", str(error))
+            )
         except Exception as error:
             logging.getLogger(__name__).exception("the identification")
             self._end(dialog, IdentificationStep("failed", f"{type(error).__name__}: {error}"))
@@ -122,7 +133,9 @@ class _ThreadDialog:
         self._answered.set()
 
     def stop(self) -> None:
-        """Ask for the stop, once: a second request would disturb the end, which leaves the arm holding."""
+        """Ask for the stop, once: a second request would disturb the end, which
+        leaves the arm holding.
+        """
         if not self.stopped:
             self._stop_waits = True
             self.stopped = True

@@ -50,16 +50,22 @@ def identify_simulated(
 
 
 def identify_plan(
-    robot: RobotConfig, imperfections: str | Imperfections, plan: MotionPlan, mode: str = "", **settings: Any
+    robot: RobotConfig,
+    imperfections: str | Imperfections,
+    plan: MotionPlan,
+    mode: str = "",
+    **settings: Any,
 ) -> tuple[Identification, ArmRecording]:
     """Identify a simulated arm by a planned motion.
 
     Args:
         robot: Configuration of the robot, at the rate of control.
-        imperfections: Imperfections that are to be found: their name, the path of a YAML file, or the object.
+        imperfections: Imperfections that are to be found: their name, the path of a YAML file, or
+            the object.
         plan: Plan of the motion, from home.
         mode: Mode of the commands, effort or position; empty takes effort where the profile has it.
-        settings: Settings of the simulated arm, see :class:`~...simulation.mujoco_plant.MujocoPlant`.
+        settings: Settings of the simulated arm, see
+            :class:`~...simulation.mujoco_plant.MujocoPlant`.
 
     Returns:
         What was found, and the recording of the motion.
@@ -73,7 +79,11 @@ def identify_plan(
 
 
 def _record(
-    robot: RobotConfig, imperfections: Any, plan: MotionPlan, mode: CommandMode, settings: dict[str, Any]
+    robot: RobotConfig,
+    imperfections: Any,
+    plan: MotionPlan,
+    mode: CommandMode,
+    settings: dict[str, Any],
 ) -> ArmRecording:
     _, plant = arm_and_plant(robot, imperfections, rate=robot.profile.rate, **settings)
     model = RobotModel.of(robot)

@@ -1,4 +1,6 @@
-"""Control laws, one file each. A new file in this folder that registers a law is found by itself."""
+"""Control laws, one file each. A new file in this folder that registers a law
+is found by itself.
+"""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,6 @@
-"""Admittance: a position-controlled arm gives way to the measured wrench as a mass on a spring and damper would."""
+"""Admittance: a position-controlled arm gives way to the measured wrench as a mass on a
+spring and damper would.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ from ..stability.wall_contact import WALL, least_damping, usual_lag
 from .compiled_law import CompiledLaw
 from .law import register
 from .spring.bounded_spring import FRAME_WIDTH, frame_at
-from .spring.compliance_frame import WITH_LINK, WITH_REFERENCE, WITH_TIP, ComplianceFrame, frame_gain
+from .spring.compliance_frame import (
+    WITH_LINK,
+    WITH_REFERENCE,
+    WITH_TIP,
+    ComplianceFrame,
+    frame_gain,
+)
 from .spring.virtual_body import (
     BODY,
     BODY_WIDTH,
@@ -49,31 +57,37 @@ VELOCITY = 1.0  # number of the output
 
 @register("admittance")
 class Admittance(CompiledLaw):
-    """The measured wrench moves a virtual body tied to the reference, and the joints follow that body.
+    """The measured wrench moves a virtual body tied to the reference, and the joints follow that
+    body.
 
     Law:
-        M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly (see VirtualBody),
-        with B = 2 ζ √(M K) + B_0, on the axes chosen by `selected_axes`; on the others w_ext + w_ref = 0.
-        q̇_c = J⁺(q_c) [V_c + k e(x_c, x(q_c))] + N k_n (q_n - q_c), J⁺ by damped least squares (see
-        DifferentialKinematics), within the joints' velocity and position limits, and never changing faster than
-        servos can follow; q_c⁺ = q_c + dt q̇_c.
-        Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c + k_q (q_c - q).
+        M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly
+        (see VirtualBody), with B = 2 ζ √(M K) + B_0, on the axes chosen by `selected_axes`; on the
+        others w_ext + w_ref = 0. q̇_c = J⁺(q_c) [V_c + k e(x_c, x(q_c))] + N k_n (q_n - q_c), J⁺ by
+        damped least squares (see DifferentialKinematics), within the joints' velocity and position
+        limits, and never changing faster than servos can follow; q_c⁺ = q_c + dt q̇_c.
+        Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c +
+        k_q (q_c - q).
     Closed loop:
-        With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself,
-        also while its gains change. In contact with a wall of stiffness k, the delay τ from force to motion takes k τ
-        of the damping. It stays in contact with B ≥ k τ + 0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well,
-        M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See stability/wall_contact.py.
+        With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is
+        passive by itself, also while its gains change. In contact with a wall of stiffness k, the
+        delay τ from force to motion takes k τ of the damping. It stays in contact with B ≥ k τ +
+        0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well, M ≥ 1.75 (2 Λ w τ), with the tip's
+        inertia Λ and the joint servos' bandwidth w. See stability/wall_contact.py.
     Frames and units:
-        Axes of `frame`, at the tip or at the link that `frame` names and that moves with it; linear then angular.
-        M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad]: diagonals, or symmetric matrices. Axes of a link that
-        moves otherwise are renewed as far as the body's tank pays for it.
+        Axes of `frame`, at the tip or at the link that `frame` names and that moves with it; linear
+        then angular.
+        M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad]: diagonals, or symmetric matrices.
+        Axes of a link that moves otherwise are renewed as far as the body's tank pays for it.
     Assumptions:
-        Position- or velocity-controlled joints, and a wrench: from a sensor, or from joint torques (parameter
-        wrench.source). The law feeds back its own virtual state, not the measured pose: fed back through the servo's
-        lag, B would destabilise it. Where the joints can't follow (limits, singularities) the body waits for them, at
-        their speed: nothing winds up. It slows down before `max_displacement` and `max_rotation`.
+        Position- or velocity-controlled joints, and a wrench: from a sensor, or from joint torques
+        (parameter wrench.source). The law feeds back its own virtual state, not the measured pose:
+        fed back through the servo's lag, B would destabilise it. Where the joints can't follow
+        (limits, singularities) the body waits for them, at their speed: nothing winds up. It slows
+        down before `max_displacement` and `max_rotation`.
     Source:
-        N. Hogan, Impedance control, ASME J. Dyn. Sys. Meas. Control 107, 1985; in the form of C. Ott, R. Mukherjee,
+        N. Hogan, Impedance control, ASME J. Dyn. Sys. Meas. Control 107, 1985; in the form of C.
+        Ott, R. Mukherjee,
         Y. Nakamura, Unified impedance and admittance control, ICRA 2010.
     """
 
@@ -91,14 +105,25 @@ class Admittance(CompiledLaw):
             doc="Spring K between body and reference; 0 lets that axis float away: give it damping.",
         )
         damping_ratio: Array = gain(
-            1.0, size=TASK, upper=10.0, doc="Damping as a ratio of the critical one of mass and stiffness."
+            1.0,
+            size=TASK,
+            upper=10.0,
+            doc="Damping as a ratio of the critical one of mass and stiffness.",
         )
         damping: Array = damping_gain(MATRIX)
         selected_axes: Array = gain(
-            1.0, size=TASK, doc="1 where the tip gives way, 0 where it follows the reference stiffly."
+            1.0,
+            size=TASK,
+            doc="1 where the tip gives way, 0 where it follows the reference stiffly.",
         )
-        axes: Array = gain(1.0, size=TASK, doc="1 for the axes that the arm can move, 0 for those left to themselves.")
-        max_displacement: float = max_displacement_gain("The body goes no further from the reference.")
+        axes: Array = gain(
+            1.0,
+            size=TASK,
+            doc="1 for the axes that the arm can move, 0 for those left to themselves.",
+        )
+        max_displacement: float = max_displacement_gain(
+            "The body goes no further from the reference."
+        )
         max_rotation: float = max_rotation_gain("The body turns no further from the reference.")
         max_velocity: float = gain(
             0.5,
@@ -109,7 +134,12 @@ class Admittance(CompiledLaw):
             doc="The body goes no faster, relative to the reference.",
         )
         max_rate: float = gain(
-            2.0, size=SCALAR, unit="rad/s", lower=0.001, upper=20.0, doc="The body turns no faster, relative to it."
+            2.0,
+            size=SCALAR,
+            unit="rad/s",
+            lower=0.001,
+            upper=20.0,
+            doc="The body turns no faster, relative to it.",
         )
         frame: str = frame_gain("mass, stiffness, damping and selected_axes")
         posture_rate: float = gain(
@@ -118,15 +148,23 @@ class Admittance(CompiledLaw):
             upper=20.0,
             doc="With which the null space goes to the reference's or last reset's posture; 0 leaves it alone.",
         )
-        output: str = choice("position", ("position", "velocity"), doc="What the joints are commanded.")
+        output: str = choice(
+            "position", ("position", "velocity"), doc="What the joints are commanded."
+        )
 
-        softening: ClassVar[Mapping[str, float]] = {"stiffness": 0.0, "damping": -0.5, "damping_ratio": -0.5}
+        softening: ClassVar[Mapping[str, float]] = {
+            "stiffness": 0.0,
+            "damping": -0.5,
+            "damping_ratio": -0.5,
+        }
 
         @property
         def virtual_damping(self) -> Array:
             """B of the virtual body (6, 6) [N·s/m, N·m·s/rad]."""
             damping = self.damping.copy()
-            if not _damp_diagonals(as_row(self.mass), as_row(self.stiffness), as_row(self.damping_ratio), damping):
+            if not _damp_diagonals(
+                as_row(self.mass), as_row(self.stiffness), as_row(self.damping_ratio), damping
+            ):
                 mobility = np.asarray(np.linalg.inv(self.mass))
                 damping += critical_damping(self.stiffness, mobility, self.damping_ratio)
             return damping
@@ -164,17 +202,34 @@ class Admittance(CompiledLaw):
         (
             Field("body", (BODY_WIDTH,), "", "The virtual body; see laws/spring/virtual_body.py."),
             Field("placed", (), "", "1 after the body was put where the tip is."),
-            Field("turns", (), "", "1 where the body rests in the reference's axes, 0 in the base's."),
+            Field(
+                "turns", (), "", "1 where the body rests in the reference's axes, 0 in the base's."
+            ),
             Field("rest_axes", (4, 4), "", "These axes, as a placement about the body's origin."),
             Field("entered", (), "", "Number of the frame that the body is in."),
-            Field("frame", (FRAME_WIDTH,), "", "Frame of the gains; see laws/spring/bounded_spring.py."),
+            Field(
+                "frame",
+                (FRAME_WIDTH,),
+                "",
+                "Frame of the gains; see laws/spring/bounded_spring.py.",
+            ),
             Field("damping", (6, 6), "N·s/m, N·m·s/rad", "B of the gains."),
-            Field("rest", (4, 4), "m, -", "Pose of the last reset; it holds where the reference has none."),
+            Field(
+                "rest",
+                (4, 4),
+                "m, -",
+                "Pose of the last reset; it holds where the reference has none.",
+            ),
             Field("posture", ("n",), "rad", "Joint angles of the last reset; likewise."),
             Field("q", ("n",), "rad", "Joint angles that were commanded."),
             Field("path_velocity", ("n",), "rad/s", "Their velocities."),
             Field("active", (2,), "", "1 for each term of the last command."),
-            Field("tip_pose", (4, 4), "m, -", "Pose of the tip at the commanded angles of the cycle before."),
+            Field(
+                "tip_pose",
+                (4, 4),
+                "m, -",
+                "Pose of the tip at the commanded angles of the cycle before.",
+            ),
             Field("tip_jacobian", (6, "n"), "m, -", "Its Jacobian there."),
             Field("body_pose", (4, 4), "m, -", "Pose that the body has, in the base."),
             Field("body_twist", (6,), "m/s, rad/s", "Twist that it has, in base axes."),
@@ -244,24 +299,41 @@ class Admittance(CompiledLaw):
         move_body(cycles, k, row, self._row, self._n, dt)
         if follow(cycles, k, row, self._row, _NO_MASS, _NO_GRAVITY, self._n, dt) == NEEDS_MASS:
             there = model.at(self._q.copy())
-            follow(cycles, k, row, self._row, as_row(there.mass), as_row(there.gravity), self._n, dt)
+            follow(
+                cycles, k, row, self._row, as_row(there.mass), as_row(there.gravity), self._n, dt
+            )
 
     def command(
-        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
+        self,
+        cycles: Cycles,
+        k: int,
+        kin: RobotDynamics,
+        path: JointPathFunction | None,
+        gains: Gains,
+        dt: float,
     ) -> Command:
         """The command for a cycle, see :class:`~.compiled_law.CompiledLaw`."""
-        return with_path_velocity(super().command(cycles, k, kin, path, gains, dt), gains, self.path_velocity)
+        return with_path_velocity(
+            super().command(cycles, k, kin, path, gains, dt), gains, self.path_velocity
+        )
 
     @property
     def warning(self) -> str:
         """Gains that weren't in force in the last command, and why, in words; empty for none."""
         gains = self._gains
-        if self._memory is None or gains is None or self._frame is None or not self._memory["placed"]:
+        if (
+            self._memory is None
+            or gains is None
+            or self._frame is None
+            or not self._memory["placed"]
+        ):
             return ""
         told = unpaid_gains(self._memory["body"], gains.mass, gains.stiffness)
         if self._memory["entered"] == self._frame.number:
             return told
-        waits = f"frame {gains.frame} isn't in force: it has to be paid for by what the damper takes"
+        waits = (
+            f"frame {gains.frame} isn't in force: it has to be paid for by what the damper takes"
+        )
         return f"{told}; {waits}" if told else waits
 
     @property
@@ -292,7 +364,9 @@ _gains_at = gains_record(Admittance.Gains).views
 
 @compiled
 def _damp_diagonals(mass: Array, stiffness: Array, ratio: Array, damping: Array) -> bool:
-    """Add 2 ζ √(M K) to a damping (6, 6) in place, where M and K (6, 6) are diagonal; False where they aren't."""
+    """Add 2 ζ √(M K) to a damping (6, 6) in place, where M and K (6, 6) are diagonal;
+    False where they aren't.
+    """
     for i in range(6):
         for j in range(6):
             if i != j and (mass[i, j] != 0.0 or stiffness[i, j] != 0.0):
@@ -328,7 +402,10 @@ def move_body(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: fl
         law.turns[0] = 0.0
         law.entered[0] = 0.0
         _place_body(law.body, cycle.pose, cycle.jacobian, cycle.v, target, twist)
-    if law.entered[0] != frame_at(law.frame, 0).number[0] or int(frame_at(law.frame, 0).kind[0]) == WITH_LINK:
+    if (
+        law.entered[0] != frame_at(law.frame, 0).number[0]
+        or int(frame_at(law.frame, 0).kind[0]) == WITH_LINK
+    ):
         _enter_frame(law.body, law.frame, law.turns, law.entered, target)
     for i in range(3):
         for j in range(3):
@@ -344,12 +421,23 @@ def move_body(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: fl
     for i in range(6):
         wrench[i] *= gain.selected_axes[i] * gain.axes[i]
     step(law.body, wrench, gain.mass, law.damping, gain.stiffness, dt)
-    bound(law.body, gain.max_displacement[0], gain.max_rotation[0], gain.max_velocity[0], gain.max_rate[0], dt)
-    _read_body(law.body, law.rest_axes, law.turns[0] == 1.0, target, twist, law.body_pose, law.body_twist)
+    bound(
+        law.body,
+        gain.max_displacement[0],
+        gain.max_rotation[0],
+        gain.max_velocity[0],
+        gain.max_rate[0],
+        dt,
+    )
+    _read_body(
+        law.body, law.rest_axes, law.turns[0] == 1.0, target, twist, law.body_pose, law.body_twist
+    )
 
 
 @compiled
-def _place_body(body: Array, pose: Array, jacobian: Array, v: Array, target: Array, twist: Array) -> None:
+def _place_body(
+    body: Array, pose: Array, jacobian: Array, v: Array, target: Array, twist: Array
+) -> None:
     """Put a body where the tip is, with its twist; it rests in the base's axes.
 
     Args:
@@ -366,14 +454,19 @@ def _place_body(body: Array, pose: Array, jacobian: Array, v: Array, target: Arr
         position[i] = pose[i, 3] - target[i, 3]
         away[i] -= twist[i]
         for j in range(3):
-            rotation[i, j] = pose[i, 0] * target[j, 0] + pose[i, 1] * target[j, 1] + pose[i, 2] * target[j, 2]
+            rotation[i, j] = (
+                pose[i, 0] * target[j, 0] + pose[i, 1] * target[j, 1] + pose[i, 2] * target[j, 2]
+            )
             away[3 + i] -= rotation[i, j] * twist[3 + j]
     place(body, position, rotation, away)
 
 
 @compiled
-def _enter_frame(body: Array, frame_row: Array, turns: Array, entered: Array, target: Array) -> None:
-    """Let a body go on in the frame of the gains, as soon as it can pay for that; axes of a link are renewed.
+def _enter_frame(
+    body: Array, frame_row: Array, turns: Array, entered: Array, target: Array
+) -> None:
+    """Let a body go on in the frame of the gains, as soon as it can pay for that; axes of a link
+    are renewed.
 
     Args:
         body, frame_row: Rows of the body and of the frame.
@@ -406,7 +499,13 @@ def _enter_frame(body: Array, frame_row: Array, turns: Array, entered: Array, ta
 
 @compiled
 def _read_body(
-    row: Array, rest_axes: Array, turns: bool, target: Array, twist: Array, body_pose: Array, body_twist: Array
+    row: Array,
+    rest_axes: Array,
+    turns: bool,
+    target: Array,
+    twist: Array,
+    body_pose: Array,
+    body_twist: Array,
 ) -> None:
     """Write the pose and the twist of a body in the base.
 
@@ -446,7 +545,16 @@ def _read_body(
 
 
 @compiled
-def follow(cycles: Array, k: int, gains: Array, memory: Array, mass: Array, gravity: Array, n: int, dt: float) -> int:
+def follow(
+    cycles: Array,
+    k: int,
+    gains: Array,
+    memory: Array,
+    mass: Array,
+    gravity: Array,
+    n: int,
+    dt: float,
+) -> int:
     """Let the joints follow the body, which waits for them, and write the command; see the law.
 
     Args:
@@ -468,7 +576,8 @@ def follow(cycles: Array, k: int, gains: Array, memory: Array, mass: Array, grav
     pose_error_into(law.body_pose, law.tip_pose, error)
     for i in range(6):
         error[i] *= gain.axes[i]
-        wanted[i] = law.body_twist[i] + TRACKING * (error[i] - dt * law.body_twist[i])  # it makes good the rest now
+        # it makes good the rest now
+        wanted[i] = law.body_twist[i] + TRACKING * (error[i] - dt * law.body_twist[i])
     for joint in range(n):
         posture = law.posture[joint] if math.isnan(cycle.target_q[joint]) else cycle.target_q[joint]
         rate[joint] = gain.posture_rate[0] * short_way(posture - law.q[joint], law.cyclic[joint])
@@ -496,8 +605,25 @@ def follow(cycles: Array, k: int, gains: Array, memory: Array, mass: Array, grav
     for joint in range(n):
         law.path_velocity[joint] = (q[joint] - law.q[joint]) / dt
         law.q[joint] = q[joint]
-    _let_body_wait(law.body, law.rest_axes, gain.axes, error, law.body_twist, law.tip_jacobian, law.path_velocity, dt)
-    _write_command(cycle.q, q, law.path_velocity, law.cyclic, gain.output[0] == VELOCITY, cycle.terms, cycle.asked)
+    _let_body_wait(
+        law.body,
+        law.rest_axes,
+        gain.axes,
+        error,
+        law.body_twist,
+        law.tip_jacobian,
+        law.path_velocity,
+        dt,
+    )
+    _write_command(
+        cycle.q,
+        q,
+        law.path_velocity,
+        law.cyclic,
+        gain.output[0] == VELOCITY,
+        cycle.terms,
+        cycle.asked,
+    )
     law.active[JOINT_VELOCITY] = 1.0
     law.active[JOINT_ERROR] = 1.0
     return answer
@@ -545,7 +671,13 @@ def _let_body_wait(
 
 @compiled
 def _write_command(
-    q: Array, path: Array, velocity: Array, cyclic: Array, commands_velocity: bool, terms: Array, asked: Array
+    q: Array,
+    path: Array,
+    velocity: Array,
+    cyclic: Array,
+    commands_velocity: bool,
+    terms: Array,
+    asked: Array,
 ) -> None:
     """Write the terms of a cycle, and the command that the law asks for.
 

@@ -10,7 +10,15 @@ import numpy as np
 from ..core.compiled import compiled
 from ..core.cycle import NONE, Cycles, cycle_at
 from ..core.record import Record
-from ..core.types import Array, Command, CommandMode, JointPathFunction, Reference, RobotState, as_row
+from ..core.types import (
+    Array,
+    Command,
+    CommandMode,
+    JointPathFunction,
+    Reference,
+    RobotState,
+    as_row,
+)
 from ..robot.model import RobotDynamics
 
 NO_WRENCH = np.full(6, NONE)
@@ -43,7 +51,8 @@ class CompiledLaw:
         self._n = 0
         self._row = np.zeros(0)
         self._memory: Any = None
-        self._load = np.zeros(1)  # how near the spring is to its bound, in the memory of a law that has one
+        # how near the spring is to its bound, in the memory of a law that has one
+        self._load = np.zeros(1)
         self._gains: Any = None  # that the memory was prepared for
         self._own = Cycles(0)  # for who calls compute
         self._cycles = self._own  # of the last command
@@ -65,7 +74,9 @@ class CompiledLaw:
         self._gains = None
         self.start(state, kin)
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float) -> Command:
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float
+    ) -> Command:
         """The command for a sample, see :class:`~.law.ControlLaw`."""
         if self._n != kin.model.n:
             self.reset(state, kin)
@@ -74,7 +85,13 @@ class CompiledLaw:
         return self.command(self._own, 0, kin, reference.path, gains, dt)
 
     def command(
-        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Any, dt: float
+        self,
+        cycles: Cycles,
+        k: int,
+        kin: RobotDynamics,
+        path: JointPathFunction | None,
+        gains: Any,
+        dt: float,
     ) -> Command:
         """The command for a cycle, whose record is complete up to the reference.
 
@@ -148,8 +165,22 @@ class CompiledLaw:
 def write_state(cycles: Cycles, k: int, state: RobotState, kin: RobotDynamics) -> None:
     """Write a state and its kinematics into the record of cycle k."""
     wrench = NO_WRENCH if state.wrench_on_tip is None else as_row(state.wrench_on_tip)
-    sample = float(state.time), float(state.age), as_row(kin.q), as_row(kin.v), as_row(state.effort), wrench
-    state_into(cycles.rows[k], *sample, as_row(kin.pose), as_row(kin.jacobian), as_row(kin.gravity), kin.model.n)
+    sample = (
+        float(state.time),
+        float(state.age),
+        as_row(kin.q),
+        as_row(kin.v),
+        as_row(state.effort),
+        wrench,
+    )
+    state_into(
+        cycles.rows[k],
+        *sample,
+        as_row(kin.pose),
+        as_row(kin.jacobian),
+        as_row(kin.gravity),
+        kin.model.n,
+    )
 
 
 @compiled
@@ -193,7 +224,9 @@ def state_into(
             cycle.jacobian[i, joint] = jacobian[i, joint]
 
 
-def write_reference(cycles: Cycles, k: int, reference: Reference, before: Reference | None = None) -> None:
+def write_reference(
+    cycles: Cycles, k: int, reference: Reference, before: Reference | None = None
+) -> None:
     """Write a reference into the record of cycle k; fields that it doesn't have become NaN.
 
     Args:

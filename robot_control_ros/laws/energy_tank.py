@@ -10,8 +10,8 @@ A tank is one number (1,) in a law's memory, its energy [J]. It pays for
 - changes of a virtual body (laws/spring/virtual_body.py),
 - feedback of a force (laws/force/pressing.py).
 
-Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous and teleoperated
-robotic surgery, IEEE Trans. Robotics 31(5), 2015.
+Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous
+and teleoperated robotic surgery, IEEE Trans. Robotics 31(5), 2015.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def pay(tank: Array, cost: float, most: float) -> float:
 
 @compiled
 def pay_whole(tank: Array, cost: float, most: float) -> bool:
-    """Take the whole cost [J] out of a tank; False where it doesn't reach, and nothing is taken then."""
+    """Take the whole cost [J] out of a tank; False where it doesn't reach, and
+    nothing is taken then.
+    """
     if cost > tank[0]:
         return False
     pay(tank, cost, most)

@@ -4,23 +4,28 @@ It is a bounded torque in the direction in which the arm would move without fric
 
 Law:
     u = c sat(s / s_0), |u_i| <= c_i;  s = tau_s + s_w Jᵀ w_ext, sat(x) = min(max(x, -1), 1)
-    s is the torque that is left over at rest: tau_s of springs and feed-forward, w_ext measured. c is
-    `friction_bound`, s_0 `friction_width`, s_w `friction_by_wrench`. There is no state: nothing winds up.
-    With the switch `friction`, the description's b q̇ and f tanh(q̇ / 0.01 rad/s) are added to u. Then the dry part
-    keeps within ±max(c, s_f f).
+    s is the torque that is left over at rest: tau_s of springs and feed-forward, w_ext measured. c
+    is
+    `friction_bound`, s_0 `friction_width`, s_w `friction_by_wrench`. There is no state: nothing
+    winds up.
+    With the switch `friction`, the description's b q̇ and f tanh(q̇ / 0.01 rad/s) are added to u.
+    Then the dry part keeps within ±max(c, s_f f).
 Closed loop:
-    The arm with its friction stays passive, because u takes no more than friction has: u_i q̇_i <= c_i |q̇_i|
-    <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for any delay, noise
-    and history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i < c_i + s_0; else f_i - c_i.
+    The arm with its friction stays passive, because u takes no more than friction has: u_i q̇_i <=
+    c_i |q̇_i|
+    <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for
+    any delay, noise and history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i
+    < c_i + s_0; else f_i - c_i.
 Frames and units:
     Joint space [N·m]; the wrench in base axes about the tip origin, exerted on the robot.
 Assumptions:
-    c is at most the smallest friction, of the warm and unloaded arm. Without a wrench a push and friction look the
-    same: then the arm resists a push by up to c in each joint. So it does to a push above the sensor. The wrench is
-    a sensor's: one from joint efforts contains u.
+    c is at most the smallest friction, of the warm and unloaded arm. Without a wrench a push and
+    friction look the same: then the arm resists a push by up to c in each joint. So it does to a
+    push above the sensor. The wrench is a sensor's: one from joint efforts contains u.
 Source:
-    Bound: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, A survey of models, analysis tools and compensation
-    methods for the control of machines with friction, Automatica 30(7), 1994. Passivity as above.
+    Bound: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, A survey of models, analysis tools
+    and compensation methods for the control of machines with friction, Automatica 30(7), 1994.
+    Passivity as above.
 """
 
 from __future__ import annotations
@@ -39,7 +44,9 @@ from ..robot.model import SMOOTHING
 
 def friction_gain() -> Any:
     """Switch of the compensation by velocity."""
-    return gain(False, doc="Compensate the description's joint friction, by velocity: nothing at rest.")
+    return gain(
+        False, doc="Compensate the description's joint friction, by velocity: nothing at rest."
+    )
 
 
 def friction_bound_gain() -> Any:
@@ -61,7 +68,9 @@ def friction_by_wrench_gain() -> Any:
 
 
 @compiled
-def write_friction(cycle_row: Array, number: int, drives: Array, gain: Any, law: Any, n: int) -> None:
+def write_friction(
+    cycle_row: Array, number: int, drives: Array, gain: Any, law: Any, n: int
+) -> None:
     """Write the term of a cycle that compensates friction, where that is on; see the module.
 
     Args:
@@ -85,7 +94,16 @@ def write_friction(cycle_row: Array, number: int, drives: Array, gain: Any, law:
                 residual[joint] += cycle.terms[term, joint]
     width = gain.friction_width[0]
     share = gain.friction[0]
-    friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, cycle.terms[number])
+    friction_into(
+        gain.friction_bound,
+        width,
+        share,
+        residual,
+        cycle.v,
+        law.viscous,
+        law.dry,
+        cycle.terms[number],
+    )
     law.active[number] = 1.0
 
 
@@ -107,7 +125,14 @@ def add_push(cycle_row: Array, share: float, residual: Array, n: int) -> None:
 
 @compiled
 def friction_into(
-    bound: Array, width: float, share: float, residual: Array, v: Array, viscous: Array, dry: Array, torque: Array
+    bound: Array,
+    width: float,
+    share: float,
+    residual: Array,
+    v: Array,
+    viscous: Array,
+    dry: Array,
+    torque: Array,
 ) -> None:
     """Write the compensation u into `torque`; see the module.
 
@@ -125,4 +150,6 @@ def friction_into(
         at_rest = bound[joint] * min(max(residual[joint] / width, -1.0), 1.0)
         by_velocity = share * dry[joint] * math.tanh(v[joint] / SMOOTHING)
         limit = max(bound[joint], share * dry[joint])
-        torque[joint] = share * viscous[joint] * v[joint] + min(max(at_rest + by_velocity, -limit), limit)
+        torque[joint] = share * viscous[joint] * v[joint] + min(
+            max(at_rest + by_velocity, -limit), limit
+        )

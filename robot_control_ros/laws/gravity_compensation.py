@@ -37,21 +37,26 @@ class GravityCompensation(CompiledLaw):
         tau = s_g g(q) - D q̇ + u_f
         u_f compensates friction: see laws/friction_compensation.py, and controller.md.
     Closed loop:
-        M(q) q̈ + C(q, q̇) q̇ + (D + B) q̇ = tau_ext, with B the joints' own friction left over: a passive arm with
-        kinetic energy only, d/dt (q̇ᵀ M q̇ / 2) = -q̇ᵀ (D + B) q̇ + q̇ᵀ tau_ext.
+        M(q) q̈ + C(q, q̇) q̇ + (D + B) q̇ = tau_ext, with B the joints' own friction left over: a
+        passive arm with kinetic energy only, d/dt (q̇ᵀ M q̇ / 2) = -q̇ᵀ (D + B) q̇ + q̇ᵀ tau_ext.
     Frames and units:
         Joint space; N·m, rad/s. The reference is not used.
     Assumptions:
-        The inertial parameters of the description, the tool included, are right; an error of the gravity torque makes
-        the arm sink or rise until friction holds it.
+        The inertial parameters of the description, the tool included, are right; an error of the
+        gravity torque makes the arm sink or rise until friction holds it.
     Source:
-        B. Siciliano et al., Robotics: Modelling, Planning and Control, Springer 2009, section 8.5.1.
+        B. Siciliano et al., Robotics: Modelling, Planning and Control, Springer 2009, section
+        8.5.1.
     """
 
     @dataclass(frozen=True, eq=False)
     class Gains:
         damping: Array = gain(
-            1.0, size=JOINT, unit="N·m·s/rad", upper=200.0, doc="Joint damping D; 0 lets the arm swing freely."
+            1.0,
+            size=JOINT,
+            unit="N·m·s/rad",
+            upper=200.0,
+            doc="Joint damping D; 0 lets the arm swing freely.",
         )
         gravity: float = gravity_gain()
         friction: float = friction_gain()

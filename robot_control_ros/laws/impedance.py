@@ -36,7 +36,14 @@ from .friction_compensation import (
     write_friction,
 )
 from .law import register
-from .spring.bounded_spring import adopt_spring, frame_at, governor_gain, max_force_gain, max_torque_gain, spring_at
+from .spring.bounded_spring import (
+    adopt_spring,
+    frame_at,
+    governor_gain,
+    max_force_gain,
+    max_torque_gain,
+    spring_at,
+)
 from .spring.compliance_frame import (
     CHANGE_WIDTH,
     FIXED,
@@ -58,12 +65,16 @@ from .spring.compliance_frame import (
 )
 from .terms import critical_damping_into, damping_gain, damping_ratio_gain, gravity_gain, sum_terms
 
-DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
-FADING_PERIOD = 0.01  # s between two of them while gains fade: they fade with a time constant of 0.2 s
-HEAVY = 100.0  # kg or kg·m²: where the tip feels heavier in a direction, the matrix turns quickly with the posture
+# s between two designs of the damping matrix: it follows the posture, not the velocity
+DAMPING_PERIOD = 0.04
+# s between two of them while gains fade: they fade with a time constant of 0.2 s
+FADING_PERIOD = 0.01
+# kg or kg·m²: where the tip feels heavier in a direction, the matrix turns quickly with the posture
+HEAVY = 100.0
 TURNED = 0.02  # rad, after which it is designed anew there
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
-REGULARISATION = 1e-6  # 1/kg, added to J M⁻¹ Jᵀ in the null space: keeps the solve finite at singularities
+# 1/kg, added to J M⁻¹ Jᵀ in the null space: keeps the solve finite at singularities
+REGULARISATION = 1e-6
 # what compute answers
 DONE = 0
 NEEDS_MASS = 1
@@ -72,8 +83,10 @@ NO_DAMPING = 2
 MASS = 1
 COUPLING = 2
 DRIFT = 4
-STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, CORIOLIS, INERTIA, POSTURE, FRICTION = range(8)  # its terms
-DRIVES = np.isin(range(8), (STIFFNESS, FEEDFORWARD, POSTURE)).astype(float)  # terms that move an arm at rest
+# its terms
+STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, CORIOLIS, INERTIA, POSTURE, FRICTION = range(8)
+# terms that move an arm at rest
+DRIVES = np.isin(range(8), (STIFFNESS, FEEDFORWARD, POSTURE)).astype(float)
 
 
 @register("impedance")
@@ -83,34 +96,42 @@ class Impedance(CompiledLaw):
     Law:
         tau = J_eᵀ K e + Jᵀ [D (v_ref - v) + M (a_ref - a) + w_ref]
               + s_c C(q, q̇) q̇ + s_g g(q) + u_f + Nᵀ [k_n (q_n - q) - d_n q̇]
-        e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative of that error.
-        D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ = Z Zᵀ, this
-        gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹. D is designed each
-        40 ms, and each 10 ms while gains fade.
-        With max_force or max_torque, K e is the gradient of a potential that is linear beyond these bounds: see
-        BoundedSpring in laws/spring/bounded_spring.py. D stays that of K. With another frame than the base, K, D, ζ and
-        axes are along its axes: see TipSpring in laws/spring/compliance_frame.py. Changes of such a spring stay
-        passive: see PassiveSpring there.
-        M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
-        solved together with tau, so that nothing is differentiated.
+        e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative
+        of that error.
+        D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ =
+        Z Zᵀ, this gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J
+        M_q⁻¹ Jᵀ)⁻¹. D is designed each 40 ms, and each 10 ms while gains fade.
+        With max_force or max_torque, K e is the gradient of a potential that is linear beyond these
+        bounds: see BoundedSpring in laws/spring/bounded_spring.py. D stays that of K. With another
+        frame than the base, K, D, ζ and axes are along its axes: see TipSpring in
+        laws/spring/compliance_frame.py. Changes of such a spring stay passive: see PassiveSpring
+        there.
+        M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the
+        measured wrench give, solved together with tau, so that nothing is differentiated.
         u_f compensates friction: see laws/friction_compensation.py, and controller.md.
-        An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia. (Where one or two of the
-        three rotations are free, the exact gradient leaves them a part of at most |e| |K e| / 2, second order in e.)
+        An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia.
+        (Where one or two of the three rotations are free, the exact gradient leaves them a part of
+        at most |e| |K e| / 2, second order in e.)
     Closed loop:
-        (Λ + M)(a - a_ref) + D (v - v_ref) + K (x - x_ref) = w_ext + w_ref at small errors and low speed. With the
-        reference at rest, s_c = 0, M = 0 and no null-space term the energy V = q̇ᵀ M_q q̇ / 2 + eᵀ K e / 2 obeys
-        dV/dt = -vᵀ D v + vᵀ w_ext: passive. Coriolis compensation (s_c = 1) gives up that proof for less coupling at
-        speed, and a projected posture term gives it up likewise; both are off by default.
+        (Λ + M)(a - a_ref) + D (v - v_ref) + K (x - x_ref) = w_ext + w_ref at small errors and low
+        speed. With the reference at rest, s_c = 0, M = 0 and no null-space term the energy V = q̇ᵀ
+        M_q q̇ / 2 + eᵀ K e / 2 obeys dV/dt = -vᵀ D v + vᵀ w_ext: passive. Coriolis compensation
+        (s_c = 1) gives up that proof for less coupling at speed, and a projected posture term gives
+        it up likewise; both are off by default.
     Frames and units:
-        Base axes, tip origin; linear then angular; K, D, ζ and axes along those of `frame`. K [N/m, N·m/rad],
+        Base axes, tip origin; linear then angular; K, D, ζ and axes along those of `frame`. K [N/m,
+        N·m/rad],
         D [N·s/m, N·m·s/rad], M [kg, kg·m²].
     Assumptions:
-        Torque-controlled joints; stiffness within what the delay from state to torque allows. No reference pose
-        leaves out the spring, no reference twist means 0. No measured wrench: a is the one of free space.
+        Torque-controlled joints; stiffness within what the delay from state to torque allows. No
+        reference pose leaves out the spring, no reference twist means 0. No measured wrench: a is
+        the one of free space.
     Source:
-        N. Hogan, Impedance control, ASME J. Dyn. Sys. Meas. Control 107, 1985. Damping: A. Albu-Schäffer, C. Ott,
-        U. Frese, G. Hirzinger, Cartesian impedance control of redundant robots, ICRA 2003. Exact rotational gradient:
-        F. Bullo, R. Murray, Proportional derivative control on the Euclidean group, ECC 1995.
+        N. Hogan, Impedance control, ASME J. Dyn. Sys. Meas. Control 107, 1985. Damping: A.
+        Albu-Schäffer, C. Ott,
+        U. Frese, G. Hirzinger, Cartesian impedance control of redundant robots, ICRA 2003. Exact
+        rotational gradient: F. Bullo, R. Murray, Proportional derivative control on the Euclidean
+        group, ECC 1995.
     """
 
     @dataclass(frozen=True, eq=False)
@@ -154,20 +175,52 @@ class Impedance(CompiledLaw):
             doc="Null-space spring towards the reference's or last reset's posture, where joints outnumber axes.",
         )
         posture_damping: float = gain(
-            0.0, unit="N·m·s/rad", upper=100.0, doc="Null-space damping, where joints outnumber axes."
+            0.0,
+            unit="N·m·s/rad",
+            upper=100.0,
+            doc="Null-space damping, where joints outnumber axes.",
         )
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
-    term_names = ("stiffness", "damping", "gravity", "feedforward", "coriolis", "inertia", "posture", "friction")
+    term_names = (
+        "stiffness",
+        "damping",
+        "gravity",
+        "feedforward",
+        "coriolis",
+        "inertia",
+        "posture",
+        "friction",
+    )
     memory = Record(
         "ImpedanceMemory",
         (
-            Field("spring", (CHANGE_WIDTH,), "", "The spring and its change; see laws/spring/compliance_frame.py."),
-            Field("link_turns", (9, "n"), "rad/rad", "Angular Jacobian of the link of each of its three frames."),
+            Field(
+                "spring",
+                (CHANGE_WIDTH,),
+                "",
+                "The spring and its change; see laws/spring/compliance_frame.py.",
+            ),
+            Field(
+                "link_turns",
+                (9, "n"),
+                "rad/rad",
+                "Angular Jacobian of the link of each of its three frames.",
+            ),
             Field("active", (8,), "", "1 for each term that the last command was summed from."),
-            Field("adopted", (), "", "1 where the memory belongs to the gains, 0 where they are others."),
+            Field(
+                "adopted",
+                (),
+                "",
+                "1 where the memory belongs to the gains, 0 where they are others.",
+            ),
             Field("begins", (), "", "1 until the first gains are adopted.", first=1.0),
-            Field("keeps_energy", (), "", "1 where changes of the spring are paid; 0 for a plain spring."),
+            Field(
+                "keeps_energy",
+                (),
+                "",
+                "1 where changes of the spring are paid; 0 for a plain spring.",
+            ),
             Field("load", (), "", "How near the spring is to its bound; 0 for a plain spring."),
             Field("mass", ("n", "n"), "kg·m²", "Joint-space inertia, where it is needed."),
             Field("coriolis", ("n",), "N·m", "C(q, q̇) q̇, where gains need it."),
@@ -261,7 +314,9 @@ class Impedance(CompiledLaw):
         axes = gains.axes
         mobility = jacobian.dot(np.linalg.solve(mass, jacobian.T))
         inertia = np.diag(axes * gains.inertia * axes)
-        share = np.eye(6) - inertia.dot(np.linalg.solve(np.eye(6) + mobility.dot(inertia), mobility))
+        share = np.eye(6) - inertia.dot(
+            np.linalg.solve(np.eye(6) + mobility.dot(inertia), mobility)
+        )
         spring = axes[:, None] * gains.stiffness * axes
         damper = np.zeros((6, 6))
         bounded = np.zeros((6, 6))
@@ -270,11 +325,17 @@ class Impedance(CompiledLaw):
         axes_row = as_row(axes)
         _mobility_into(mass_row, jacobian_row, axes_row, bounded)
         ratio = as_row(gains.damping_ratio)
-        _design_into(as_row(gains.stiffness), as_row(gains.damping), ratio, axes_row, bounded, damper)
-        stiffness, damping = (jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper))
+        _design_into(
+            as_row(gains.stiffness), as_row(gains.damping), ratio, axes_row, bounded, damper
+        )
+        stiffness, damping = (
+            jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper)
+        )
         if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
             rows = axes[:, None] * jacobian
-            null = np.column_stack([project(unit, rows, mass, 1.0 - axes**2) for unit in np.eye(len(mass))])
+            null = np.column_stack(
+                [project(unit, rows, mass, 1.0 - axes**2) for unit in np.eye(len(mass))]
+            )
             stiffness = stiffness + gains.posture_stiffness * null
             damping = damping + gains.posture_damping * null
         return stiffness, damping
@@ -341,7 +402,9 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     times(cycle.jacobian, cycle.v, twist_error)
     for i in range(6):
         twist_error[i] = (
-            -twist_error[i] if math.isnan(cycle.target_twist[i]) else cycle.target_twist[i] - twist_error[i]
+            -twist_error[i]
+            if math.isnan(cycle.target_twist[i])
+            else cycle.target_twist[i] - twist_error[i]
         )
     damper = np.empty(6)
     times(law.design, twist_error, damper)
@@ -354,7 +417,9 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
         if change_at(law.spring, 0).tank[0] < TANK:
             for i in range(6):
                 taken += dt * damper[i] * twist_error[i]
-        passive_pull(law.spring, law.link_turns, cycle.target_pose, cycle.pose, taken, dt, spring, turning, n)
+        passive_pull(
+            law.spring, law.link_turns, cycle.target_pose, cycle.pose, taken, dt, spring, turning, n
+        )
     law.load[0] = spring_load(law.spring) if law.keeps_energy[0] == 1.0 else 0.0
     transposed_times(cycle.jacobian, spring, terms[STIFFNESS])
     law.active[STIFFNESS] = 1.0
@@ -390,7 +455,11 @@ def _adopt_spring(memory: Array, gains: Array, n: int) -> None:
     wanted = spring_at(springs[WANTED], 0)
     stiffness = gain.stiffness.copy()
     _select(stiffness, gain.axes)
-    plain = gain.max_force[0] == 0.0 and gain.max_torque[0] == 0.0 and int(frame_at(wanted.frame, 0).kind[0]) == FIXED
+    plain = (
+        gain.max_force[0] == 0.0
+        and gain.max_torque[0] == 0.0
+        and int(frame_at(wanted.frame, 0).kind[0]) == FIXED
+    )
     for i in range(6):
         for j in range(6):
             if i != j and stiffness[i, j] != 0.0:
@@ -462,7 +531,9 @@ def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bo
     if not _mobility_into(law.mass, jacobian, gain.axes, mobility):
         return False
     damping = np.empty((6, 6))
-    if not _design_into(gain.stiffness, gain.damping, gain.damping_ratio, gain.axes, mobility, damping):
+    if not _design_into(
+        gain.stiffness, gain.damping, gain.damping_ratio, gain.axes, mobility, damping
+    ):
         return False
     if fixed:
         law.design[:] = damping
@@ -507,7 +578,9 @@ def _mobility_into(mass: Array, jacobian: Array, axes: Array, mobility: Array) -
 
 
 @compiled
-def _design_into(stiffness: Array, damping: Array, ratio: Array, axes: Array, mobility: Array, result: Array) -> bool:
+def _design_into(
+    stiffness: Array, damping: Array, ratio: Array, axes: Array, mobility: Array, result: Array
+) -> bool:
     """Write D (6, 6) at a posture, along the gains' axes; return False where there is none."""
     result[:] = 0.0
     if np.any(ratio != 0.0):
@@ -592,7 +665,8 @@ def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
 def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 0.0) -> Array:
     """The part of a joint torque (n,) that doesn't accelerate the task: Nᵀ tau.
 
-    Nᵀ = I - Jᵀ Λ J M⁻¹ with Λ = (J M⁻¹ Jᵀ)⁻¹, the dynamically consistent projector:  J M⁻¹ Nᵀ tau = 0.
+    Nᵀ = I - Jᵀ Λ J M⁻¹ with Λ = (J M⁻¹ Jᵀ)⁻¹, the dynamically consistent projector:  J M⁻¹ Nᵀ tau =
+    0.
 
     Args:
         torque: (n,) joint torques [N·m].
@@ -601,7 +675,8 @@ def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 
         slack: (m,) numbers or a single one [1/kg], added to the diagonal of J M⁻¹ Jᵀ: 0 for an axis
             of the task, 1 for a row of zeros; between the two an axis is faded out.
 
-    Source: O. Khatib, A unified approach for motion and force control of robot manipulators: the operational
+    Source: O. Khatib, A unified approach for motion and force control of robot manipulators: the
+        operational
     space formulation, IEEE J. Robotics and Automation 3(1), 1987.
     """
     rows = as_row(jacobian)

@@ -24,7 +24,14 @@ from .friction_compensation import (
     write_friction,
 )
 from .law import register
-from .terms import damping_gain, damping_ratio_gain, gravity_gain, joint_damping, joint_stiffness_gain, sum_terms
+from .terms import (
+    damping_gain,
+    damping_ratio_gain,
+    gravity_gain,
+    joint_damping,
+    joint_stiffness_gain,
+    sum_terms,
+)
 
 STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, FRICTION = range(5)  # its terms
 DRIVES = np.isin(range(5), (STIFFNESS, FEEDFORWARD)).astype(float)  # terms that move an arm at rest
@@ -35,26 +42,32 @@ class JointImpedance(CompiledLaw):
     """Spring and damper in each joint, about a motion that the model feeds forward (PD+).
 
     Law:
-        tau = K e + D ė + s_ff [M(q) a_ref + C(q, q̇) v_ref] + s_g g(q) + u_f;  e = q_ref - q, ė = v_ref - q̇.
+        tau = K e + D ė + s_ff [M(q) a_ref + C(q, q̇) v_ref] + s_g g(q) + u_f;  e = q_ref - q, ė =
+        v_ref - q̇.
         u_f compensates friction: see laws/friction_compensation.py, and controller.md.
         A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π.
         D = D_0 + 2 ζ √(K M_ii(q)): each joint has the damping ratio ζ while the others stand still.
-        M and C are taken at the measured state and applied to the reference's motion, which is what the proof below
-        needs. C is the matrix of the Christoffel symbols; as C(q, q̇) v_ref is linear in both, two runs of
-        inverse dynamics give it: 4 (M a + C v_ref) = ID(q, q̇ + v_ref, 2a) - ID(q, q̇ - v_ref, -2a).
+        M and C are taken at the measured state and applied to the reference's motion, which is what
+        the proof below needs. C is the matrix of the Christoffel symbols; as C(q, q̇) v_ref is
+        linear in both, two runs of inverse dynamics give it: 4 (M a + C v_ref) = ID(q, q̇ + v_ref,
+        2a) - ID(q, q̇ - v_ref, -2a).
     Closed loop:
-        s_ff = 1: M(q) ë + C(q, q̇) ė + D ė + K e = -tau_ext, exactly and at any speed. As Ṁ - 2C is skew-symmetric,
-        V = ėᵀ M ė / 2 + eᵀ K e / 2 obeys dV/dt = -ėᵀ D ė - ėᵀ tau_ext: passive, and e tends to 0 where nothing acts.
-        With the reference at rest that is M q̈ + (C + D) q̇ + K (q - q_ref) = tau_ext, whatever s_ff.
+        s_ff = 1: M(q) ë + C(q, q̇) ė + D ė + K e = -tau_ext, exactly and at any speed. As Ṁ - 2C is
+        skew-symmetric,
+        V = ėᵀ M ė / 2 + eᵀ K e / 2 obeys dV/dt = -ėᵀ D ė - ėᵀ tau_ext: passive, and e tends to 0
+        where nothing acts. With the reference at rest that is M q̈ + (C + D) q̇ + K (q - q_ref) =
+        tau_ext, whatever s_ff.
     Frames and units:
         Joint space. K [N·m/rad], D [N·m·s/rad]; forces instead of torques where joints slide.
     Assumptions:
-        Torque-controlled joints; stiffness within what the delay from state to torque allows; |e| below half a turn
-        in cyclic joints, where the spring changes its direction.
+        Torque-controlled joints; stiffness within what the delay from state to torque allows; |e|
+        below half a turn in cyclic joints, where the spring changes its direction.
     Source:
-        B. Paden, R. Panja, Globally asymptotically stable 'PD+' controller for robot manipulators, Int. J. Control 47,
-        1988. Joint impedance: A. Albu-Schäffer, C. Ott, G. Hirzinger, A unified passivity-based control framework for
-        position, torque and impedance control of flexible joint robots, Int. J. Robotics Research 26, 2007.
+        B. Paden, R. Panja, Globally asymptotically stable 'PD+' controller for robot manipulators,
+        Int. J. Control 47,
+        1988. Joint impedance: A. Albu-Schäffer, C. Ott, G. Hirzinger, A unified passivity-based
+        control framework for position, torque and impedance control of flexible joint robots, Int.
+        J. Robotics Research 26, 2007.
     """
 
     @dataclass(frozen=True, eq=False)
@@ -62,7 +75,9 @@ class JointImpedance(CompiledLaw):
         stiffness: Array = joint_stiffness_gain(50.0)
         damping_ratio: Array = damping_ratio_gain(JOINT)
         damping: Array = damping_gain(JOINT)
-        feedforward: float = gain(True, doc="Feed forward the inertial and Coriolis torques of the reference's motion.")
+        feedforward: float = gain(
+            True, doc="Feed forward the inertial and Coriolis torques of the reference's motion."
+        )
         gravity: float = gravity_gain()
         friction: float = friction_gain()
         friction_bound: Array = friction_bound_gain()
@@ -79,8 +94,18 @@ class JointImpedance(CompiledLaw):
             Field("inertia", ("n",), "kg·m²", "Diagonal of M."),
             Field("forwards", (2, "n"), "rad/s, rad/s²", "q̇ + v_ref and 2 a_ref."),
             Field("backwards", (2, "n"), "rad/s, rad/s²", "q̇ - v_ref and -2 a_ref."),
-            Field("torque_forwards", ("n",), "N·m", "Torques of the motion `forwards`, without weight."),
-            Field("torque_backwards", ("n",), "N·m", "Torques of the motion `backwards`, without weight."),
+            Field(
+                "torque_forwards",
+                ("n",),
+                "N·m",
+                "Torques of the motion `forwards`, without weight.",
+            ),
+            Field(
+                "torque_backwards",
+                ("n",),
+                "N·m",
+                "Torques of the motion `backwards`, without weight.",
+            ),
             Field("cyclic", ("n",), "", "1 for each joint that turns without end."),
             Field("viscous", ("n",), "N·m·s/rad", "Viscous friction of the description."),
             Field("dry", ("n",), "N·m", "Dry friction of the description."),
@@ -122,7 +147,9 @@ class JointImpedance(CompiledLaw):
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
         """K and D (n, n) of the joints at small errors; see :class:`~.law.ControlLaw`."""
-        joints = zip(gains.stiffness, gains.damping_ratio, gains.damping, mass.diagonal(), strict=True)
+        joints = zip(
+            gains.stiffness, gains.damping_ratio, gains.damping, mass.diagonal(), strict=True
+        )
         return np.diag(gains.stiffness), np.diag([joint_damping(*joint) for joint in joints])
 
 
@@ -167,7 +194,9 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int) -> None:
     terms = cycle.terms
     for joint in range(n):
         stiffness = gain.stiffness[joint]
-        damping = joint_damping(stiffness, gain.damping_ratio[joint], gain.damping[joint], law.inertia[joint])
+        damping = joint_damping(
+            stiffness, gain.damping_ratio[joint], gain.damping[joint], law.inertia[joint]
+        )
         error = short_way(cycle.target_q[joint] - cycle.q[joint], law.cyclic[joint])
         terms[STIFFNESS, joint] = stiffness * error
         terms[DAMPING, joint] = damping * (cycle.target_v[joint] - cycle.v[joint])

@@ -31,7 +31,12 @@ MEMORY = Record(
     (
         Field("active", (5,), "", "1 for each term that the last command was summed from."),
         Field("integral", ("n",), "rad·s", "S."),
-        Field("last_error", ("n",), "rad", "Error of the last cycle; NaN where there was none, or it doesn't count."),
+        Field(
+            "last_error",
+            ("n",),
+            "rad",
+            "Error of the last cycle; NaN where there was none, or it doesn't count.",
+        ),
         Field("limit", ("n",), "rad/s or N·m", "Largest command by the description."),
         Field("cyclic", ("n",), "", "1 for each joint that turns without end."),
     ),
@@ -67,26 +72,30 @@ class JointPid(_Pid):
     """PID from joint positions to joint velocities, as CoppeliaSim's joints have it.
 
     Law:
-        u = P e + I S + D r;  q̇_c = u / T_u within ±velocity_limit;  e = q_ref - q, S the sum of e dt from the reset on.
-        A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π. S is 0 where I is 0.
-        Variant `legacy`, the script: r = (e - e_last) / dt, 0 in the first call, and T_u = dt, so that u is the
-        increment of the position and P = 1 arrives in one step. (In a cyclic joint e - e_last is wrapped, too:
-        no kick where e jumps at half a turn.)
-        Variant `current`, the engine of today: r = -q̇, so that a jump of q_ref gives no kick, and T_u = 5 ms whatever
-        dt is.
+        u = P e + I S + D r;  q̇_c = u / T_u within ±velocity_limit;  e = q_ref - q, S the sum of e
+        dt from the reset on. A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π)
+        - π. S is 0 where I is 0. Variant `legacy`, the script: r = (e - e_last) / dt, 0 in the
+        first call, and T_u = dt, so that u is the increment of the position and P = 1 arrives in
+        one step. (In a cyclic joint e - e_last is wrapped, too: no kick where e jumps at half a
+        turn.)
+        Variant `current`, the engine of today: r = -q̇, so that a jump of q_ref gives no kick, and
+        T_u = 5 ms whatever dt is.
         Anti-windup: S stands still in a joint that is at its limit, while e would drive it further.
     Closed loop:
-        With a servo that reaches q̇_c within the step T = T_u: e_k = (1 - P)ᵏ e_0 with P alone, stable for 0 < P < 2;
-        z² - (2 - P - I T) z + (1 - P) = 0 with P and I. With P and D, `legacy` needs D < T (2 - P) / 2.
-        A moving reference is followed with the lag q̇_ref T / P, or without one on ramps where I > 0.
+        With a servo that reaches q̇_c within the step T = T_u: e_k = (1 - P)ᵏ e_0 with P alone,
+        stable for 0 < P < 2; z² - (2 - P - I T) z + (1 - P) = 0 with P and I. With P and D,
+        `legacy` needs D < T (2 - P) / 2. A moving reference is followed with the lag q̇_ref T / P,
+        or without one on ramps where I > 0.
     Frames and units:
         Joint space. P [rad/rad], I [1/s], D [s]; the gains are dimensioned for steps of 5 ms.
     Assumptions:
-        Joints with velocity servos whose bandwidth is well above P / T_u. `legacy` gets stiffer as dt gets shorter.
-        Nothing gives way in contact: against a wall the joints stand, and safety stops the arm.
+        Joints with velocity servos whose bandwidth is well above P / T_u. `legacy` gets stiffer as
+        dt gets shorter. Nothing gives way in contact: against a wall the joints stand, and safety
+        stops the arm.
     Source:
-        CoppeliaSim, joint control callback: its PID script (legacy) and the engine's own controller (current).
-        Anti-windup by conditional integration: K. J. Åström, T. Hägglund, Advanced PID Control, ISA 2006, section 3.5.
+        CoppeliaSim, joint control callback: its PID script (legacy) and the engine's own controller
+        (current). Anti-windup by conditional integration: K. J. Åström, T. Hägglund, Advanced PID
+        Control, ISA 2006, section 3.5.
     """
 
     @dataclass(frozen=True, eq=False)
@@ -97,10 +106,26 @@ class JointPid(_Pid):
             doc="legacy: D on the change of the error, u per step; current: D on the velocity, u per 5 ms.",
         )
         p: Array = gain(
-            0.1, size=JOINT, unit="rad/rad", upper=2.0, doc="P: fraction of the error taken back per step; 0 lets go."
+            0.1,
+            size=JOINT,
+            unit="rad/rad",
+            upper=2.0,
+            doc="P: fraction of the error taken back per step; 0 lets go.",
         )
-        i: Array = gain(0.0, size=JOINT, unit="1/s", upper=100.0, doc="I, on the integral of the error; 0 empties it.")
-        d: Array = gain(0.0, size=JOINT, unit="s", upper=0.1, doc="D, on the rate of the error; 0 leaves it out.")
+        i: Array = gain(
+            0.0,
+            size=JOINT,
+            unit="1/s",
+            upper=100.0,
+            doc="I, on the integral of the error; 0 empties it.",
+        )
+        d: Array = gain(
+            0.0,
+            size=JOINT,
+            unit="s",
+            upper=0.1,
+            doc="D, on the rate of the error; 0 leaves it out.",
+        )
         velocity_limit: Array = gain(
             100.0,
             size=JOINT,
@@ -108,7 +133,9 @@ class JointPid(_Pid):
             upper=100.0,
             doc="Largest velocity commanded, where it is below the description's; 0 stands still.",
         )
-        anti_windup: float = gain(False, doc="Stop integrating in joints that are at their velocity limit.")
+        anti_windup: float = gain(
+            False, doc="Stop integrating in joints that are at their velocity limit."
+        )
 
         softening: ClassVar[Mapping[str, float]] = {"p": 0.5, "i": 1.0}
 
@@ -126,25 +153,30 @@ class JointPid(_Pid):
 
 @register("joint_pid_effort")
 class JointPidEffort(_Pid):
-    """PID from joint positions to joint torques: the textbook's discrete PID, or a spring and a damper.
+    """PID from joint positions to joint torques: the textbook's discrete PID, or a spring and a
+    damper.
 
     Law:
-        tau = P e + I S + D r + s_g g(q) within the description's effort limits;  e = q_ref - q, S the sum of e dt from
-        the reset on. A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π. S is 0 where I is 0.
-        Variant `textbook`: r = (e - e_last) / dt, 0 in the first call: u(k) = Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T.
-        Variant `spring_damper`: r = -q̇ and no integral: tau = P e - D q̇ + s_g g(q).
-        Anti-windup: S stands still in a joint that is at its limit, while e would drive it further.
+        tau = P e + I S + D r + s_g g(q) within the description's effort limits;  e = q_ref - q, S
+        the sum of e dt from the reset on. A cyclic joint goes the short way round: e = ((q_ref - q
+        + π) mod 2π) - π. S is 0 where I is 0. Variant `textbook`: r = (e - e_last) / dt, 0 in the
+        first call: u(k) = Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T. Variant `spring_damper`: r =
+        -q̇ and no integral: tau = P e - D q̇ + s_g g(q). Anti-windup: S stands still in a joint
+        that is at its limit, while e would drive it further.
     Closed loop:
-        M(q) q̈ + C(q, q̇) q̇ + D q̇ + P (q - q_ref) - I S = tau_ext, for q_ref at rest. I = 0: passive, up to what
-        sampling costs, with V = q̇ᵀ M q̇ / 2 + eᵀ P e / 2. I > 0 takes away every constant error, and is stable for
-        I < P D / M in a joint alone.
+        M(q) q̈ + C(q, q̇) q̇ + D q̇ + P (q - q_ref) - I S = tau_ext, for q_ref at rest. I = 0:
+        passive, up to what sampling costs, with V = q̇ᵀ M q̇ / 2 + eᵀ P e / 2. I > 0 takes away
+        every constant error, and is stable for I < P D / M in a joint alone.
     Frames and units:
         Joint space. P [N·m/rad], I [N·m/(rad·s)], D [N·m·s/rad].
     Assumptions:
-        Torque-controlled joints; D dt well below the joint's inertia. A reference that jumps gives `textbook` a kick.
+        Torque-controlled joints; D dt well below the joint's inertia. A reference that jumps gives
+        `textbook` a kick.
     Source:
-        K. J. Åström, T. Hägglund, Advanced PID Control, ISA 2006. With gravity compensation: M. Takegaki, S. Arimoto,
-        A new feedback method for dynamic control of manipulators, ASME J. Dyn. Sys. Meas. Control 103, 1981.
+        K. J. Åström, T. Hägglund, Advanced PID Control, ISA 2006. With gravity compensation: M.
+        Takegaki, S. Arimoto,
+        A new feedback method for dynamic control of manipulators, ASME J. Dyn. Sys. Meas. Control
+        103, 1981.
         Spring and damper: CoppeliaSim, joints in spring-damper mode.
     """
 
@@ -155,13 +187,31 @@ class JointPidEffort(_Pid):
             ("textbook", "spring_damper"),
             doc="textbook: D on the change of the error; spring_damper: D on the velocity, without I.",
         )
-        p: Array = gain(50.0, size=JOINT, unit="N·m/rad", upper=5000.0, doc="P, a spring's stiffness; 0 lets go.")
-        i: Array = gain(
-            0.0, size=JOINT, unit="N·m/(rad·s)", upper=5000.0, doc="I, on the integral of the error; 0 empties it."
+        p: Array = gain(
+            50.0,
+            size=JOINT,
+            unit="N·m/rad",
+            upper=5000.0,
+            doc="P, a spring's stiffness; 0 lets go.",
         )
-        d: Array = gain(10.0, size=JOINT, unit="N·m·s/rad", upper=500.0, doc="D, a damper's; 0 lets the arm swing.")
+        i: Array = gain(
+            0.0,
+            size=JOINT,
+            unit="N·m/(rad·s)",
+            upper=5000.0,
+            doc="I, on the integral of the error; 0 empties it.",
+        )
+        d: Array = gain(
+            10.0,
+            size=JOINT,
+            unit="N·m·s/rad",
+            upper=500.0,
+            doc="D, a damper's; 0 lets the arm swing.",
+        )
         gravity: float = gravity_gain()
-        anti_windup: float = gain(False, doc="Stop integrating in joints that are at their effort limit.")
+        anti_windup: float = gain(
+            False, doc="Stop integrating in joints that are at their effort limit."
+        )
 
         softening: ClassVar[Mapping[str, float]] = {"i": 1.5}
 
@@ -249,7 +299,8 @@ def _add_up(
             others += terms[GRAVITY, joint]
         step = dt * error
         wanted = others + i[joint] * (law.integral[joint] + step)
-        if abs(wanted) > limit[joint] and wanted * error > 0.0:  # it drives the command further beyond its limit
+        # it drives the command further beyond its limit
+        if abs(wanted) > limit[joint] and wanted * error > 0.0:
             step *= 1.0 - anti_windup
         law.integral[joint] = law.integral[joint] + step if i[joint] > 0.0 else 0.0
         terms[INTEGRAL, joint] = i[joint] * law.integral[joint]

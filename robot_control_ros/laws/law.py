@@ -1,8 +1,8 @@
 """The protocol of a control law, and the registry in which one is found by name.
 
-A law is a class with frozen Gains (declared by :func:`robot_control_ros.core.gains.gain`), a command mode, and two
-methods. It sees plain data only: no message, clock, parameter server or logger. Gains are handed in at every
-call and never kept.
+A law is a class with frozen Gains (declared by :func:`robot_control_ros.core.gains.gain`), a
+command mode, and two methods. It sees plain data only: no message, clock, parameter server or
+logger. Gains are handed in at every call and never kept.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ class ControlLaw(Protocol):
 
     A law may also have
 
-    - ``reference = JointSpaceReference``: its reference is one of the joints, by inverse kinematics where a pose is
-      given. Without it the reference is one of the tip, a :class:`~robot_control_ros.core.types.Reference`.
-    - ``needs_wrench = True``: it gets a :class:`~robot_control_ros.core.types.SensedState`, with the wrench in
-      ``state.wrench_on_tip``, and is not run without a fresh one.
-    - ``reads_path = True``: it calls ``reference.path`` for other times than now. Records don't keep that, so they
-      can't replay it.
+    - ``reference = JointSpaceReference``: its reference is one of the joints, by inverse kinematics
+      where a pose is given. Without it the reference is one of the tip, a
+      :class:`~robot_control_ros.core.types.Reference`.
+    - ``needs_wrench = True``: it gets a :class:`~robot_control_ros.core.types.SensedState`, with
+      the wrench in ``state.wrench_on_tip``, and is not run without a fresh one.
+    - ``reads_path = True``: it calls ``reference.path`` for other times than now. Records don't
+      keep that, so they can't replay it.
     - a method ``warning(period)`` of its Gains: words on what these gains can't do where the law
       runs at a period [s], and the bound. Such gains are taken all the same.
-    - ``softening``, a class variable of its Gains: how they change when the loop must become slower, see
-      :func:`.softening.softened`.
-    - a static method ``joint_gains(gains, mass, jacobian)``: at small errors, with the reference at rest and gravity
-      compensated, its torques are -K δq - D q̇; it returns K and D (n, n). `jacobian` is along the axes of the
-      gains. Gains have a `stiffness` then, and :mod:`~..stability.stiffness_bound` finds how stiff the law may be.
+    - ``softening``, a class variable of its Gains: how they change when the loop must become
+      slower, see :func:`.softening.softened`.
+    - a static method ``joint_gains(gains, mass, jacobian)``: at small errors, with the reference at
+      rest and gravity compensated, its torques are -K δq - D q̇; it returns K and D (n, n).
+      `jacobian` is along the axes of the gains. Gains have a `stiffness` then, and
+      :mod:`~..stability.stiffness_bound` finds how stiff the law may be.
     - a property ``spring_load``: force of its spring without the bound over the bound, in the last
       command; 0 without a bound. From 0.6 on its reference is slowed down, where its gain
       `governor` is on.
@@ -62,9 +64,13 @@ class ControlLaw(Protocol):
     terms: dict[str, Array]
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Forget the past. With the reference at the present pose, the next command holds the robot there."""
+        """Forget the past. With the reference at the present pose, the next command
+        holds the robot there.
+        """
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float) -> Command:
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float
+    ) -> Command:
         """The command for this sample; dt [s] is the time since the last one."""
 
 
@@ -89,7 +95,9 @@ def law_names(plugins: bool = True) -> list[str]:
 
 @lru_cache(maxsize=1)
 def plugin_laws() -> dict[str, EntryPoint]:
-    """The laws of installed plug-ins by name; looked for once, for that takes longer than many control cycles."""
+    """The laws of installed plug-ins by name; looked for once, for that takes longer than
+    many control cycles.
+    """
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
@@ -107,7 +115,8 @@ def law_class(name: str) -> type[Any]:
             ``package.module:Class``.
 
     Raises:
-        ConfigError: unknown name (lists the names), a module that can't be imported, a class that is no law.
+        ConfigError: unknown name (lists the names), a module that can't be imported, a class that
+            is no law.
     """
     if name in _registry:
         return _registry[name]
@@ -118,12 +127,16 @@ def law_class(name: str) -> type[Any]:
     try:
         found = plugin.load() if plugin is not None else getattr(import_module(module), attribute)
     except Exception as error:  # whatever a user's module raises when it is imported
-        raise ConfigError(f"law {name!r} can't be loaded: {type(error).__name__}: {error}") from error
+        raise ConfigError(
+            f"law {name!r} can't be loaded: {type(error).__name__}: {error}"
+        ) from error
     missing = [part for part in ("Gains", "mode", "reset", "compute") if not hasattr(found, part)]
     if missing or not isinstance(found, type):
         raise ConfigError(f"law {name!r} is not a law: it lacks {', '.join(missing) or 'a class'}")
     reference = getattr(found, "reference", Reference)
     if reference not in (Reference, JointSpaceReference):
         rule = "choices: Reference, JointSpaceReference"
-        raise refused("reference", reference, rule, (Reference, JointSpaceReference), where=f"law {name!r}: ")
+        raise refused(
+            "reference", reference, rule, (Reference, JointSpaceReference), where=f"law {name!r}: "
+        )
     return found

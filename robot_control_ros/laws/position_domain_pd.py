@@ -16,14 +16,30 @@ from ..core.gains import JOINT, choice, gain
 from ..core.record import Field, Record
 from ..core.remembered_path import RememberedPath, recall
 from ..core.rotations import short_way
-from ..core.types import Array, Command, CommandMode, JointPathFunction, JointSpaceReference, Reference, RobotState
+from ..core.types import (
+    Array,
+    Command,
+    CommandMode,
+    JointPathFunction,
+    JointSpaceReference,
+    Reference,
+    RobotState,
+)
 from ..robot.model import SMOOTHING, RobotDynamics, RobotModel
 from .compiled_law import CompiledLaw
 from .law import register
-from .terms import damping_gain, damping_ratio_gain, joint_damping, joint_stiffness_gain, limit_sum, sum_terms
+from .terms import (
+    damping_gain,
+    damping_ratio_gain,
+    joint_damping,
+    joint_stiffness_gain,
+    limit_sum,
+    sum_terms,
+)
 
 RAMP = 0.05  # s, with which the slaves go over to a new master
-LAG_FILTER = 4.0  # time constant of the measured lags, as a multiple of the slowest joint's M_ii / D
+# time constant of the measured lags, as a multiple of the slowest joint's M_ii / D
+LAG_FILTER = 4.0
 SMALL_LAG = 5e-4  # s: lags well below it aren't matched
 HYSTERESIS = 1.2  # times faster than the master a joint must move to replace it
 # s, from now, within which the look-up stays
@@ -48,17 +64,31 @@ MASTER = Record(
         Field("chosen", (), "", "1 once the reference has moved."),
         Field("rested", (), "", "1 where the reference has rested in the last cycle.", first=1.0),
         Field("changed", (), "", "1 where it is another one than in the last cycle."),
-        Field("age", (), "s", "Time since it has changed; infinite where it never did.", first=math.inf),
-        Field("looked_up", (), "s", "Time s of the last look-up; NaN where there was none.", first=math.nan),
+        Field(
+            "age",
+            (),
+            "s",
+            "Time since it has changed; infinite where it never did.",
+            first=math.inf,
+        ),
+        Field(
+            "looked_up",
+            (),
+            "s",
+            "Time s of the last look-up; NaN where there was none.",
+            first=math.nan,
+        ),
     ),
 )
 master_at = MASTER.views
 
 
 class MasterAxis:
-    """The joint that leads, chosen by the largest commanded displacement per cycle, and the look-up of its position.
+    """The joint that leads, chosen by the largest commanded displacement per cycle, and the look-up
+    of its position.
 
-    The choice has hysteresis while the reference moves. Once it has rested, the fastest joint becomes the master.
+    The choice has hysteresis while the reference moves. Once it has rested, the fastest joint
+    becomes the master.
 
     Args:
         row: Memory of the master, see :data:`MASTER`; a new one by default.
@@ -74,9 +104,11 @@ class MasterAxis:
         return int(self._named["index"])
 
     def choose(self, v_ref: Array, rest_speed: float, dt: float) -> bool:
-        """Choose the master for this cycle, dt [s] after the last one; True where it is another one.
+        """Choose the master for this cycle, dt [s] after the last one; True where it is another
+        one.
 
-        v_ref (n,) are the reference's velocities [rad/s]; it rests where none is above rest_speed [rad/s].
+        v_ref (n,) are the reference's velocities [rad/s]; it rests where none is above rest_speed
+        [rad/s].
         """
         choose_master(self._row, v_ref, rest_speed, dt)
         return bool(self._named["changed"])
@@ -104,7 +136,9 @@ class MasterAxis:
         master = self.index
         for _ in range(steps):
             q, v, _ = path(s)
-            s = better_guess(self._row, q[master], v[master], q_master, float(model.cyclic[master]), s, t)
+            s = better_guess(
+                self._row, q[master], v[master], q_master, float(model.cyclic[master]), s, t
+            )
         q, v, _ = path(s)
         return q, v
 
@@ -149,8 +183,11 @@ def first_guess(row: Array, t: float, dt: float) -> float:
 
 
 @compiled
-def better_guess(row: Array, q_ref: float, v_ref: float, q: float, cyclic: float, s: float, t: float) -> float:
-    """The time s [s] of the look-up: one Newton step from a guess s, within bounds about the present time t.
+def better_guess(
+    row: Array, q_ref: float, v_ref: float, q: float, cyclic: float, s: float, t: float
+) -> float:
+    """The time s [s] of the look-up: one Newton step from a guess s, within bounds about the
+    present time t.
 
     Args:
         row: Memory of the master.
@@ -168,46 +205,54 @@ def better_guess(row: Array, q_ref: float, v_ref: float, q: float, cyclic: float
 
 @register("position_domain_pd")
 class PositionDomainPD(CompiledLaw):
-    """PD in each joint, but the slaves' references are looked up by where the master axis is, not by the time.
+    """PD in each joint, but the slaves' references are looked up by where the master axis is, not
+    by the time.
 
     Law:
-        tau = K (q_r - q) + D (q̇_r - q̇) + s_ff [M(q_d) q̈_d + C(q_d, q̇_d) q̇_d + friction(q̇_d)] + s_g g(q), within
-        ±min(torque_limit, the description's effort limit). D = D_0 + 2 ζ √(K M_ii(q)). What s_ff scales is taken at
-        t + feedforward_lead.
-        Master m, the joint with the largest commanded displacement per cycle (hysteresis 1.2): q_r = q_d(t).
-        Slave i: q_r = (1 - w_i) q_d(t) + w_i q_d(s), q̇_r = (1 - w_i) q̇_d(t) + w_i q_d'(s) q̇_m, where s solves
-        q_md(s) = q_m (Newton, within t - 0.2 s … t + 0.05 s) and q_d' = dq_d/dq_md = q̇_d(s) / q̇_md(s) is the slope.
-        So the damping of a slave is D, whatever the master does: the velocity form, as in electronic camming. (With
-        D' (q_d' - q̇_s/q̇_m) it would be D'/q̇_m: unbounded at rest, negative as the master goes backwards.)
-        Domain `position`, the source's form: w = (|q̇_md| - rest_speed) / (full_speed - rest_speed) within 0 … 1, with
-        the lower |q̇_md| of t and s; from 0 again over 50 ms after a change of master. w = 0 where q̇_md has the other
-        sign at s, that is, beyond a point at which the master turns back.
-        Domain `matched`: that times (1 - l_i l_m / (l_m² + (0.5 ms)²)) within 0 … 1. The lag of a joint behind its own
-        reference, l = e q̇_d / (q̇_d² + (0.05 rad/s)²) with e = q_r - q, is measured and low-passed (T = 4 max M_ii/D): a
-        slave is held back only by what the master lags more than it does, so that all are late by the same time. What
-        would jump at a change of master fades out over 50 ms.
-        Domain `time`: w = 0, the usual PD.
-        Output `position`: q_r with q̇_r, for the drive's own PD, and the rest as the torque offset (CiA 402: 0x607A and
-        0x60B2). A drive that takes currents gets i = tau / (Kt N η): motor constant, ratio and efficiency of the gear.
+        tau = K (q_r - q) + D (q̇_r - q̇) + s_ff [M(q_d) q̈_d + C(q_d, q̇_d) q̇_d + friction(q̇_d)]
+        + s_g g(q), within ±min(torque_limit, the description's effort limit). D = D_0 + 2 ζ √(K
+        M_ii(q)). What s_ff scales is taken at t + feedforward_lead.
+        Master m, the joint with the largest commanded displacement per cycle (hysteresis 1.2): q_r
+        = q_d(t).
+        Slave i: q_r = (1 - w_i) q_d(t) + w_i q_d(s), q̇_r = (1 - w_i) q̇_d(t) + w_i q_d'(s) q̇_m,
+        where s solves q_md(s) = q_m (Newton, within t - 0.2 s … t + 0.05 s) and q_d' = dq_d/dq_md =
+        q̇_d(s) / q̇_md(s) is the slope. So the damping of a slave is D, whatever the master does:
+        the velocity form, as in electronic camming. (With D' (q_d' - q̇_s/q̇_m) it would be
+        D'/q̇_m: unbounded at rest, negative as the master goes backwards.) Domain `position`, the
+        source's form: w = (|q̇_md| - rest_speed) / (full_speed - rest_speed) within 0 … 1, with the
+        lower |q̇_md| of t and s; from 0 again over 50 ms after a change of master. w = 0 where
+        q̇_md has the other sign at s, that is, beyond a point at which the master turns back.
+        Domain `matched`: that times (1 - l_i l_m / (l_m² + (0.5 ms)²)) within 0 … 1. The lag of a
+        joint behind its own reference, l = e q̇_d / (q̇_d² + (0.05 rad/s)²) with e = q_r - q, is
+        measured and low-passed (T = 4 max M_ii/D): a slave is held back only by what the master
+        lags more than it does, so that all are late by the same time. What would jump at a change
+        of master fades out over 50 ms. Domain `time`: w = 0, the usual PD. Output `position`: q_r
+        with q̇_r, for the drive's own PD, and the rest as the torque offset (CiA 402: 0x607A and
+        0x60B2). A drive that takes currents gets i = tau / (Kt N η): motor constant, ratio and
+        efficiency of the gear.
     Closed loop:
-        M ë + (D + C) ė + K e = what isn't fed forward, about q_r. Quasi-statically a slave that lags by l_s while the
-        master lags by l_m is off the path by |l_m - l_s| in the time domain, by |l_s| in the position domain, and by
-        max(l_s - l_m, 0) where lags are matched (l_m > 0). So, when to use it: where the master lags (soft, disturbed,
-        at its torque limit, without feed-forward) and the slaves are stiff, `position` gains several times. Where a
-        slave lags more than the master, `position` loses, and `matched` is the time domain. Where feed-forward is exact
-        there is nothing to gain, and where all lag by inertia while they speed up, a little to lose. Timing isn't kept:
-        the slaves wait for the master.
-        As q_r contains the slave's own lag, lag matching is an integrator with the time T, within the bounds of w: a
+        M ë + (D + C) ė + K e = what isn't fed forward, about q_r. Quasi-statically a slave that
+        lags by l_s while the master lags by l_m is off the path by |l_m - l_s| in the time domain,
+        by |l_s| in the position domain, and by max(l_s - l_m, 0) where lags are matched (l_m > 0).
+        So, when to use it: where the master lags (soft, disturbed, at its torque limit, without
+        feed-forward) and the slaves are stiff, `position` gains several times. Where a slave lags
+        more than the master, `position` loses, and `matched` is the time domain. Where feed-forward
+        is exact there is nothing to gain, and where all lag by inertia while they speed up, a
+        little to lose. Timing isn't kept: the slaves wait for the master. As q_r contains the
+        slave's own lag, lag matching is an integrator with the time T, within the bounds of w: a
         joint alone is stable for T > M/D, a quarter of what it is.
     Frames and units:
-        Joint space. K [N·m/rad], D [N·m·s/rad]; joints that turn, since speeds of joints are compared.
+        Joint space. K [N·m/rad], D [N·m·s/rad]; joints that turn, since speeds of joints are
+        compared.
     Assumptions:
-        References that are smooth in time. Without a path of the reference, or at rest, it is PD in the time domain. A
-        master that is held fast keeps its slaves back by no more than 0.2 s. |e| below half a turn in cyclic joints.
+        References that are smooth in time. Without a path of the reference, or at rest, it is PD in
+        the time domain. A master that is held fast keeps its slaves back by no more than 0.2 s. |e|
+        below half a turn in cyclic joints.
     Source:
-        Position-domain PD of a six-joint arm under LinuxCNC and EtherCAT: choice of the active axis, compensation,
-        dynamic feed-forward with friction, current limit. Idea: P. R. Ouyang, T. Dam, J. Huang, W. J. Zhang, Contour
-        tracking control in position domain, Mechatronics 22(7), 2012. Lag matching: this package.
+        Position-domain PD of a six-joint arm under LinuxCNC and EtherCAT: choice of the active
+        axis, compensation, dynamic feed-forward with friction, current limit. Idea: P. R. Ouyang,
+        T. Dam, J. Huang, W. J. Zhang, Contour tracking control in position domain, Mechatronics
+        22(7), 2012. Lag matching: this package.
     """
 
     @dataclass(frozen=True, eq=False)
@@ -226,7 +271,8 @@ class PositionDomainPD(CompiledLaw):
         damping_ratio: Array = damping_ratio_gain(JOINT)
         damping: Array = damping_gain(JOINT)
         feedforward: float = gain(
-            1.0, doc="Fraction of the reference's inertial, Coriolis and friction torques that is fed forward; 0 none."
+            1.0,
+            doc="Fraction of the reference's inertial, Coriolis and friction torques that is fed forward; 0 none.",
         )
         feedforward_lead: float = gain(
             0.0,
@@ -234,7 +280,9 @@ class PositionDomainPD(CompiledLaw):
             upper=0.02,
             doc="Dead time of the drives: what is fed forward is that of so much later. 0 where torques act at once.",
         )
-        gravity: float = gain(True, doc="Compensate gravity; off where the robot or its drives do it themselves.")
+        gravity: float = gain(
+            True, doc="Compensate gravity; off where the robot or its drives do it themselves."
+        )
         torque_limit: Array = gain(
             1000.0,
             size=JOINT,
@@ -267,15 +315,29 @@ class PositionDomainPD(CompiledLaw):
             Field("master", (MASTER.width(0),), "", "See MASTER."),
             Field("active", (5,), "", "1 for each term that the last command was summed from."),
             Field("lag", ("n",), "s", "Of each joint behind its own reference, low-passed."),
-            Field("shift", (2, "n"), "rad, rad/s", "Of the reference's position and velocity, as last used."),
-            Field("fading", (2, "n"), "rad, rad/s", "What is left in it of the shift before the last change."),
-            Field("domain", (), "", "Number of the domain in the last cycle; -1 where there was none."),
+            Field(
+                "shift",
+                (2, "n"),
+                "rad, rad/s",
+                "Of the reference's position and velocity, as last used.",
+            ),
+            Field(
+                "fading",
+                (2, "n"),
+                "rad, rad/s",
+                "What is left in it of the shift before the last change.",
+            ),
+            Field(
+                "domain", (), "", "Number of the domain in the last cycle; -1 where there was none."
+            ),
             Field("looked_up", (3, "n"), "rad, rad/s, rad/s²", "The path at the time s."),
             Field("ahead", (3, "n"), "rad, rad/s, rad/s²", "The motion that is fed forward."),
             Field("motion_torque", ("n",), "N·m", "Its inertial and Coriolis torques."),
             Field("inertia", ("n",), "kg·m²", "Diagonal of M."),
             Field("damping", ("n",), "N·m·s/rad", "D."),
-            Field("path_velocity", ("n",), "rad/s", "See ControlLaw; where positions are commanded."),
+            Field(
+                "path_velocity", ("n",), "rad/s", "See ControlLaw; where positions are commanded."
+            ),
             Field("velocity", ("n",), "rad/s", "That goes with commanded positions."),
             Field("offset", ("n",), "N·m", "Torque offset of these."),
             Field("effort_limit", ("n",), "N·m", "Of the description."),
@@ -327,7 +389,13 @@ class PositionDomainPD(CompiledLaw):
         return np.array(self._memory["path_velocity"])
 
     def command(
-        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
+        self,
+        cycles: Cycles,
+        k: int,
+        kin: RobotDynamics,
+        path: JointPathFunction | None,
+        gains: Gains,
+        dt: float,
     ) -> Command:
         """The command for a cycle, see :class:`~.compiled_law.CompiledLaw`.
 
@@ -361,7 +429,9 @@ class PositionDomainPD(CompiledLaw):
         looks_up = begin(cycles, k, row, self._row, True, self._n, dt)
         if looks_up:
             q_master = kin.q.item(self.master.index)
-            self._looked_up[:2] = self.master.look_up(path, q_master, kin.model, cycles.item(k, TIME_PLACE), dt)
+            self._looked_up[:2] = self.master.look_up(
+                path, q_master, kin.model, cycles.item(k, TIME_PLACE), dt
+            )
         finish(cycles, k, row, self._row, looks_up, self._n, dt)
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
@@ -375,7 +445,14 @@ _gains_at = gains_record(PositionDomainPD.Gains).views
 
 @compiled
 def compute(
-    cycles: Array, k: int, gains: Array, memory: Array, points: Array, ends: NDArray[np.int64], n: int, dt: float
+    cycles: Array,
+    k: int,
+    gains: Array,
+    memory: Array,
+    points: Array,
+    ends: NDArray[np.int64],
+    n: int,
+    dt: float,
 ) -> None:
     """Write the terms of a cycle and its command; see the law.
 
@@ -396,7 +473,9 @@ def compute(
 
 
 @compiled
-def begin(cycles: Array, k: int, gains: Array, memory: Array, has_path: bool, n: int, dt: float) -> bool:
+def begin(
+    cycles: Array, k: int, gains: Array, memory: Array, has_path: bool, n: int, dt: float
+) -> bool:
     """Compute the damping, the lags and the master of a cycle.
 
     Returns:
@@ -408,11 +487,15 @@ def begin(cycles: Array, k: int, gains: Array, memory: Array, has_path: bool, n:
     slowest = 0.0
     for joint in range(n):
         ratio = gain.damping_ratio[joint]
-        law.damping[joint] = joint_damping(gain.stiffness[joint], ratio, gain.damping[joint], law.inertia[joint])
+        law.damping[joint] = joint_damping(
+            gain.stiffness[joint], ratio, gain.damping[joint], law.inertia[joint]
+        )
         slowest = max(slowest, law.inertia[joint] / max(law.damping[joint], 1e-6))
     share = dt / (LAG_FILTER * slowest + dt) if law.domain[0] != NO_DOMAIN else 1.0
     for joint in range(n):
-        error = short_way(cycle.target_q[joint] + law.shift[0, joint] - cycle.q[joint], law.cyclic[joint])
+        error = short_way(
+            cycle.target_q[joint] + law.shift[0, joint] - cycle.q[joint], law.cyclic[joint]
+        )
         v_ref = cycle.target_v[joint]
         lag = error * v_ref / (v_ref * v_ref + SLOW**2)
         law.lag[joint] += share * (lag - law.lag[joint])
@@ -422,7 +505,9 @@ def begin(cycles: Array, k: int, gains: Array, memory: Array, has_path: bool, n:
 
 
 @compiled
-def _look_up(cycle_row: Array, memory: Array, points: Array, ends: NDArray[np.int64], n: int, dt: float) -> None:
+def _look_up(
+    cycle_row: Array, memory: Array, points: Array, ends: NDArray[np.int64], n: int, dt: float
+) -> None:
     """Write the remembered path at the time s into the memory; see :meth:`MasterAxis.look_up`."""
     cycle = cycle_at(cycle_row, n)
     law = _memory_at(memory, n)
@@ -439,7 +524,9 @@ def _look_up(cycle_row: Array, memory: Array, points: Array, ends: NDArray[np.in
 
 
 @compiled
-def finish(cycles: Array, k: int, gains: Array, memory: Array, looked_up: bool, n: int, dt: float) -> None:
+def finish(
+    cycles: Array, k: int, gains: Array, memory: Array, looked_up: bool, n: int, dt: float
+) -> None:
     """Write the command of a cycle, after :func:`begin` and the look-up that it asked for."""
     _shift_references(cycles[k], gains, memory, looked_up, n, dt)
     cycle = cycle_at(cycles[k], n)
@@ -476,7 +563,9 @@ def finish(cycles: Array, k: int, gains: Array, memory: Array, looked_up: bool, 
 
 
 @compiled
-def _shift_references(cycle_row: Array, gains: Array, memory: Array, looked_up: bool, n: int, dt: float) -> None:
+def _shift_references(
+    cycle_row: Array, gains: Array, memory: Array, looked_up: bool, n: int, dt: float
+) -> None:
     """Compute the shift of the slaves' reference from that of the present time, in q and in q̇."""
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
@@ -488,7 +577,9 @@ def _shift_references(cycle_row: Array, gains: Array, memory: Array, looked_up: 
     weight = 0.0
     if looked_up:  # the speed is negative where s is beyond a point at which the master turns back
         speed = min(abs(cycle.target_v[m]), math.copysign(v_m, v_m * cycle.target_v[m]))
-        weight = min((speed - gain.rest_speed[0]) / max(gain.full_speed[0] - gain.rest_speed[0], 1e-3), 1.0)
+        weight = min(
+            (speed - gain.rest_speed[0]) / max(gain.full_speed[0] - gain.rest_speed[0], 1e-3), 1.0
+        )
     if weight <= 0.0:
         master.looked_up[0] = math.nan
     switched = domain != law.domain[0] and law.domain[0] != NO_DOMAIN

@@ -51,7 +51,11 @@ class RunningLaw:
     """
 
     def __init__(
-        self, robot: RobotConfig, name: str, values: Mapping[str, Any] | None = None, time_constant: float = 0.2
+        self,
+        robot: RobotConfig,
+        name: str,
+        values: Mapping[str, Any] | None = None,
+        time_constant: float = 0.2,
     ) -> None:
         law_type = law_class(name)
         known = law_names()
@@ -74,7 +78,9 @@ class RunningLaw:
         self.robot = robot
         self._judged: Any = None
         self._warning = ""
-        self.gains = ParameterSet(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
+        self.gains = ParameterSet(
+            law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant
+        )
         self.gains.change(self.gains.check(values or {}))
         self.gains.finish()
 
@@ -86,7 +92,8 @@ class RunningLaw:
     @law.setter
     def law(self, law: Any) -> None:
         self._law: ControlLaw = law
-        # The law that computes over records; None of one in plain Python, and of one with a `compute` of its own.
+        # The law that computes over records; None of one in plain Python, and of one with a
+        # `compute` of its own.
         self._compiled: CompiledLaw | None = None
         if getattr(type(law), "compute", None) is CompiledLaw.compute:
             self._compiled = law
@@ -142,13 +149,18 @@ class RunningLaw:
         """Gains that aren't in force, and what the target gains can't do, in words; else empty."""
         present = getattr(self.law, "warning", "")
         lasting = self._warning_of_gains()
-        return "; ".join(text for text in (f"{self.name}: {present}" if present else "", lasting) if text)
+        return "; ".join(
+            text for text in (f"{self.name}: {present}" if present else "", lasting) if text
+        )
 
     def _warning_of_gains(self) -> str:
         """Warning of what the target gains can't do at the robot's rate; empty for none."""
         gains = self.gains.target
         if gains is not self._judged:
-            texts = [gains.warning(self.robot.period) if hasattr(gains, "warning") else "", self._unprotected]
+            texts = [
+                gains.warning(self.robot.period) if hasattr(gains, "warning") else "",
+                self._unprotected,
+            ]
             self._warning = "; ".join(f"{self.name}: {text}" for text in texts if text)
             self._judged = gains
         return self._warning
@@ -173,7 +185,9 @@ class RunningLaw:
         if "axes" in specs:
             defaults["axes"] = robot.axes
         if "output" in specs and specs["output"].default not in robot.profile.commands:
-            offered = [output for output in specs["output"].choices if output in robot.profile.commands]
+            offered = [
+                output for output in specs["output"].choices if output in robot.profile.commands
+            ]
             if offered:
                 defaults["output"] = offered[0]
         if "friction_by_wrench" in specs and robot.profile.wrench.get("source") == "joint_effort":
@@ -195,7 +209,9 @@ class RunningLaw:
 
     def _check_frame(self, spec: GainSpec, name: str) -> None:
         if name not in spec.choices:
-            links = [link.get("name", "") for link in parse_description(self.robot.urdf()).iter("link")]
+            links = [
+                link.get("name", "") for link in parse_description(self.robot.urdf()).iter("link")
+            ]
             if name not in links:
                 valid = *spec.choices, *links
                 raise refused(spec.name, name, f"must be one of: {', '.join(valid)}", valid)

@@ -37,14 +37,18 @@ def _acts_on(spec: GainSpec) -> str:
 def cannot_be_softened(kind: Any) -> bool:
     """Return True where a class has numbers as gains, but none is known to soften the law."""
     known = any(springs_and_dampers(kind)) or hasattr(kind, "softening")
-    return not known and any(not (spec.choices or spec.switch or spec.role) for spec in gain_specs(kind))
+    return not known and any(
+        not (spec.choices or spec.switch or spec.role) for spec in gain_specs(kind)
+    )
 
 
 @cache
 def _exponents(kind: Any) -> Mapping[str, float]:
     """Exponent of the fraction by which each gain is scaled, by the gain's name."""
     springs, dampers = springs_and_dampers(kind)
-    return dict.fromkeys(springs, 1.0) | dict.fromkeys(dampers, 0.5) | getattr(kind, "softening", {})
+    return (
+        dict.fromkeys(springs, 1.0) | dict.fromkeys(dampers, 0.5) | getattr(kind, "softening", {})
+    )
 
 
 def softened(gains: Any, fraction: float) -> Any:
@@ -87,5 +91,7 @@ def describe_softening(gains: Any, fraction: float) -> str:
     """The changes by :func:`softened`, as ``stiffness × 0.25, damping × 0.5``; empty for none."""
     kind: Any = type(gains)
     scales = {name: fraction**power for name, power in _exponents(kind).items() if power}
-    changed = (f"{name} × {scale:.2g}" for name, scale in scales.items() if np.any(getattr(gains, name)))
+    changed = (
+        f"{name} × {scale:.2g}" for name, scale in scales.items() if np.any(getattr(gains, name))
+    )
     return ", ".join(changed) if fraction != 1.0 else ""

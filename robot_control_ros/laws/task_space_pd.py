@@ -41,27 +41,32 @@ class TaskSpacePD(CompiledLaw):
 
     Law:
         tau = Jᵀ [Kp e + Kd (v_ref - J q̇)] - B q̇ + s_g g(q)
-        e = [p_ref - p; e_rot], with e_rot of R_ref Rᵀ: its rotation vector (so3_log), or the angles (a, b, c) of
-        R_ref Rᵀ = Rx(a) Ry(b) Rz(c) (euler_xyz, the source's). Neither the reference's acceleration nor Coriolis
-        torques are used. With max_force or max_torque, Kp e is the gradient of a potential that is linear beyond these
-        bounds: see BoundedSpring in laws/spring/bounded_spring.py.
+        e = [p_ref - p; e_rot], with e_rot of R_ref Rᵀ: its rotation vector (so3_log), or the angles
+        (a, b, c) of
+        R_ref Rᵀ = Rx(a) Ry(b) Rz(c) (euler_xyz, the source's). Neither the reference's acceleration
+        nor Coriolis torques are used. With max_force or max_torque, Kp e is the gradient of a
+        potential that is linear beyond these bounds: see BoundedSpring in
+        laws/spring/bounded_spring.py.
     Closed loop:
         M_q q̈ + C q̇ + (B + Jᵀ Kd J) q̇ = Jᵀ (Kp e + Kd v_ref + w_ext).
-        With so3_log, s_g = 1, a resting reference and Kp = diag(K, k I), K symmetric, k a number, Jᵀ Kp e is the exact
-        gradient of -V_p, V_p = (e_posᵀ K e_pos + k |e_rot|²) / 2, and V = q̇ᵀ M_q q̇ / 2 + V_p obeys
-        dV/dt = -q̇ᵀ B q̇ - vᵀ Kd v + vᵀ w_ext: passive. With other Kp that holds to second order in e_rot only. With
-        euler_xyz it holds near zero error; beyond 90° about y the error turns the tip about other axes, and jumps.
-        The rotation vector jumps, too, but only where the error is half a turn: there its sign is fixed by the matrix.
+        With so3_log, s_g = 1, a resting reference and Kp = diag(K, k I), K symmetric, k a number,
+        Jᵀ Kp e is the exact gradient of -V_p, V_p = (e_posᵀ K e_pos + k |e_rot|²) / 2, and V = q̇ᵀ
+        M_q q̇ / 2 + V_p obeys dV/dt = -q̇ᵀ B q̇ - vᵀ Kd v + vᵀ w_ext: passive. With other Kp that
+        holds to second order in e_rot only. With euler_xyz it holds near zero error; beyond 90°
+        about y the error turns the tip about other axes, and jumps. The rotation vector jumps, too,
+        but only where the error is half a turn: there its sign is fixed by the matrix.
     Frames and units:
-        Base axes, tip origin; linear then angular. Kp [N/m, N·m/rad], Kd [N·s/m, N·m·s/rad], B [N·m·s/rad].
+        Base axes, tip origin; linear then angular. Kp [N/m, N·m/rad], Kd [N·s/m, N·m·s/rad], B
+        [N·m·s/rad].
     Assumptions:
-        Torque-controlled joints, the model's gravity right. Damping so high that the tip's inertia, divided by it, is
-        no longer than a control period makes the joints rattle. No reference pose leaves out the spring, no reference
-        twist means 0.
+        Torque-controlled joints, the model's gravity right. Damping so high that the tip's inertia,
+        divided by it, is no longer than a control period makes the joints rattle. No reference pose
+        leaves out the spring, no reference twist means 0.
     Source:
-        The task-space PD motion model of robotics toolboxes, angular part first there. M. Takegaki, S. Arimoto, A new
-        feedback method for dynamic control of manipulators, ASME J. Dyn. Sys. Meas. Control 103, 1981. Rotation vector:
-        F. Bullo, R. Murray, Proportional derivative control on the Euclidean group, ECC 1995.
+        The task-space PD motion model of robotics toolboxes, angular part first there. M. Takegaki,
+        S. Arimoto, A new feedback method for dynamic control of manipulators, ASME J. Dyn. Sys.
+        Meas. Control 103, 1981. Rotation vector: F. Bullo, R. Murray, Proportional derivative
+        control on the Euclidean group, ECC 1995.
     """
 
     @dataclass(frozen=True, eq=False)
@@ -105,7 +110,12 @@ class TaskSpacePD(CompiledLaw):
             Field("spring", (WIDTH,), "", "The spring Kp; see laws/spring/bounded_spring.py."),
             Field("load", (), "", "How near the spring is to its bound; 0 without a bound."),
             Field("active", (4,), "", "1 for each term that the last command was summed from."),
-            Field("adopted", (), "", "1 where the spring belongs to the gains, 0 where they are others."),
+            Field(
+                "adopted",
+                (),
+                "",
+                "1 where the spring belongs to the gains, 0 where they are others.",
+            ),
         ),
     )
 
@@ -135,7 +145,9 @@ class TaskSpacePD(CompiledLaw):
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
         """K and D (n, n) of the joints at small errors; see :class:`~.law.ControlLaw`."""
-        stiffness, damping = (jacobian.T.dot(each).dot(jacobian) for each in (gains.stiffness, gains.damping))
+        stiffness, damping = (
+            jacobian.T.dot(each).dot(jacobian) for each in (gains.stiffness, gains.damping)
+        )
         return stiffness, damping + np.diag(gains.joint_damping)
 
 

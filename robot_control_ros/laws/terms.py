@@ -28,7 +28,9 @@ def damping_ratio_gain(size: str) -> Any:
 
 
 def damping_gain(size: str) -> Any:
-    """Damping that is added to that by ratio, of the tip (TASK, MATRIX) or of each joint (JOINT)."""
+    """Damping that is added to that by ratio, of the tip (TASK, MATRIX) or of
+    each joint (JOINT).
+    """
     unit, upper = ("N·s/m, N·m·s/rad", 2000.0) if size != JOINT else ("N·m·s/rad", 500.0)
     doc = "Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone."
     return gain(0.0, size=size, unit=unit, upper=upper, symmetric=size == MATRIX, doc=doc)
@@ -46,7 +48,8 @@ def joint_damping(stiffness: float, ratio: float, damping: float, inertia: float
 
 
 def critical_damping(stiffness: Array, mobility: Array, ratio: Array) -> Array:
-    """D = 2 S Z Ω Zᵀ S (6, 6), S = diag(√ζ): the damping ratios ζ (6,) of a stiffness K and an inertia W⁻¹ (6, 6).
+    """D = 2 S Z Ω Zᵀ S (6, 6), S = diag(√ζ): the damping ratios ζ (6,) of a stiffness K and an
+    inertia W⁻¹ (6, 6).
 
     K = Z Ω² Zᵀ and Zᵀ W Z = 1 come from the symmetric pencil (K, W); no inverse is taken.
 
@@ -55,7 +58,9 @@ def critical_damping(stiffness: Array, mobility: Array, ratio: Array) -> Array:
     """
     damping = np.empty((6, 6))
     if not critical_damping_into(as_row(stiffness), as_row(mobility), as_row(ratio), damping):
-        raise ConfigError("the operational-space inertia can't be diagonalised: it isn't positive definite")
+        raise ConfigError(
+            "the operational-space inertia can't be diagonalised: it isn't positive definite"
+        )
     return damping
 
 

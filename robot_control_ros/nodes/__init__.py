@@ -1,1 +1,3 @@
-"""ROS 2 nodes: thin shells around the loop and the plants. The only folder that imports rclpy and messages."""
+"""ROS 2 nodes: thin shells around the loop and the plants. The only folder that imports
+rclpy and messages.
+"""

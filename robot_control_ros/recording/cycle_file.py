@@ -1,4 +1,6 @@
-"""The cycles of a control loop in an MCAP file: for every tool that reads messages of ROS, and to be replayed."""
+"""The cycles of a control loop in an MCAP file: for every tool that reads messages of ROS,
+and to be replayed.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,12 @@ def metadata_of(robot: RobotConfig, model: RobotModel) -> dict[str, Any]:
     """Metadata of a record about its robot: all that is needed to make the model again."""
     limits = {name: getattr(model.limits, name).tolist() for name in LIMITS}
     inertia = None if model.rotor_inertia is None else list(model.rotor_inertia)
-    made_of = {"joints": model.joints, "base": model.base, "tip": model.tip, "rotor_inertia": inertia}
+    made_of = {
+        "joints": model.joints,
+        "base": model.base,
+        "tip": model.tip,
+        "rotor_inertia": inertia,
+    }
     return {
         "version": VERSION,
         "robot": robot.name,
@@ -55,9 +62,9 @@ def metadata_of(robot: RobotConfig, model: RobotModel) -> dict[str, Any]:
 class CycleWriter:
     """Writes cycles to an MCAP file.
 
-    Each is a message of numbers on ``/cycle``. The file has the type's definition, with unit and meaning of each field.
-    Laws with their gains are texts (JSON) on ``/setting``. What laws remember is on ``/law_memory``, and the words of
-    faults are on ``/note``.
+    Each is a message of numbers on ``/cycle``. The file has the type's definition, with unit and
+    meaning of each field. Laws with their gains are texts (JSON) on ``/setting``. What laws
+    remember is on ``/law_memory``, and the words of faults are on ``/note``.
 
     Args:
         recording: Recording to write to.
@@ -86,7 +93,9 @@ class CycleWriter:
                 self._last_setting = setting.number
                 self._recording.put_text(self._settings, _setting_text(setting), begin)
         for memory in record.memories:
-            self._recording.put_text(self._memories, json.dumps(memory._asdict() | {"row": memory.row.tolist()}), begin)
+            self._recording.put_text(
+                self._memories, json.dumps(memory._asdict() | {"row": memory.row.tolist()}), begin
+            )
         for note in record.notes:
             if note.fault != self._fault:
                 self._fault = note.fault
@@ -98,7 +107,10 @@ class CycleWriter:
 def cycle_message(n: int) -> NumbersMessage:
     """The type of the messages on ``/cycle``, for n joints."""
     sizes = {field.name: int(np.prod(field.sizes(n))) for field in CYCLE.kept}
-    texts = {field.name: [", ".join(filter(None, (field.unit, field.meaning, field.frame)))] for field in CYCLE.kept}
+    texts = {
+        field.name: [", ".join(filter(None, (field.unit, field.meaning, field.frame)))]
+        for field in CYCLE.kept
+    }
     return NumbersMessage(KIND, sizes, texts)
 
 
@@ -110,7 +122,9 @@ def _definition(n: int) -> str:
 
 def _setting_text(setting: LawSetting) -> str:
     gains = {name: _plain(getattr(setting.gains, name)) for name in _names(setting.gains)}
-    return json.dumps({"number": setting.number, "cycle": setting.cycle, "law": setting.law, "gains": gains})
+    return json.dumps(
+        {"number": setting.number, "cycle": setting.cycle, "law": setting.law, "gains": gains}
+    )
 
 
 def _names(gains: Any) -> list[str]:
@@ -156,14 +170,17 @@ class CycleFile:
         made_of = json.loads(self.metadata[MODEL])
         parts = made_of["joints"], made_of["base"], made_of["tip"], made_of["rotor_inertia"]
         model = RobotModel(self.metadata["description"], *parts)
-        model.limits = JointLimits(**{name: np.array(values) for name, values in made_of["limits"].items()})
+        model.limits = JointLimits(
+            **{name: np.array(values) for name, values in made_of["limits"].items()}
+        )
         return model
 
     def blocks(self, size: int = BLOCK) -> Iterator[CycleRecord]:
         """The cycles in order, so many at once.
 
         Raises:
-            ConfigError: the record is of a version whose cycles, laws or gains this one doesn't know.
+            ConfigError: the record is of a version whose cycles, laws or gains this one doesn't
+                know.
         """
         n = len(json.loads(self.metadata["joints"]))
         gathered = _Gathered(n)
@@ -176,7 +193,9 @@ class CycleFile:
                 gathered.settings.append(self._setting(json.loads(decode_text(data)), n))
             elif topic == MEMORY_TOPIC:
                 memory = json.loads(decode_text(data))
-                gathered.memories.append(LawMemory(memory["cycle"], memory["setting"], np.array(memory["row"])))
+                gathered.memories.append(
+                    LawMemory(memory["cycle"], memory["setting"], np.array(memory["row"]))
+                )
             elif topic == NOTE_TOPIC:
                 gathered.notes.append(Note(**json.loads(decode_text(data))))
         if gathered.rows:
@@ -200,7 +219,11 @@ class CycleFile:
             if value is not None and value.size == int(np.prod(field.sizes(n))):
                 named[field.name] = value.reshape(field.sizes(n))
             elif field.name in NEEDED:
-                raise refused("record", str(self.path), f"its cycles have no {field.name} of this version's size")
+                raise refused(
+                    "record",
+                    str(self.path),
+                    f"its cycles have no {field.name} of this version's size",
+                )
         return row
 
     def _setting(self, given: Mapping[str, Any], n: int) -> LawSetting:
@@ -210,7 +233,11 @@ class CycleFile:
         values = {}
         for name, value in given["gains"].items():
             if name not in specs:
-                raise refused("record", str(self.path), f"law {given['law']} had a gain {name}, which it hasn't now")
+                raise refused(
+                    "record",
+                    str(self.path),
+                    f"law {given['law']} had a gain {name}, which it hasn't now",
+                )
             values[name] = np.array(value) if isinstance(value, list) else value
         return LawSetting(given["number"], given["cycle"], given["law"], changed(gains, values))
 
@@ -241,7 +268,9 @@ class _Gathered:
 
 def _parted(items: list[_Item], last: int) -> tuple[list[_Item], list[_Item]]:
     """Items that belong to cycles up to a number, and the later ones."""
-    return [each for each in items if each.cycle <= last], [each for each in items if each.cycle > last]
+    return [each for each in items if each.cycle <= last], [
+        each for each in items if each.cycle > last
+    ]
 
 
 def whole_file(path: Path) -> CycleFile:
@@ -252,24 +281,31 @@ def whole_file(path: Path) -> CycleFile:
     """
     until = time.monotonic() + WRITTEN_WITHIN
     if not path.exists():
-        raise refused("record", str(path), "is on the machine of the controller: copy it from there")
+        raise refused(
+            "record", str(path), "is on the machine of the controller: copy it from there"
+        )
     while time.monotonic() < until:
         if is_whole(path):
             return CycleFile(path)
         time.sleep(LOOKS)
-    raise ConfigError(f"{path} isn't whole after {WRITTEN_WITHIN:g} s: the disk of the controller may be full")
+    raise ConfigError(
+        f"{path} isn't whole after {WRITTEN_WITHIN:g} s: the disk of the controller may be full"
+    )
 
 
 def copy_last(file: CycleFile, path: Path, seconds: float) -> None:
     """Write the last seconds of a file to a new one.
 
-    They may be up to a second more, so that they begin with the law's memory and can be computed again.
+    They may be up to a second more, so that they begin with the law's memory and can be computed
+    again.
 
     Raises:
         ConfigError: see :class:`CycleFile` and :class:`~.mcap_recording.McapRecording`.
     """
     blocks = list(file.blocks())
-    times, numbers = (np.concatenate([block[name] for block in blocks]) for name in ("time", "number"))
+    times, numbers = (
+        np.concatenate([block[name] for block in blocks]) for name in ("time", "number")
+    )
     memories = [memory for block in blocks for memory in block.memories]
     wanted = int(numbers[np.argmax(times >= times[-1] - seconds)])
     first = begin_with_memory(memories, wanted - round(len(times) / (times[-1] - times[0])), wanted)

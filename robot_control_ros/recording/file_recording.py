@@ -28,10 +28,12 @@ class RecordingWarning(UserWarning):
 class FileRecording(ABC):
     """Writes items to a new file until :meth:`close`, also at the end of a ``with`` block.
 
-    At most 20,000 items wait for the disk. An item more is dropped and counted; a simulation waits instead. A file that
-    has its size is ended, and another one begins: run.mcap, run_1.mcap, run_2.mcap. No file is ever overwritten.
+    At most 20,000 items wait for the disk. An item more is dropped and counted; a simulation waits
+    instead. A file that has its size is ended, and another one begins: run.mcap, run_1.mcap,
+    run_2.mcap. No file is ever overwritten.
 
-    Where the disk is full, or fails, a RecordingWarning says so at once. What was written before can be read.
+    Where the disk is full, or fails, a RecordingWarning says so at once. What was written before
+    can be read.
 
     Args:
         path: Path of the file, which must not be there.
@@ -49,7 +51,9 @@ class FileRecording(ABC):
         ConfigError: the file is there, or can't be written.
     """
 
-    def __init__(self, path: str | Path, *, simulated: bool = False, largest: int = LARGEST) -> None:
+    def __init__(
+        self, path: str | Path, *, simulated: bool = False, largest: int = LARGEST
+    ) -> None:
         self.path = writable_file(path)
         self.paths: list[Path] = []
         self.messages = 0
@@ -69,7 +73,8 @@ class FileRecording(ABC):
         self._flushed = 0.0  # steady time [s]
 
     def start(self) -> None:
-        """Begin the file, and the thread that writes it; the last thing that a subclass does when it is made.
+        """Begin the file, and the thread that writes it; the last thing that a subclass does when
+        it is made.
 
         Raises:
             ConfigError: the file is there, or can't be written.

@@ -1,4 +1,6 @@
-"""The cycles of a running control loop in a file, written by a thread that hardly holds up the loop."""
+"""The cycles of a running control loop in a file, written by a thread that
+hardly holds up the loop.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from ..robot.model import RobotModel
 from .cycle_file import CycleWriter, metadata_of
 from .mcap_recording import McapRecording
 
-SLICE = 16  # cycles that are encoded in one go: the loop waits for the interpreter meanwhile, for some 0.1 ms
+# cycles that are encoded in one go: the loop waits for the interpreter meanwhile, for some 0.1 ms
+SLICE = 16
 PAUSE = 0.002  # s between two of them
 
 

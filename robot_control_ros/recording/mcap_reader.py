@@ -33,7 +33,8 @@ class McapRecord:
 
 
 class McapMessages:
-    """The messages of a record on some topics, in the order of the file: (topic, definition of its type, bytes).
+    """The messages of a record on some topics, in the order of the file: (topic, definition of its
+    type, bytes).
 
     A record that was cut off, as by a full disk or a killed process, is read up to there.
 
@@ -46,8 +47,8 @@ class McapMessages:
         complete: True where the record was written to its end; known at the end of the iteration.
 
     Raises:
-        ConfigError: mcap isn't installed; while it is read: the file can't be read, is no MCAP file, or has messages of
-            another form.
+        ConfigError: mcap isn't installed; while it is read: the file can't be read, is no MCAP
+            file, or has messages of another form.
     """
 
     def __init__(self, path: str | Path, topics: Collection[str]) -> None:
@@ -72,7 +73,9 @@ class McapMessages:
                 return
             except ConfigError:
                 raise
-            except Exception:  # whatever mcap and zstandard raise for bytes that end, or are damaged
+            except (
+                Exception
+            ):  # whatever mcap and zstandard raise for bytes that end, or are damaged
                 return
             if isinstance(each, Metadata):
                 self.metadata.update(each.metadata)
@@ -88,7 +91,9 @@ class McapMessages:
     def _definition_of(self, channel: Any, definitions: Mapping[int, str]) -> str:
         definition = definitions.get(channel.schema_id, "")
         if not definition or channel.message_encoding != "cdr":
-            raise refused("record", str(self._path), f"{channel.topic} has messages of another form")
+            raise refused(
+                "record", str(self._path), f"{channel.topic} has messages of another form"
+            )
         return definition
 
 

@@ -73,7 +73,9 @@ class McapRecording(FileRecording):
         """Add a channel for :meth:`put_text`; returns its number."""
         return self.channel(topic, TEXT, "string data\n")
 
-    def put(self, channel: int, data: bytes, log_time: int, publish_time: int | None = None) -> None:
+    def put(
+        self, channel: int, data: bytes, log_time: int, publish_time: int | None = None
+    ) -> None:
         """Take a message, with its times [ns].
 
         One that comes while the file is closed is too late, and isn't counted.
@@ -136,5 +138,8 @@ class McapRecording(FileRecording):
 
     def _write_metadata(self, more: Mapping[str, Any]) -> None:
         given = {**self._metadata, **more}
-        text = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+        text = {
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in given.items()
+        }
         self._writer.add_metadata(ABOUT, text)

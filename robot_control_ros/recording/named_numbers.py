@@ -1,4 +1,5 @@
-"""Messages of named numbers or texts, as ROS defines and encodes them: any decoder of ROS reads them, without ROS here.
+"""Messages of named numbers or texts, as ROS defines and encodes them: any decoder of ROS reads
+them, without ROS here.
 
 The definition is in the file. So the messages need no package that is installed.
 """
@@ -50,18 +51,25 @@ class NumbersMessage:
 
 
 def decode_numbers(definition: str, data: bytes) -> dict[str, Array]:
-    """The numbers (size,) by the names of the fields, from a definition of :class:`NumbersMessage` and a message.
+    """The numbers (size,) by the names of the fields, from a definition of :class:`NumbersMessage`
+    and a message.
 
     Raises:
         ConfigError: the definition has other fields, or the message another length.
     """
     fields = [_FIELD.fullmatch(line) for line in definition.splitlines()]
     if any(field is None for field in fields):
-        raise ConfigError("the definition of a message has other fields than float64", name="definition")
+        raise ConfigError(
+            "the definition of a message has other fields than float64", name="definition"
+        )
     sizes = {field[2]: int(field[1] or 1) for field in fields if field is not None}
     expected = len(_HEADER) + 8 * sum(sizes.values())
     if len(data) != expected or data[:4] != _HEADER:
-        raise ConfigError(f"a message has {len(data)} bytes: must have {expected}", value=len(data), bound=expected)
+        raise ConfigError(
+            f"a message has {len(data)} bytes: must have {expected}",
+            value=len(data),
+            bound=expected,
+        )
     numbers = np.frombuffer(data, "<f8", offset=len(_HEADER))
     ends = np.cumsum(list(sizes.values()))
     return dict(zip(sizes, np.split(numbers, ends[:-1]), strict=True))
@@ -74,7 +82,9 @@ def encode_text(text: str) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """The text of a message with one field, a string; a message that is cut off gives what is there."""
+    """The text of a message with one field, a string; a message that is cut off
+    gives what is there.
+    """
     return data[len(_HEADER) + 4 : -1].decode("utf-8", "replace")
 
 

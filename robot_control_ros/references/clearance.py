@@ -23,8 +23,12 @@ SHARES = 5  # halvings of a twist that leads too near
 class ClearanceSettings:
     """Distances that an arm keeps from itself and its cell; see :class:`Clearance`."""
 
-    checked: float = gain(True, doc="Whether ways are checked before a motion, and bodies kept apart in each cycle.")
-    margin: float = gain(0.01, unit="m", upper=0.5, doc="Distance that bodies of the arm keep from all others.")
+    checked: float = gain(
+        True, doc="Whether ways are checked before a motion, and bodies kept apart in each cycle."
+    )
+    margin: float = gain(
+        0.01, unit="m", upper=0.5, doc="Distance that bodies of the arm keep from all others."
+    )
     payload_radius: float = gain(
         0.0,
         unit="m",
@@ -66,7 +70,9 @@ class Clearance:
         settings = self.settings.target
         payload = self._model.payload
         if self._bodies is None or self._made_of != (settings, payload):
-            self._bodies = CollisionModel(self._robot, self._model, settings.margin, payload, settings.payload_radius)
+            self._bodies = CollisionModel(
+                self._robot, self._model, settings.margin, payload, settings.payload_radius
+            )
             self._made_of = settings, payload
         return self._bodies
 
@@ -86,7 +92,8 @@ class Clearance:
             way: Points at equal times; between them the joints go straight.
 
         Raises:
-            ConfigError: names the bodies, their least distance, the margin, and where on the way it is passed first.
+            ConfigError: names the bodies, their least distance, the margin, and where on the way it
+                is passed first.
         """
         if not self.settings.target.checked:
             return
@@ -102,7 +109,11 @@ class Clearance:
         point = min(int(at), len(way) - 2)
         q = way[point] + (at - point) * (way[point + 1] - way[point])
         share = 100.0 * at / (len(way) - 1)
-        reached = f"{-1e3 * distance:.0f} mm into" if distance < 0.0 else f"to {1e3 * distance:.1f} mm from"
+        reached = (
+            f"{-1e3 * distance:.0f} mm into"
+            if distance < 0.0
+            else f"to {1e3 * distance:.1f} mm from"
+        )
         raise ConfigError(
             f"{what}: {names[0]} would come {reached} {names[1]}, which begins at {share:.0f} % of the way, at "
             f"{np.round(q, 3).tolist()} rad: must stay {1e3 * margin:g} mm away (clearance.margin, or that in `cell`)",

@@ -30,13 +30,17 @@ class Contour(Protocol):
         """Point (..., d) [m]."""
 
     def tangent(self, s: float | Array) -> Array:
-        """Derivative of the point by s (..., d), of length 1; where a corner is, that of the part after it."""
+        """Derivative of the point by s (..., d), of length 1; where a corner is, that
+        of the part after it.
+        """
 
     def curvature(self, s: float | Array) -> Array:
         """Derivative of the tangent by s (..., d) [1/m]; 0 in a corner."""
 
     def distance(self, p: Array) -> tuple[Array, Array]:
-        """Distance (...) [m] from points (..., d) to the nearest point of the curve, and the s (...) of that."""
+        """Distance (...) [m] from points (..., d) to the nearest point of the curve, and
+        the s (...) of that.
+        """
 
 
 class Polyline:
@@ -49,18 +53,26 @@ class Polyline:
         lengths, length: Lengths (k - 1,) of the segments, and length of the whole [m].
 
     Raises:
-        ConfigError: another shape, numbers that aren't finite, a point that is the same as the one before.
+        ConfigError: another shape, numbers that aren't finite, a point that is the same as the one
+            before.
     """
 
     def __init__(self, points: Any) -> None:
         self.points = np.array(points, dtype=float)
         if self.points.ndim != 2 or len(self.points) < 2 or self.points.shape[1] not in (2, 3):
             shape = self.points.shape
-            raise refused("shape of points", shape, "must be (k, 2) or (k, 3), k >= 2", where="polyline: ")
+            raise refused(
+                "shape of points", shape, "must be (k, 2) or (k, 3), k >= 2", where="polyline: "
+            )
         sides = np.diff(self.points, axis=0)
         self.lengths: Array = np.linalg.norm(sides, axis=1)
         if not (np.isfinite(self.lengths) & (self.lengths > 0.0)).all():
-            raise refused("points", self.points, "must be finite, each apart from the next", where="polyline: ")
+            raise refused(
+                "points",
+                self.points,
+                "must be finite, each apart from the next",
+                where="polyline: ",
+            )
         self._directions = sides / self.lengths[:, None]
         self._knots = np.concatenate(([0.0], np.cumsum(self.lengths)))
         self.length = float(self._knots[-1])
@@ -106,7 +118,11 @@ class CircleContour:
     """
 
     def __init__(
-        self, center: Any, radius: float, normal: Sequence[float] = (0.0, 0.0, 1.0), start: float = 0.0
+        self,
+        center: Any,
+        radius: float,
+        normal: Sequence[float] = (0.0, 0.0, 1.0),
+        start: float = 0.0,
     ) -> None:
         check_positive("circle", radius=radius)
         self.center = np.array(center, dtype=float)
@@ -117,7 +133,9 @@ class CircleContour:
             raise refused("normal", axis, "must be 3 finite numbers, not all 0", where="circle: ")
         d = len(self.center)
         if d == 2 and axis[:2].any():
-            raise refused("normal", axis, "must be along z where the center has 2 numbers", where="circle: ")
+            raise refused(
+                "normal", axis, "must be along z where the center has 2 numbers", where="circle: "
+            )
         axis = axis / np.linalg.norm(axis)
         helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
         first = helper - axis * (axis @ helper)
@@ -205,7 +223,9 @@ class ContourMove:
         self._path = TimedContour(contour, timing)
         begin = contour.point(0.0)
         if begin.shape != (3,):
-            raise ConfigError("contour move: a contour with 2 coordinates: must have 3", name="contour", bound=3)
+            raise ConfigError(
+                "contour move: a contour with 2 coordinates: must have 3", name="contour", bound=3
+            )
         if not np.linalg.norm(begin - start[:3, 3]) <= NEAR:
             rule = f"must be within {NEAR} m of the tip, {start[:3, 3].tolist()}"
             raise refused("beginning", begin, rule, NEAR, where="contour move: ")
@@ -259,11 +279,17 @@ class Circle:
             return self._speed * (t - self._fade / 2.0), self._speed, 0.0
         s = t / self._fade
         way = self._speed * self._fade * (s**3 - s**4 / 2.0)
-        return way, self._speed * (3.0 - 2.0 * s) * s**2, self._speed * 6.0 * s * (1.0 - s) / self._fade
+        return (
+            way,
+            self._speed * (3.0 - 2.0 * s) * s**2,
+            self._speed * 6.0 * s * (1.0 - s) / self._fade,
+        )
 
 
 def tip_reference(start: Array, motion: tuple[Array, Array, Array]) -> Reference:
-    """Reference with the orientation of `start` and the position, velocity and acceleration (3,) of `motion`."""
+    """Reference with the orientation of `start` and the position, velocity and
+    acceleration (3,) of `motion`.
+    """
     pose = start.copy()
     twist = np.zeros(6)
     acceleration = np.zeros(6)

@@ -35,8 +35,8 @@ class Governor:
 
     Where the trajectory is faster than the tip may be, the rate is at most their ratio.
 
-    Source: E. Gilbert, I. Kolmanovsky, Nonlinear tracking control in the presence of state and control constraints: a
-    generalized reference governor, Automatica 38(12), 2002.
+    Source: E. Gilbert, I. Kolmanovsky, Nonlinear tracking control in the presence of state and
+    control constraints: a generalized reference governor, Automatica 38(12), 2002.
 
     Attributes:
         rate: Rate σ of the clock.
@@ -114,7 +114,8 @@ class Governor:
     def _leads(self, reference: Reference, pose: Array) -> bool:
         """Return True where the trajectory goes away from the tip, in position or rotation."""
         heading = getattr(self._trajectory, "heading", self._nominal.twist)
-        if heading is None or reference.pose is None or heading.dot(heading) == 0.0:  # any() takes three times as long
+        # any() takes three times as long
+        if heading is None or reference.pose is None or heading.dot(heading) == 0.0:
             return False
         away = pose_error(reference.pose, pose) * heading
         return bool(max(away[:3].sum(), away[3:].sum()) > LEAST)
@@ -127,7 +128,11 @@ class Governor:
             return None if full is None else np.asarray(rate * full)
 
         def acceleration(full: Array | None, speed: Array | None) -> Array | None:
-            return None if full is None or speed is None else np.asarray(rate**2 * full + slope * speed)
+            return (
+                None
+                if full is None or speed is None
+                else np.asarray(rate**2 * full + slope * speed)
+            )
 
         return replace(
             reference,

@@ -12,7 +12,8 @@ from .trajectory import beginning
 
 
 class Jog:
-    """Move the tip with a given twist until `lasting` seconds are over, then brake; speed changes are limited.
+    """Move the tip with a given twist until `lasting` seconds are over, then brake; speed changes
+    are limited.
 
     Args:
         start: Reference at `time`; its pose must be given.
@@ -27,7 +28,12 @@ class Jog:
     """
 
     def __init__(
-        self, start: Reference, twist: Array, time: float, acceleration: Sequence[float], lasting: float
+        self,
+        start: Reference,
+        twist: Array,
+        time: float,
+        acceleration: Sequence[float],
+        lasting: float,
     ) -> None:
         self._pose, self._before = beginning(start, "jogging")
         self._time = time
@@ -57,7 +63,9 @@ class Jog:
         return Reference(pose, twist, self._acceleration(t, last, change))
 
     def _turning(self, t: float, rate: Array, turned: Array) -> tuple[Array, Array]:
-        """Angular velocity and rotation vector t seconds into the ramp, whose axis turns (Magnus, two terms)."""
+        """Angular velocity and rotation vector t seconds into the ramp, whose axis turns
+        (Magnus, two terms).
+        """
         curl = cross(self._twist[3:] - self._before[3:], self._before[3:]) / self._rise
         turned = turned + t**3 / 12.0 * curl
         return rotation_exp_jacobian(turned) @ (rate + t**2 / 4.0 * curl), turned
@@ -90,7 +98,9 @@ def reach(twist: Array, before: Array, acceleration: Sequence[float]) -> Array:
         acceleration: Limits of the jog (linear [m/s²], angular [rad/s²]).
     """
     b, w = (np.array([each[:3], -each[:3]]) for each in (before, twist))
-    rise, stop_b, stop_w = (ramp_time(each, acceleration) for each in (twist - before, before, twist))
+    rise, stop_b, stop_w = (
+        ramp_time(each, acceleration) for each in (twist - before, before, twist)
+    )
     square = (b - w) * (stop_b - stop_w - rise) / 2.0
     slope = (b * stop_w + w * stop_b) / 2.0 - w * (rise + stop_w)
     at_last = rise * (b + w) / 2.0 + w * stop_w / 2.0

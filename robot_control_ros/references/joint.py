@@ -30,7 +30,8 @@ class JointPath:
         start_velocity: (n,) joint velocities at `time` [rad/s]; at rest where None.
 
     Raises:
-        ConfigError: times that don't rise, numbers that aren't finite, motion at the end, a joint that is too fast.
+        ConfigError: times that don't rise, numbers that aren't finite, motion at the end, a joint
+            that is too fast.
     """
 
     def __init__(
@@ -45,7 +46,12 @@ class JointPath:
         start_velocity: Array | None = None,
     ) -> None:
         if not (np.isfinite(times).all() and np.isfinite(positions).all() and times[0] >= 0.0):
-            raise refused("times", times, "must be finite, from 0 s on, positions finite", where="joint path: ")
+            raise refused(
+                "times",
+                times,
+                "must be finite, from 0 s on, positions finite",
+                where="joint path: ",
+            )
         begins_later = times[0] > 0.0
         knots = np.concatenate(([0.0], times if begins_later else times[1:]))
         points = np.vstack((q0, positions if begins_later else positions[1:]))
@@ -60,7 +66,9 @@ class JointPath:
         if not np.isfinite(slopes).all():
             raise refused("velocities", slopes, "must be finite", where="joint path: ")
         if slopes[-1].any():
-            raise refused("velocities at the end", slopes[-1], "must be 0", 0.0, where="joint path: ")
+            raise refused(
+                "velocities at the end", slopes[-1], "must be 0", 0.0, where="joint path: "
+            )
         self._position = CubicHermiteSpline(knots, points, slopes)
         self._velocity = self._position.derivative(1)
         self._acceleration = self._position.derivative(2)
@@ -78,19 +86,25 @@ class JointPath:
         self.end = time + float(knots[-1])
 
     def positions(self, spacing: float) -> Array:
-        """Joint angles (k, n) from the beginning to the end, at equal times about `spacing` [s] apart."""
+        """Joint angles (k, n) from the beginning to the end, at equal times about
+        `spacing` [s] apart.
+        """
         length = self.end - self._time
         times = np.linspace(0.0, length, max(math.ceil(length / spacing), 1) + 1)
         return np.asarray(self._position(times))
 
     def path(self, t: float) -> JointSample:
-        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]; at rest outside its own."""
+        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]; at
+        rest outside its own.
+        """
         at = min(max(t, self._time), self.end) - self._time
         moving = float(self._time <= t < self.end)
         return self._position(at), moving * self._velocity(at), moving * self._acceleration(at)
 
     def sample(self, t: float) -> Reference:
-        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
+        return (
+            self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
+        )
 
 
 class JointBrake:
@@ -103,7 +117,9 @@ class JointBrake:
         deceleration: (n,) decelerations of the joints [rad/s²].
     """
 
-    def __init__(self, model: RobotModel, q0: Array, v0: Array, time: float, deceleration: Array) -> None:
+    def __init__(
+        self, model: RobotModel, q0: Array, v0: Array, time: float, deceleration: Array
+    ) -> None:
         self._model = model
         self._time = time
         self._q0 = q0
@@ -123,11 +139,15 @@ class JointBrake:
         return q, moving * (self._v0 + s * self._brake), moving * self._brake
 
     def sample(self, t: float) -> Reference:
-        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
+        return (
+            self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
+        )
 
 
 def joint_reference(model: RobotModel, q: Array, v: Array, a: Array) -> Reference:
-    """Reference of joint positions, velocities and accelerations (n,), and of the tip that goes with them."""
+    """Reference of joint positions, velocities and accelerations (n,), and of the tip
+    that goes with them.
+    """
     kin = model.at(q, v)
     return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
 

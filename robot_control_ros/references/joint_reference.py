@@ -16,13 +16,15 @@ from ..robot.differential_kinematics import POSTURE, TRACKING, DifferentialKinem
 from ..robot.model import RobotModel
 from .trajectory import Trajectory
 
-POSTURE_SPEED = 0.1  # fraction of the joints' velocity limits, at most, with which the null space goes to its posture
+# fraction of the joints' velocity limits, at most, with which the null space goes to its posture
+POSTURE_SPEED = 0.1
 TIP_SPEED = 0.05  # m/s of the reference; below it the null space goes slower in proportion
 START_STEPS = 10  # of inverse kinematics at a start, at most
 ARRIVED = 1e-6  # rad, of a step after which the start needs no other one
 POINTS_BEFORE = 10  # of the path before a start; the oldest one is soon forgotten
 FASTER = 1.1  # than the reference is, that the tip may be to come back to it
-NEAR = 0.05, 0.2  # m, rad: from further away the joints approach the pose; see MotionCommands.approach
+# m, rad: from further away the joints approach the pose; see MotionCommands.approach
+NEAR = 0.05, 0.2
 
 
 class JointReference:
@@ -68,7 +70,9 @@ class JointReference:
         self._last[0] = q
         self._path.clear()
 
-    def complete(self, reference: Reference, trajectory: Trajectory, t: float, dt: float) -> JointSpaceReference:
+    def complete(
+        self, reference: Reference, trajectory: Trajectory, t: float, dt: float
+    ) -> JointSpaceReference:
         """The reference at time t [s], dt after the last one, with q, v, a and path."""
         sample = np.empty((3, self._model.n))
         if reference.v is not None and reference.q is not None:
@@ -92,17 +96,22 @@ class JointReference:
         return JointSpaceReference(*tip, path, q=sample[0], v=sample[1], a=sample[2])
 
     def _start_at(self, pose: Array, twist: Array | None, dt: float) -> bool:
-        """Begin where the reference was a step before the pose (4, 4), if that is near; the posture stays.
+        """Begin where the reference was a step before the pose (4, 4), if that is near; the posture
+        stays.
 
         Returns:
             True where it is near.
         """
         error = np.empty(6)
-        pose_error_into(as_row(pose), as_row(self._model.link(self._model.tip, self._last[0])[0]), error)
+        pose_error_into(
+            as_row(pose), as_row(self._model.link(self._model.tip, self._last[0])[0]), error
+        )
         if np.linalg.norm(error[:3]) > NEAR[0] or np.linalg.norm(error[3:]) > NEAR[1]:
             return False
         if twist is not None:
-            pose = make_pose(pose[:3, 3] - dt * twist[:3], rotation_exp(-dt * twist[3:]) @ pose[:3, :3])
+            pose = make_pose(
+                pose[:3, 3] - dt * twist[:3], rotation_exp(-dt * twist[3:]) @ pose[:3, :3]
+            )
         sample = np.empty((3, self._model.n))
         for _ in range(START_STEPS):
             q = self._last[0].copy()
@@ -118,7 +127,9 @@ class JointReference:
         Joints that are behind their reference are somewhere on that part of the path.
         """
         for earlier in np.linspace(REMEMBERED, 0.0, POINTS_BEFORE, endpoint=False):
-            self._path.remember(t - earlier, np.stack((sample[0] - earlier * sample[1], sample[1], 0.0 * sample[1])))
+            self._path.remember(
+                t - earlier, np.stack((sample[0] - earlier * sample[1], sample[1], 0.0 * sample[1]))
+            )
 
     def _follow(self, pose: Array, twist_ref: Array | None, dt: float, sample: Array) -> None:
         model = self._model
@@ -128,7 +139,16 @@ class JointReference:
         target = as_row(pose), _UNKNOWN if twist_ref is None else as_row(twist_ref), self._posture
         bounds = limits.lower, limits.upper, limits.velocity
         follow_pose(
-            *target, as_row(there), as_row(jacobian), last, self._weight, self._count, *bounds, self._speed, dt, sample
+            *target,
+            as_row(there),
+            as_row(jacobian),
+            last,
+            self._weight,
+            self._count,
+            *bounds,
+            self._speed,
+            dt,
+            sample,
         )
 
 

@@ -1,10 +1,10 @@
 """Trajectories after a target that may move at any time, dragged by a person or streamed.
 
-Position and rotation of a pose, and each joint of a posture, follow in the same way, each on its own. The wanted
-velocity points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)), v_max) at distance x: a linear law
-near the target, joined smoothly to braking with b. The acceleration is 4 k times the velocity error, bounded. So
-velocity is continuous whatever the target does, the speed limit is never passed, and at constant target there is no
-overshoot.
+Position and rotation of a pose, and each joint of a posture, follow in the same way, each on its
+own. The wanted velocity points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)),
+v_max) at distance x: a linear law near the target, joined smoothly to braking with b. The
+acceleration is 4 k times the velocity error, bounded. So velocity is continuous whatever the target
+does, the speed limit is never passed, and at constant target there is no overshoot.
 """
 
 from __future__ import annotations
@@ -27,13 +27,18 @@ from .stepped_trajectory import SteppedTrajectory
 from .trajectory import beginning
 
 GAIN = 8.0  # 1/s, from distance to speed near the target: a moving target is followed 1/8 s behind
-RESPONSE = 4.0 * GAIN  # 1/s, from speed error to acceleration: near the target critically damped, poles at -16/s
-BRAKING = 0.6  # fraction of the acceleration limit that braking is planned with; the rest is for following the plan
+# 1/s, from speed error to acceleration: near the target critically damped, poles at -16/s
+RESPONSE = 4.0 * GAIN
+# fraction of the acceleration limit that braking is planned with; the rest is for following the
+# plan
+BRAKING = 0.6
 ARRIVED = 1e-7  # m and rad, m/s and rad/s
 
 
 @compiled
-def change_rate(away: Array, speed: Array, acceleration: Array, dt: float, rate: Array, change: Array) -> None:
+def change_rate(
+    away: Array, speed: Array, acceleration: Array, dt: float, rate: Array, change: Array
+) -> None:
     """Advance the velocities of m parts of d coordinates each by one step; see the module.
 
     Args:
@@ -77,7 +82,13 @@ def is_there(away: Array, rate: Array) -> bool:
 
 @compiled
 def step_pose(
-    target: Array, speed: Array, acceleration: Array, dt: float, pose: Array, rate: Array, change: Array
+    target: Array,
+    speed: Array,
+    acceleration: Array,
+    dt: float,
+    pose: Array,
+    rate: Array,
+    change: Array,
 ) -> bool:
     """Move a pose by one step towards its target.
 
@@ -111,7 +122,13 @@ def step_pose(
 
 @compiled
 def step_joints(
-    target: Array, speed: Array, acceleration: Array, dt: float, q: Array, rate: Array, change: Array
+    target: Array,
+    speed: Array,
+    acceleration: Array,
+    dt: float,
+    q: Array,
+    rate: Array,
+    change: Array,
 ) -> bool:
     """Move joints by one step towards their targets.
 
@@ -137,7 +154,9 @@ def step_joints(
 class _OnlineTrajectory(SteppedTrajectory):
     """A trajectory of m parts of d coordinates each, which goes after a target step by step."""
 
-    def __init__(self, at: Array, target: Array, time: float, rate: Array, speed: Any, acceleration: Any) -> None:
+    def __init__(
+        self, at: Array, target: Array, time: float, rate: Array, speed: Any, acceleration: Any
+    ) -> None:
         self._at = at
         self.target = target
         self._time = time
@@ -169,13 +188,20 @@ class _OnlineTrajectory(SteppedTrajectory):
     @staticmethod
     @abstractmethod
     def _step(
-        target: Array, speed: Array, acceleration: Array, dt: float, at: Array, rate: Array, change: Array
+        target: Array,
+        speed: Array,
+        acceleration: Array,
+        dt: float,
+        at: Array,
+        rate: Array,
+        change: Array,
     ) -> bool:
         """Move by one step to the target; return True where it rests. See :func:`step_pose`."""
 
 
 class OnlineTrajectory(_OnlineTrajectory):
-    """Goes after a target pose within limits of speed and acceleration; the target may change at any time.
+    """Goes after a target pose within limits of speed and acceleration; the target may change at
+    any time.
 
     The rotation goes along the rotation vector of R_target Rᵀ.
     It remembers where it is: sample() must be called with rising times.
@@ -208,7 +234,13 @@ class OnlineTrajectory(_OnlineTrajectory):
 
     @staticmethod
     def _step(
-        target: Array, speed: Array, acceleration: Array, dt: float, at: Array, rate: Array, change: Array
+        target: Array,
+        speed: Array,
+        acceleration: Array,
+        dt: float,
+        at: Array,
+        rate: Array,
+        change: Array,
     ) -> bool:
         return step_pose(target, speed, acceleration, dt, at, rate, change)
 
@@ -230,17 +262,31 @@ class OnlineJointTrajectory(_OnlineTrajectory):
     """
 
     def __init__(
-        self, model: RobotModel, start: Reference, goal: Array, time: float, speed: Array, acceleration: Array
+        self,
+        model: RobotModel,
+        start: Reference,
+        goal: Array,
+        time: float,
+        speed: Array,
+        acceleration: Array,
     ) -> None:
         if start.q is None:
-            raise ConfigError("an online trajectory of joints needs reference joint angles to start from")
+            raise ConfigError(
+                "an online trajectory of joints needs reference joint angles to start from"
+            )
         self._model = model
         v = np.zeros_like(start.q) if start.v is None else start.v
         super().__init__(start.q, goal, time, v[:, None], speed, acceleration)
 
     @staticmethod
     def _step(
-        target: Array, speed: Array, acceleration: Array, dt: float, at: Array, rate: Array, change: Array
+        target: Array,
+        speed: Array,
+        acceleration: Array,
+        dt: float,
+        at: Array,
+        rate: Array,
+        change: Array,
     ) -> bool:
         return step_joints(target, speed, acceleration, dt, at, rate, change)
 

@@ -9,15 +9,17 @@ from ..core.spatial import rotation_exp, rotation_exp_jacobian, rotation_log
 from ..core.types import Array
 
 KEPT = 3  # poses of a chunk that its last velocities depend on
-Piece = tuple[float, float, Array, Array]  # start [s], length [s], coefficients (4, 2, 3), first rotation (3, 3)
+# start [s], length [s], coefficients (4, 2, 3), first rotation (3, 3)
+Piece = tuple[float, float, Array, Array]
 
 
 class PoseChunk:
     """Poses at rising times. Before the first and after the last one it rests there.
 
-    Positions are cubic Hermite splines. Their velocities at the poses are those of a parabola through three poses. The
-    rotation between two poses is exp(h(t)) R_i, h (3,) a cubic with the angular velocities found in the same way. So
-    velocity and angular velocity are continuous inside.
+    Positions are cubic Hermite splines. Their velocities at the poses are those of a parabola
+    through three poses. The rotation between two poses is exp(h(t)) R_i, h (3,) a cubic with the
+    angular velocities found in the same way. So velocity and angular velocity are continuous
+    inside.
 
     Args:
         times: (k,) rising times [s], k >= 1.
@@ -32,9 +34,19 @@ class PoseChunk:
 
     def __init__(self, times: Array, poses: Array) -> None:
         if poses.shape != (len(times), 4, 4) or not len(times):
-            raise refused("poses", poses.shape, f"must be one for each of {len(times)} times", len(times))
-        if not (np.isfinite(times).all() and np.isfinite(poses).all() and (np.diff(times) > 0.0).all()):
-            raise refused("times", times, "must be finite and rise, poses finite", where="tip trajectory: ", unit="s")
+            raise refused(
+                "poses", poses.shape, f"must be one for each of {len(times)} times", len(times)
+            )
+        if not (
+            np.isfinite(times).all() and np.isfinite(poses).all() and (np.diff(times) > 0.0).all()
+        ):
+            raise refused(
+                "times",
+                times,
+                "must be finite and rise, poses finite",
+                where="tip trajectory: ",
+                unit="s",
+            )
         self.begin = float(times[0])
         self.end = float(times[-1])
         self._times = times
@@ -46,7 +58,9 @@ class PoseChunk:
         """A chunk of the last poses of this one, and all poses of one that begins after them."""
         times = self._times[-KEPT:]
         poses = self._poses[-KEPT:]
-        return PoseChunk(np.concatenate((times, later._times)), np.concatenate((poses, later._poses)))
+        return PoseChunk(
+            np.concatenate((times, later._times)), np.concatenate((poses, later._poses))
+        )
 
     def at(self, t: float) -> tuple[Array, Array]:
         """Position (3,) [m] and rotation (3, 3) at t [s]."""
@@ -98,4 +112,6 @@ class PoseChunk:
         first = self._poses[i]
         last = self._poses[i + 1]
         turn = rotation_log(last[:3, :3] @ first[:3, :3].T)
-        return np.array((last[:3, 3] - first[:3, 3], turn)) / float(self._times[i + 1] - self._times[i])
+        return np.array((last[:3, 3] - first[:3, 3], turn)) / float(
+            self._times[i + 1] - self._times[i]
+        )

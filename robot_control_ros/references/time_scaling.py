@@ -33,7 +33,8 @@ class TimeScaling(Protocol):
 
 
 class Trapezoid:
-    """Speed that rises evenly, stays, and falls evenly: the shortest time within limits of speed and acceleration.
+    """Speed that rises evenly, stays, and falls evenly: the shortest time within limits of speed
+    and acceleration.
 
     Where the path is too short to reach the speed, it falls right after it has risen.
 
@@ -62,14 +63,17 @@ class Trapezoid:
         """The trapezoid of a duration [s]; each ramp takes a fraction `ramp` of it, up to 0.5."""
         check_positive("trapezoid", duration=duration)
         if not 0.0 < ramp <= 0.5:
-            raise refused("ramp", ramp, "must be above 0, at most 0.5", (0.0, 0.5), where="trapezoid: ")
+            raise refused(
+                "ramp", ramp, "must be above 0, at most 0.5", (0.0, 0.5), where="trapezoid: "
+            )
         speed = length / (duration * (1.0 - ramp))
         return cls(length, speed, speed / (duration * ramp))
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
         t = np.asarray(t, dtype=float)
         first_half = t < self.duration / 2.0
-        # time to the nearer end, and how much of it is ramp: the second half is the first one, mirrored
+        # time to the nearer end, and how much of it is ramp: the second half is the first one,
+        # mirrored
         near = np.maximum(np.where(first_half, t, self.duration - t), 0.0)
         ramp = np.minimum(near, self.ramp)
         speed = self._acceleration * ramp
@@ -98,11 +102,19 @@ class QuinticTimeScaling:
         self.duration = duration
 
     @classmethod
-    def within(cls, length: float, speed: float, acceleration: float = math.inf) -> QuinticTimeScaling:
+    def within(
+        cls, length: float, speed: float, acceleration: float = math.inf
+    ) -> QuinticTimeScaling:
         """The shortest scaling within limits of speed and acceleration, but at least SHORTEST."""
         check_positive("quintic scaling", length=length, speed=speed)
         if not acceleration > 0.0:
-            raise refused("acceleration", acceleration, "must be above 0", (0.0, math.inf), where="quintic scaling: ")
+            raise refused(
+                "acceleration",
+                acceleration,
+                "must be above 0",
+                (0.0, math.inf),
+                where="quintic scaling: ",
+            )
         by_acceleration = math.sqrt(PEAK_ACCELERATION * length / acceleration)
         return cls(length, max(SHORTEST, PEAK_SPEED * length / speed, by_acceleration))
 
@@ -111,7 +123,11 @@ class QuinticTimeScaling:
         left = 1.0 - u
         speed = self.length / self.duration
         s = self.length * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
-        return s, 30.0 * speed * (u * left) ** 2, 60.0 * speed / self.duration * u * left * (left - u)
+        return (
+            s,
+            30.0 * speed * (u * left) ** 2,
+            60.0 * speed / self.duration * u * left * (left - u),
+        )
 
 
 class Chain:
@@ -128,7 +144,13 @@ class Chain:
     def __init__(self, scalings: Sequence[TimeScaling], dwell: float = 0.0) -> None:
         if not (scalings and 0.0 <= dwell < math.inf):
             rule = "must be 0 s or more, after 1 time scaling or more"
-            raise refused("dwell", dwell, rule, (0.0, math.inf), where=f"chain of {len(scalings)} time scalings: ")
+            raise refused(
+                "dwell",
+                dwell,
+                rule,
+                (0.0, math.inf),
+                where=f"chain of {len(scalings)} time scalings: ",
+            )
         self._scalings = tuple(scalings)
         self._starts = tuple(accumulate((p.duration + dwell for p in scalings), initial=0.0))[:-1]
         self.length = sum(p.length for p in scalings)
@@ -148,7 +170,9 @@ class Chain:
         `scaling` makes one from a length and a duration: QuinticTimeScaling or Trapezoid.lasting.
         """
         total = sum(lengths)
-        return cls([scaling(float(length), duration * float(length) / total) for length in lengths], dwell)
+        return cls(
+            [scaling(float(length), duration * float(length) / total) for length in lengths], dwell
+        )
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
         t = np.asarray(t, dtype=float)

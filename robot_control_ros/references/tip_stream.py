@@ -28,27 +28,37 @@ class StreamSettings:
     """Settings of trajectories along chunks of poses; see :class:`TipStream`."""
 
     delay: float = gain(
-        0.12, unit="s", upper=2.0, doc="The reference is at a pose this long after its time: latency, jitter and blend."
+        0.12,
+        unit="s",
+        upper=2.0,
+        doc="The reference is at a pose this long after its time: latency, jitter and blend.",
     )
-    blend: float = gain(0.1, unit="s", upper=2.0, doc="Time in which a newer chunk takes the older one's place.")
-    bandwidth: float = gain(25.0, unit="rad/s", lower=1.0, upper=100.0, doc="Of the filter that keeps the limits.")
+    blend: float = gain(
+        0.1, unit="s", upper=2.0, doc="Time in which a newer chunk takes the older one's place."
+    )
+    bandwidth: float = gain(
+        25.0, unit="rad/s", lower=1.0, upper=100.0, doc="Of the filter that keeps the limits."
+    )
 
 
 class TipStream(SteppedTrajectory):
-    """Follows chunks of poses within limits of velocity, acceleration and jerk; a newer chunk may come at any time.
+    """Follows chunks of poses within limits of velocity, acceleration and jerk; a newer chunk may
+    come at any time.
 
-    The poses at t - `delay` are due at t. A newer chunk counts from its first pose on. Within `blend` it takes the
-    place of the older ones, by the weight x³ (10 - 15 x + 6 x²). A filter of third order goes after the poses. With the
-    way e to the target, ω = `bandwidth`, and sat a bound on the norm:
+    The poses at t - `delay` are due at t. A newer chunk counts from its first pose on. Within
+    `blend` it takes the place of the older ones, by the weight x³ (10 - 15 x + 6 x²). A filter of
+    third order goes after the poses. With the way e to the target, ω = `bandwidth`, and sat a bound
+    on the norm:
 
         v_d = sat(ω e / 3, min(v_max, sqrt(a_max |e|)))
         a_d = sat(ω (v_d - v), a_max)
         j   = sat(3 ω (a_d - a), j_max)
 
-    It is 3/ω late, so its target is 3/ω ahead in the chunk: a chunk must reach that far, or `delay` be longer. A chunk
-    that begins after the last pose of the one before goes on with it: so single poses may come one by one. After the
-    last pose the reference comes to rest there. The norms of acceleration and jerk are bounds; that of velocity is
-    passed by a few percent. Rotations are done in the same way, along the rotation vector of R_target Rᵀ.
+    It is 3/ω late, so its target is 3/ω ahead in the chunk: a chunk must reach that far, or `delay`
+    be longer. A chunk that begins after the last pose of the one before goes on with it: so single
+    poses may come one by one. After the last pose the reference comes to rest there. The norms of
+    acceleration and jerk are bounds; that of velocity is passed by a few percent. Rotations are
+    done in the same way, along the rotation vector of R_target Rᵀ.
 
     It remembers where it is: sample() must be called with rising times.
 
@@ -80,7 +90,8 @@ class TipStream(SteppedTrajectory):
         change = np.zeros(6) if start.acceleration is None else start.acceleration
         self._rate = twist.reshape(2, 3).copy()
         self._change = _bounded(change.reshape(2, 3), self._limits[1])
-        self._chunks = [(PoseChunk(np.array((time,)), pose[None]), -math.inf)]  # each with the time it counts from
+        # each with the time it counts from
+        self._chunks = [(PoseChunk(np.array((time,)), pose[None]), -math.inf)]
         self._arrived = True
         self._now = self._reference()
 
@@ -94,8 +105,8 @@ class TipStream(SteppedTrajectory):
             poses: (k, 4, 4) poses of the tip in the base.
 
         Raises:
-            ConfigError: see :class:`PoseChunk`; or all of its poses are past, or it begins before the newest one, or
-                too many wait.
+            ConfigError: see :class:`PoseChunk`; or all of its poses are past, or it begins before
+                the newest one, or too many wait.
         """
         settings = self._settings.current
         chunk = PoseChunk(times + self._time, poses)
@@ -103,10 +114,18 @@ class TipStream(SteppedTrajectory):
         left = float(times[-1]) + settings.delay
         if left < 0.0:
             rule = f"must be at least -{settings.delay:g} s from now (stream.delay)"
-            raise refused("last pose", round(float(times[-1]), 3), rule, -settings.delay, where="tip trajectory: ")
+            raise refused(
+                "last pose",
+                round(float(times[-1]), 3),
+                rule,
+                -settings.delay,
+                where="tip trajectory: ",
+            )
         if begin < self._newest - EARLIER:
             rule = f"must not be before the newest chunk's {self._newest:.3f} s"
-            raise refused("begin", round(begin, 3), rule, self._newest, where="tip trajectory: ", unit="s")
+            raise refused(
+                "begin", round(begin, 3), rule, self._newest, where="tip trajectory: ", unit="s"
+            )
         if len(self._chunks) >= WAITING:
             rule = f"must be at most {WAITING}: they wait for times that are still to come"
             raise refused("chunks", len(self._chunks), rule, WAITING, where="tip trajectory: ")
@@ -147,13 +166,18 @@ class TipStream(SteppedTrajectory):
         bandwidth = self._settings.current.bandwidth
         way = self._way(self._target_time)
         is_over = len(self._chunks) == 1 and self._chunks[0][0].end <= self._target_time
-        if is_over and max(np.abs(each).max() for each in (way, self._rate, self._change)) < ARRIVED:
+        if (
+            is_over
+            and max(np.abs(each).max() for each in (way, self._rate, self._change)) < ARRIVED
+        ):
             self._rate = np.zeros((2, 3))
             self._change = np.zeros((2, 3))
             self._arrived = True
             return
         distance = np.sqrt((way * way).sum(axis=1))
-        wanted = _bounded(bandwidth / 3.0 * way, np.minimum(speed, np.sqrt(acceleration * distance)))
+        wanted = _bounded(
+            bandwidth / 3.0 * way, np.minimum(speed, np.sqrt(acceleration * distance))
+        )
         change = _bounded(bandwidth * (wanted - self._rate), acceleration)
         self._change = self._change + dt * _bounded(3.0 * bandwidth * (change - self._change), jerk)
         self._rate = self._rate + dt * self._change
@@ -175,7 +199,9 @@ class TipStream(SteppedTrajectory):
         return np.array((position - self._position, rotation_log(rotation @ self._rotation.T)))
 
     def _due(self, t: float) -> tuple[Array, Array]:
-        """Position and rotation of the blended chunks at t [s]; chunks that others have replaced are forgotten."""
+        """Position and rotation of the blended chunks at t [s]; chunks that others have
+        replaced are forgotten.
+        """
         blend = self._settings.current.blend
         while len(self._chunks) > 1 and t >= self._chunks[1][1] + blend:
             self._chunks.pop(0)

@@ -42,7 +42,9 @@ def is_moving(trajectory: Trajectory, reference: Reference, t: float) -> bool:
 
     `reference` is its sample at t.
     """
-    if any(rate is not None and np.abs(rate).max() > STILL for rate in (reference.twist, reference.v)):
+    if any(
+        rate is not None and np.abs(rate).max() > STILL for rate in (reference.twist, reference.v)
+    ):
         return True
     return not getattr(trajectory, "arrived", True) or t < getattr(trajectory, "end", -math.inf)
 
@@ -62,4 +64,6 @@ def check_positive(what: str, **values: float) -> None:
     """Raise ConfigError for the first of the values that isn't a finite number above 0."""
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0.0):
-            raise refused(name, value, "must be a finite number above 0", (0.0, math.inf), where=f"{what}: ")
+            raise refused(
+                name, value, "must be a finite number above 0", (0.0, math.inf), where=f"{what}: "
+            )

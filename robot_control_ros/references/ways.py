@@ -21,14 +21,16 @@ from .trajectory import Trajectory
 SPACING = 0.04  # s between two points of a way of the tip: 10 mm at the usual speed
 APART = 0.01, 0.04  # m, rad between two points of a way of the tip that has no times
 STEPS = 8  # of integration between two points
-SETTLING = 3.0  # s that a move takes at most beyond the time at its limits: it comes to rest by a linear law
+# s that a move takes at most beyond the time at its limits: it comes to rest by a linear law
+SETTLING = 3.0
 
 
 class Ways:
     """Predicts the joints' way for each kind of move.
 
-    Moves of the tip are followed by the inverse kinematics of :class:`~.joint_reference.JointReference`, in steps of
-    0.04 s. A law that moves the tip by torques leads the joints along nearly the same way.
+    Moves of the tip are followed by the inverse kinematics of
+    :class:`~.joint_reference.JointReference`, in steps of 0.04 s. A law that moves the tip by
+    torques leads the joints along nearly the same way.
 
     Args:
         model: Model of the robot.
@@ -42,7 +44,9 @@ class Ways:
         self._count = kinematics.count
         self._tip_joint, self._tip_pose = model.carrier(model.tip)
 
-    def of_joints(self, q: Array, v: Array, goal: Array, speed: Array, acceleration: Array) -> Array:
+    def of_joints(
+        self, q: Array, v: Array, goal: Array, speed: Array, acceleration: Array
+    ) -> Array:
         """Way of an :class:`~.online_trajectory.OnlineJointTrajectory`.
 
         Args:
@@ -53,9 +57,13 @@ class Ways:
         Returns:
             Joint angles (k, n); the last ones are the goal.
         """
-        lasting = float((np.abs(goal - q) / speed + (speed + np.abs(v)) / acceleration).max()) + SETTLING
+        lasting = (
+            float((np.abs(goal - q) / speed + (speed + np.abs(v)) / acceleration).max()) + SETTLING
+        )
         way = np.empty((math.ceil(lasting / SPACING) + 2, q.size))
-        count = joint_move_into(as_row(goal), as_row(speed), as_row(acceleration), as_row(q), as_row(v), way)
+        count = joint_move_into(
+            as_row(goal), as_row(speed), as_row(acceleration), as_row(q), as_row(v), way
+        )
         return way[:count]
 
     def of_pose(
@@ -86,13 +94,17 @@ class Ways:
         count = pose_move_into(as_row(target), *limits, pose, rate, poses)
         return self.of_poses(poses[:count], q, posture)
 
-    def of_trajectory(self, trajectory: Trajectory, time: float, end: float, q: Array, posture: Array) -> Array:
+    def of_trajectory(
+        self, trajectory: Trajectory, time: float, end: float, q: Array, posture: Array
+    ) -> Array:
         """Way (k, n) of the joints for any trajectory of poses, from a time to its end [s].
 
         q and posture are those of :meth:`of_poses`.
         """
         count = max(math.ceil((end - time) / SPACING), 1)
-        samples = [trajectory.sample(time + each).pose for each in np.linspace(0.0, end - time, count + 1)]
+        samples = [
+            trajectory.sample(time + each).pose for each in np.linspace(0.0, end - time, count + 1)
+        ]
         return self.of_poses(np.array(samples), q, posture)
 
     def of_chunk(self, poses: Array, q: Array, posture: Array) -> Array:
@@ -104,10 +116,20 @@ class Ways:
         between = [at[None]]
         for pose in poses:
             way = pose_error(pose, at)
-            count = max(math.ceil(max(np.linalg.norm(way[:3]) / APART[0], np.linalg.norm(way[3:]) / APART[1])), 1)
+            count = max(
+                math.ceil(
+                    max(np.linalg.norm(way[:3]) / APART[0], np.linalg.norm(way[3:]) / APART[1])
+                ),
+                1,
+            )
             shares = np.linspace(0.0, 1.0, count + 1)[1:]
             between.append(
-                np.array([make_pose(at[:3, 3] + s * way[:3], rotation_exp(s * way[3:]) @ at[:3, :3]) for s in shares])
+                np.array(
+                    [
+                        make_pose(at[:3, 3] + s * way[:3], rotation_exp(s * way[3:]) @ at[:3, :3])
+                        for s in shares
+                    ]
+                )
             )
             at = pose
         return self.of_poses(np.concatenate(between), q, posture)
@@ -126,13 +148,22 @@ class Ways:
         bounds = limits.lower, limits.upper, limits.velocity
         tip = self._tip_joint, self._tip_pose
         follow_poses_into(
-            self._model.chain, *tip, as_row(poses), self._weight, self._count, *bounds, as_row(posture), way
+            self._model.chain,
+            *tip,
+            as_row(poses),
+            self._weight,
+            self._count,
+            *bounds,
+            as_row(posture),
+            way,
         )
         return way
 
 
 @compiled
-def joint_move_into(target: Array, speed: Array, acceleration: Array, q: Array, v: Array, way: Array) -> int:
+def joint_move_into(
+    target: Array, speed: Array, acceleration: Array, q: Array, v: Array, way: Array
+) -> int:
     """Write the points of a move of the joints into `way` (k, n), and return their number.
 
     See :meth:`Ways.of_joints`.
@@ -153,7 +184,9 @@ def joint_move_into(target: Array, speed: Array, acceleration: Array, q: Array, 
 
 
 @compiled
-def pose_move_into(target: Array, speed: Array, acceleration: Array, pose: Array, rate: Array, poses: Array) -> int:
+def pose_move_into(
+    target: Array, speed: Array, acceleration: Array, pose: Array, rate: Array, poses: Array
+) -> int:
     """Write the poses of a move of the tip into `poses` (k, 4, 4), and return their number.
 
     Pose and rate are changed.

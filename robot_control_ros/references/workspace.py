@@ -14,7 +14,8 @@ from ..core.types import Array
 from .jog import ramp_time, reach
 
 FAR = 5.0  # m; a bound as far away as this is none
-_MARGIN = 1e-6  # m that a jog rests before a wall: the shortest ramp isn't shorter than a millisecond
+# m that a jog rests before a wall: the shortest ramp isn't shorter than a millisecond
+_MARGIN = 1e-6
 _RESOLUTION = 2**-10  # of the fraction of a twist that is taken up
 
 
@@ -23,18 +24,28 @@ class WorkspaceSettings:
     """Settings of the box that targets of the tip stay in; see :class:`Workspace`."""
 
     lower: Array = gain(
-        -FAR, size=VECTOR, unit="m", lower=-FAR, upper=FAR, doc="Least coordinates of the tip's targets; -5 for none."
+        -FAR,
+        size=VECTOR,
+        unit="m",
+        lower=-FAR,
+        upper=FAR,
+        doc="Least coordinates of the tip's targets; -5 for none.",
     )
     upper: Array = gain(
-        FAR, size=VECTOR, unit="m", lower=-FAR, upper=FAR, doc="Largest coordinates of the tip's targets; 5 for none."
+        FAR,
+        size=VECTOR,
+        unit="m",
+        lower=-FAR,
+        upper=FAR,
+        doc="Largest coordinates of the tip's targets; 5 for none.",
     )
 
 
 class Workspace:
     """A box, in the axes of the robot's base, for the origin of the tip.
 
-    It bounds targets, not the robot: who pushes a compliant arm may push it out, and moves of the joints may leave it
-    between two targets. It is no safety function.
+    It bounds targets, not the robot: who pushes a compliant arm may push it out, and moves of the
+    joints may leave it between two targets. It is no safety function.
 
     Args:
         settings: Settings that differ from the defaults of WorkspaceSettings, by name.
@@ -47,7 +58,8 @@ class Workspace:
     """
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
-        self.settings = ParameterSet(WorkspaceSettings, 0, settings or {}, _check_order)  # no setting is per joint
+        # no setting is per joint
+        self.settings = ParameterSet(WorkspaceSettings, 0, settings or {}, _check_order)
         self.settings.check({})
 
     @property
@@ -69,7 +81,12 @@ class Workspace:
                 raise refused(axis, float(value), rule, bound, where="the tip's target ", unit="m")
 
     def slowed(
-        self, twist: Array, before: Array, position: Array, acceleration: Sequence[float], lasting: float
+        self,
+        twist: Array,
+        before: Array,
+        position: Array,
+        acceleration: Sequence[float],
+        lasting: float,
     ) -> Array:
         """A twist, slower towards the walls, after which a :class:`~.jog.Jog` comes to rest inside.
 
@@ -89,11 +106,16 @@ class Workspace:
         speed = float(np.linalg.norm(linear))
         rise = max((speed + present) / acceleration[0], ramp_time(twist - before, acceleration))
         way = np.sign(linear)
-        room = np.where(way > 0.0, ahead, back) - np.maximum(way * before[:3], 0.0) * rise / 2.0  # gone meanwhile
-        fastest = np.maximum(room, 0.0) / (max(lasting, rise) + ramp_time(twist, acceleration) / 2.0)
+        # gone meanwhile
+        room = np.where(way > 0.0, ahead, back) - np.maximum(way * before[:3], 0.0) * rise / 2.0
+        fastest = np.maximum(room, 0.0) / (
+            max(lasting, rise) + ramp_time(twist, acceleration) / 2.0
+        )
         slower = np.concatenate((way * np.minimum(np.abs(linear), fastest), twist[3:]))
         return slower * _largest_fraction(
-            lambda fraction: bool((reach(fraction * slower, before, acceleration) <= (ahead, back)).all())
+            lambda fraction: bool(
+                (reach(fraction * slower, before, acceleration) <= (ahead, back)).all()
+            )
         )
 
 
@@ -116,4 +138,6 @@ def _check_order(box: WorkspaceSettings) -> None:
     for axis, low, high in zip("xyz", box.lower, box.upper, strict=True):
         if not low < high:
             rule = f"must be below workspace.upper {axis} = {high:g} m"
-            raise refused(f"workspace.lower {axis}", float(low), rule, (-FAR, float(high)), unit="m")
+            raise refused(
+                f"workspace.lower {axis}", float(low), rule, (-FAR, float(high)), unit="m"
+            )

@@ -1,1 +1,3 @@
-"""A robot: its configuration and hardware profile, its files, its model, inverse kinematics, friction."""
+"""A robot: its configuration and hardware profile, its files, its model, inverse
+kinematics, friction.
+"""

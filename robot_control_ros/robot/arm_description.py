@@ -1,9 +1,9 @@
 """The part of a description that counts for an arm: its joints move, all others are fixed.
 
-Makers' descriptions hold more than an arm: fingers whose joints mimic others, antennas, wheels. Only
-the joints that a configuration names move here. A physics engine is also stricter than a model of
-rigid bodies: it wants a possible inertia of each link. Links that are fixed to each other are one
-body, so the inertia of a link may be counted with that of the link that it is fixed to.
+Makers' descriptions hold more than an arm: fingers whose joints mimic others, antennas, wheels.
+Only the joints that a configuration names move here. A physics engine is also stricter than a model
+of rigid bodies: it wants a possible inertia of each link. Links that are fixed to each other are
+one body, so the inertia of a link may be counted with that of the link that it is fixed to.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def arm_description(urdf: str, joints: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=32)
 def physical_description(urdf: str, joints: tuple[str, ...]) -> str:
-    """Make of a description one that a physics engine takes: :func:`arm_description` with possible inertias.
+    """Make of a description one that a physics engine takes: :func:`arm_description` with possible
+    inertias.
 
     Links that no joint moves lose their inertia: it acts on nothing. A link with an impossible
     inertia gives it to the link that it is fixed to, as one rigid body. A moving body without mass
@@ -121,7 +122,9 @@ def _depth(above: dict[str, ElementTree.Element], link: str) -> int:
 
 
 def _sum(first: LinkMass, second: LinkMass, placement: Array) -> LinkMass:
-    """Two bodies as one, in the frame of the first; `placement` (4, 4) is the frame of the second in it."""
+    """Two bodies as one, in the frame of the first; `placement` (4, 4) is the frame
+    of the second in it.
+    """
     mass = first.mass + second.mass
     rotation = placement[:3, :3]
     center = rotation @ second.center + placement[:3, 3]
@@ -137,7 +140,9 @@ def _sum(first: LinkMass, second: LinkMass, placement: Array) -> LinkMass:
 
 
 def lacks_inertia(link: ElementTree.Element) -> bool:
-    """True where a link has an ``<inertial>`` of which urdfdom leaves the inertia out, as elements are missing."""
+    """True where a link has an ``<inertial>`` of which urdfdom leaves the inertia out, as
+    elements are missing.
+    """
     inertial = link.find("inertial")
     if inertial is None:
         return False
@@ -175,7 +180,9 @@ def inertia_problem(body: LinkMass) -> str:
 
 
 def _strictly_possible(body: LinkMass) -> LinkMass:
-    """A body that is possible without a tolerance: with a mass, and with three moments of inertia."""
+    """A body that is possible without a tolerance: with a mass, and with three
+    moments of inertia.
+    """
     moments = np.linalg.eigvalsh(body.inertia)
     difference = float(moments[0] + moments[1] - moments[2])
     lacking = max(LEAST - float(moments[0]), -difference, 0.0)
@@ -206,4 +213,6 @@ def independent_joints(root: ElementTree.Element) -> list[str]:
         mimic = joint.find("mimic")
         if mimic is not None:
             followed |= {joint.get("name", ""), mimic.get("joint", "")}
-    return [name for joint in root.findall("joint") if (name := joint.get("name", "")) not in followed]
+    return [
+        name for joint in root.findall("joint") if (name := joint.get("name", "")) not in followed
+    ]

@@ -19,7 +19,10 @@ class CellObject:
     name: str = ""
     shape: Shape = entry(inline=True, doc="The solid.")
     margin: float | None = entry(
-        None, lower=0.0, unit="m", doc="What the arm keeps from it, where that isn't `clearance.margin`."
+        None,
+        lower=0.0,
+        unit="m",
+        doc="What the arm keeps from it, where that isn't `clearance.margin`.",
     )
 
     def __post_init__(self) -> None:
@@ -35,7 +38,9 @@ def named_objects(objects: dict[str, CellObject]) -> dict[str, CellObject]:
     """
     for name in objects:
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
-            raise refused("name", name, "must be a letter, then letters, digits and _", where="cell: ")
+            raise refused(
+                "name", name, "must be a letter, then letters, digits and _", where="cell: "
+            )
     return {name: replace(each, name=name) for name, each in objects.items()}
 
 

@@ -15,7 +15,15 @@ from ..core.errors import unknown
 from ..core.types import Array, as_row
 from .cell import CellObject
 from .configuration import RobotConfig
-from .distances import HALF_SPACE, SOLID, Bodies, distances_into, nearest_into, pair_distance, survey
+from .distances import (
+    HALF_SPACE,
+    SOLID,
+    Bodies,
+    distances_into,
+    nearest_into,
+    pair_distance,
+    survey,
+)
 from .joint_chain import BASE, place_joints
 from .link_bodies import Solid, described_bodies, solid_of, sphere
 from .model import RobotModel
@@ -74,13 +82,13 @@ class _Body:
 class CollisionModel:
     """The bodies of an arm and of its cell, and the pairs of them that must not touch.
 
-    Bodies of the arm are the shapes of its description, or those of its configuration. A sphere stands for the payload,
-    whose radius is that of its mass in water where none is given.
+    Bodies of the arm are the shapes of its description, or those of its configuration. A sphere
+    stands for the payload, whose radius is that of its mass in water where none is given.
 
-    Not all pairs count, as in MoveIt's setup assistant (its "default collisions"): links that one joint joins, and what
-    is within 10 mm in more than 95 % of 1000 random postures, touch by design. What is always as far away as ever
-    doesn't count either. The payload keeps from the arm. It keeps from the cell as well where its radius is given: else
-    nothing could be put down.
+    Not all pairs count, as in MoveIt's setup assistant (its "default collisions"): links that one
+    joint joins, and what is within 10 mm in more than 95 % of 1000 random postures, touch by
+    design. What is always as far away as ever doesn't count either. The payload keeps from the arm.
+    It keeps from the cell as well where its radius is given: else nothing could be put down.
 
     Args:
         robot: Configuration of the robot.
@@ -101,7 +109,12 @@ class CollisionModel:
     """
 
     def __init__(
-        self, robot: RobotConfig, model: RobotModel, margin: float, payload: Payload, payload_radius: float = 0.0
+        self,
+        robot: RobotConfig,
+        model: RobotModel,
+        margin: float,
+        payload: Payload,
+        payload_radius: float = 0.0,
     ) -> None:
         self._model = model
         self._margin = margin
@@ -127,7 +140,9 @@ class CollisionModel:
         self._choose([*self._own_pairs(), *self._cell_pairs(len(beside_cell), fixed, half_spaces)])
 
     def distances(self, q: Array) -> Array:
-        """Distance of each pair (p,) at joint angles q (n,) [m]; negative where two bodies overlap."""
+        """Distance of each pair (p,) at joint angles q (n,) [m]; negative where
+        two bodies overlap.
+        """
         distances = np.empty(len(self.bodies.pairs))
         distances_into(self._model.chain, self.bodies, as_row(q), distances)
         return distances
@@ -142,7 +157,9 @@ class CollisionModel:
         points = np.empty((2, 3))
         normal = np.empty(3)
         gradient = np.empty(self._model.n)
-        distance = nearest_into(self._model.chain, self.bodies, as_row(q), pair, points, normal, gradient)
+        distance = nearest_into(
+            self._model.chain, self.bodies, as_row(q), pair, points, normal, gradient
+        )
         margin = float(self.bodies.margin[pair])
         return NearestPair(*self.pair_names(pair), distance, margin, points, normal, gradient)
 
@@ -155,7 +172,8 @@ class CollisionModel:
     def hand_at(self, q: Array, pose: Array) -> HandPair | None:
         """The pair that would have least to spare, if what moves with the tip were at a pose.
 
-        So a pose is judged that the arm can't reach: whatever its joints did, its hand would be there.
+        So a pose is judged that the arm can't reach: whatever its joints did, its hand would be
+        there.
 
         Args:
             q: (n,) joint angles of the other links [rad].
@@ -180,7 +198,9 @@ class CollisionModel:
         return min(found, key=lambda each: each.distance - each.margin, default=None)
 
     def touching_links(self) -> set[tuple[str, str]]:
-        """Pairs of links that touch by design, in both orders: those of which no bodies are checked."""
+        """Pairs of links that touch by design, in both orders: those of which no
+        bodies are checked.
+        """
         links = {each.name for each in self._moved if each.name != PAYLOAD}
         checked = {self.pair_names(pair) for pair in range(len(self.bodies.pairs))}
         checked |= {(second, first) for first, second in checked}
@@ -214,13 +234,17 @@ class CollisionModel:
         """Keep the pairs that don't touch by design."""
         numbers = np.array([pair[:3] for pair in pairs], dtype=np.int64).reshape(-1, 3)
         margins = np.array([pair[3] for pair in pairs], dtype=float)
-        self.bodies = self.bodies._replace(pairs=numbers, margin=margins, lever=np.zeros((len(margins), self._model.n)))
+        self.bodies = self.bodies._replace(
+            pairs=numbers, margin=margins, lever=np.zeros((len(margins), self._model.n))
+        )
         carried = np.array([self._carries(pair) for pair in numbers.tolist()], dtype=np.bool_)
         kept = np.empty(len(numbers), dtype=np.bool_)
         for these, count in ((~carried, POSTURES), (carried, FEWER)):
             kept[these] = _counts(self._model, self.bodies._replace(pairs=numbers[these]), count)
         reaches = [self._reach(body) for body in range(len(self.names))]
-        levers = np.array([_lever(pair, reaches) for pair in numbers[kept].tolist()]).reshape(-1, self._model.n)
+        levers = np.array([_lever(pair, reaches) for pair in numbers[kept].tolist()]).reshape(
+            -1, self._model.n
+        )
         self.bodies = self.bodies._replace(pairs=numbers[kept], margin=margins[kept], lever=levers)
 
     def _carries(self, pair: Sequence[int]) -> bool:
@@ -229,7 +253,9 @@ class CollisionModel:
         return PAYLOAD in (self.names[first], self.names[second] if kind == SOLID else "")
 
     def _reach(self, body: int) -> Array:
-        """Largest distance (n,) of a body from each joint that moves it; 0 for the other joints [m]."""
+        """Largest distance (n,) of a body from each joint that moves it; 0 for
+        the other joints [m].
+        """
         chain = self._model.chain
         limits = self._model.limits
         reach = np.zeros(self._model.n)
@@ -263,7 +289,8 @@ def _lever(pair: Sequence[int], reaches: Sequence[Array]) -> Array:
     return lever
 
 
-_counted: dict[bytes, NDArray[np.bool_]] = {}  # what :func:`_counts` has found, by all that it follows from
+# what :func:`_counts` has found, by all that it follows from
+_counted: dict[bytes, NDArray[np.bool_]] = {}
 MOST_COUNTED = 100
 
 
@@ -277,11 +304,23 @@ def _counts(model: RobotModel, bodies: Bodies, count: int) -> NDArray[np.bool_]:
     limits = model.limits
     lower = np.maximum(limits.lower, -math.pi)
     upper = np.minimum(limits.upper, math.pi)
-    bodies = bodies._replace(margin=np.full(len(bodies.pairs), NEAR), lever=np.zeros((len(bodies.pairs), model.n)))
-    used = np.unique(np.concatenate((bodies.pairs[:, 0], bodies.pairs[bodies.pairs[:, 2] == SOLID, 1])))
+    bodies = bodies._replace(
+        margin=np.full(len(bodies.pairs), NEAR), lever=np.zeros((len(bodies.pairs), model.n))
+    )
+    used = np.unique(
+        np.concatenate((bodies.pairs[:, 0], bodies.pairs[bodies.pairs[:, 2] == SOLID, 1]))
+    )
     shapes = (bodies.joint, bodies.pose, bodies.half, bodies.is_box, bodies.rounding)
     of_bodies = (each[used] for each in shapes)
-    follows_from = (*model.chain, *of_bodies, bodies.plane, bodies.pairs, lower, upper, np.array(count))
+    follows_from = (
+        *model.chain,
+        *of_bodies,
+        bodies.plane,
+        bodies.pairs,
+        lower,
+        upper,
+        np.array(count),
+    )
     key = hashlib.sha256(b"".join(each.tobytes() for each in follows_from)).digest()
     if key not in _counted:
         if len(_counted) >= MOST_COUNTED:
@@ -294,7 +333,9 @@ def _counts(model: RobotModel, bodies: Bodies, count: int) -> NDArray[np.bool_]:
 
 
 def _arm_bodies(robot: RobotConfig, model: RobotModel) -> tuple[list[_Body], tuple[str, ...]]:
-    """Bodies of the links, and what can't be read: shapes of such links are taken from the robot's own file."""
+    """Bodies of the links, and what can't be read: shapes of such links are taken from
+    the robot's own file.
+    """
     folder = robot.urdf_path.parent
     described = described_bodies(model.urdf, folder)
     solids = dict(described.solids)
@@ -312,7 +353,9 @@ def _arm_bodies(robot: RobotConfig, model: RobotModel) -> tuple[list[_Body], tup
     return bodies, described.problems
 
 
-def _payload_bodies(robot: RobotConfig, model: RobotModel, payload: Payload, radius: float) -> list[_Body]:
+def _payload_bodies(
+    robot: RobotConfig, model: RobotModel, payload: Payload, radius: float
+) -> list[_Body]:
     """The sphere that stands for the payload; none where there is no payload."""
     if payload.mass == 0.0:
         return []
@@ -326,7 +369,9 @@ def payload_radius(mass: float) -> float:
     return float((3.0 * mass / (4.0 * math.pi * DENSITY)) ** (1.0 / 3.0))
 
 
-def _cell_bodies(objects: Iterable[CellObject], root: Array, margin: float) -> tuple[list[_Body], list[_HalfSpace]]:
+def _cell_bodies(
+    objects: Iterable[CellObject], root: Array, margin: float
+) -> tuple[list[_Body], list[_HalfSpace]]:
     """The solids and half-spaces of a cell in the base; root (4, 4) is the world's pose there."""
     bodies = []
     half_spaces = []
@@ -335,7 +380,9 @@ def _cell_bodies(objects: Iterable[CellObject], root: Array, margin: float) -> t
         if each.shape.kind == "plane":
             pose = root @ each.shape.pose
             normal = pose[:3, 2]
-            half_spaces.append(_HalfSpace(each.name, np.array((*normal, normal @ pose[:3, 3])), kept))
+            half_spaces.append(
+                _HalfSpace(each.name, np.array((*normal, normal @ pose[:3, 3])), kept)
+            )
         else:
             bodies.append(_Body(each.name, BASE, solid_of(each.shape).placed(root), kept))
     return bodies, half_spaces

@@ -1,8 +1,8 @@
 """Robot configurations: config/robots/<name>.yaml, or a file of the user's own.
 
-A configuration says what the robot description (URDF) doesn't: which joints and frames the control uses, where
-home is, and how fast torques may change. Each :class:`HardwareProfile` (simulation, real driver, …) says what the
-system in front of the robot offers.
+A configuration says what the robot description (URDF) doesn't: which joints and frames the control
+uses, where home is, and how fast torques may change. Each :class:`HardwareProfile` (simulation,
+real driver, …) says what the system in front of the robot offers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def _not_all_0(axes: tuple[float, ...]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class RobotConfig:
-    """A robot with one of its hardware profiles; `robot_control docs --entries robot` lists all entries.
+    """A robot with one of its hardware profiles; `robot_control docs --entries robot` lists all
+    entries.
 
     Attributes:
         profile_name: Name of the profile.
@@ -56,10 +57,15 @@ class RobotConfig:
     """
 
     name: str = entry(doc="Name of the robot.")
-    extends: str = entry("", doc="Another robot of the package, or a file; this one says only what differs.")
+    extends: str = entry(
+        "", doc="Another robot of the package, or a file; this one says only what differs."
+    )
     description: str = entry("", doc="The robot, for people.")
     urdf_path: Path = entry(
-        key="urdf", of=str, convert=Path, doc="The robot description, in this file's folder or in the package's urdf/."
+        key="urdf",
+        of=str,
+        convert=Path,
+        doc="The robot description, in this file's folder or in the package's urdf/.",
     )
     prefix: str = entry(
         "",
@@ -67,15 +73,28 @@ class RobotConfig:
         "frame `world` gets none.",
     )
     mount: tuple[float, ...] = entry(
-        (0.0,) * 6, size=6, unit="m, rad", doc="x, y, z, roll, pitch, yaw of the description's root in the world."
+        (0.0,) * 6,
+        size=6,
+        unit="m, rad",
+        doc="x, y, z, roll, pitch, yaw of the description's root in the world.",
     )
-    joints: tuple[str, ...] = entry(size=SOME, convert=_different, doc="Names, in the order of every joint array.")
+    joints: tuple[str, ...] = entry(
+        size=SOME, convert=_different, doc="Names, in the order of every joint array."
+    )
     base: str = entry(doc="Frame of the description that is fixed in the world.")
     tip: str = entry(doc="Frame of the description that is controlled; poses are tip in base.")
-    wrench_frame: str = entry("", doc="Frame of the simulated force-torque sensor; the tip where empty.")
-    home: tuple[float, ...] = entry(size=JOINT, unit="rad", doc="Joint angles where simulations begin.")
+    wrench_frame: str = entry(
+        "", doc="Frame of the simulated force-torque sensor; the tip where empty."
+    )
+    home: tuple[float, ...] = entry(
+        size=JOINT, unit="rad", doc="Joint angles where simulations begin."
+    )
     rotor_inertia: tuple[float, ...] = entry(
-        0.0, size=JOINT, lower=0.0, unit="kg·m²", doc="Inertia of each motor behind its gear; URDF has no place for it."
+        0.0,
+        size=JOINT,
+        lower=0.0,
+        unit="kg·m²",
+        doc="Inertia of each motor behind its gear; URDF has no place for it.",
     )
     effort_rate: tuple[float, ...] = entry(
         size=JOINT, above=0.0, unit="N·m/s", doc="Largest change of each joint torque."
@@ -88,10 +107,18 @@ class RobotConfig:
         doc="Damping of safe torques, which brake the arm.",
     )
     tip_speed: tuple[float, float] = entry(
-        (0.25, 1.0), size=2, above=0.0, unit="m/s, rad/s", doc="Limits of commanded moves, linear and angular."
+        (0.25, 1.0),
+        size=2,
+        above=0.0,
+        unit="m/s, rad/s",
+        doc="Limits of commanded moves, linear and angular.",
     )
     tip_acceleration: tuple[float, float] = entry(
-        (1.0, 4.0), size=2, above=0.0, unit="m/s², rad/s²", doc="Limits of commanded moves, linear and angular."
+        (1.0, 4.0),
+        size=2,
+        above=0.0,
+        unit="m/s², rad/s²",
+        doc="Limits of commanded moves, linear and angular.",
     )
     max_tip_speed: float = entry(
         1.5,
@@ -101,7 +128,11 @@ class RobotConfig:
         doc="Speed of the tip, whatever drives it. The arm brakes before it, and stops beyond it.",
     )
     tip_jerk: tuple[float, float] = entry(
-        (100.0, 400.0), size=2, above=0.0, unit="m/s³, rad/s³", doc="Limits of streamed tip trajectories."
+        (100.0, 400.0),
+        size=2,
+        above=0.0,
+        unit="m/s³, rad/s³",
+        doc="Limits of streamed tip trajectories.",
     )
     target_wrench: tuple[float, float] = entry(
         (0.0, 0.0),
@@ -127,7 +158,9 @@ class RobotConfig:
         doc="What the tip carries and the description hasn't, in the tip's frame. It has `mass` [kg], `center` of "
         "gravity [m], and `inertia` about it, xx, yy, zz, xy, xz, yz [kg·m²]. The simulated arm carries it, too.",
     )
-    law_gains: Mapping[str, Mapping[str, Any]] = entry({}, doc="By law and gain, what differs from the law's defaults.")
+    law_gains: Mapping[str, Mapping[str, Any]] = entry(
+        {}, doc="By law and gain, what differs from the law's defaults."
+    )
     contact: Mapping[str, Any] = entry(
         {},
         doc="Settings of contact detection by name. `collision_torque` is the external torque of each joint that is a "
@@ -154,7 +187,9 @@ class RobotConfig:
         doc="By name, what is in front of the robot; `sim` must be there to simulate it.",
     )
     gripper_name: str = entry(
-        "", key="gripper", doc="The gripper on the tip: a name of config/grippers, or the path of a YAML file."
+        "",
+        key="gripper",
+        doc="The gripper on the tip: a name of config/grippers, or the path of a YAML file.",
     )
     profile_name: str
     file: str = ""
@@ -202,10 +237,11 @@ class RobotConfig:
         return text if self.gripper is None else self.gripper.mounted(text, self.flange)
 
     def completed(self, urdf: str) -> str:
-        """A description (its text) that others publish, with the mount and the gripper of this configuration.
+        """A description (its text) that others publish, with the mount and the gripper of this
+        configuration.
 
-        A mount is added where the base stands in the description as it does without one. Where it stands elsewhere,
-        that counts. The gripper is added where the description hasn't its links.
+        A mount is added where the base stands in the description as it does without one. Where it
+        stands elsewhere, that counts. The gripper is added where the description hasn't its links.
 
         Raises:
             ModelError: the text is no description.
@@ -223,7 +259,8 @@ class RobotConfig:
     def with_gripper(self, gripper: GripperConfig) -> RobotConfig:
         """Configuration with a gripper on its tip, whose joints and frames get the robot's prefix.
 
-        The payload is then that of the gripper's tip. A robot that compensates gravity itself must be told the gripper.
+        The payload is then that of the gripper's tip. A robot that compensates gravity itself must
+        be told the gripper.
         """
         gripper = gripper.with_prefix(self.prefix)
         return replace(self, gripper=gripper, flange=self.tip, tip=gripper.tip)
@@ -241,14 +278,18 @@ class RobotConfig:
 
 
 def split_gripper(name: str) -> tuple[str, str]:
-    """The names of robot and gripper in ``robot+gripper``; the second is empty where there is none."""
+    """The names of robot and gripper in ``robot+gripper``; the second is empty
+    where there is none.
+    """
     robot, plus, gripper = name.rpartition("+")
     known = plus and (MARK in robot or robot in robot_names() or robot.endswith((".yaml", ".yml")))
     return (robot, gripper) if known else (name, "")
 
 
 def equipped(robot: str, gripper: str) -> str:
-    """The name of a robot with a gripper, for :func:`load_robot`; without one (empty) that of the robot."""
+    """The name of a robot with a gripper, for :func:`load_robot`; without one
+    (empty) that of the robot.
+    """
     return f"{robot}+{gripper}" if gripper else robot
 
 
@@ -267,7 +308,8 @@ def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig
         prefix: Prefix of joints and frames; empty takes the file's.
 
     Raises:
-        ConfigError: unknown robot or profile, a missing, unknown or unusable entry; lists the valid ones.
+        ConfigError: unknown robot or profile, a missing, unknown or unusable entry; lists the valid
+            ones.
     """
     name, gripper = split_gripper(name)
     paths, data = extended(name, _read)
@@ -278,7 +320,12 @@ def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig
         if "profiles" in data:
             profiles = data["profiles"]
             if not isinstance(profiles, dict):
-                raise refused("profiles", profiles, "must be a mapping of names to entries", where=f"{where}: ")
+                raise refused(
+                    "profiles",
+                    profiles,
+                    "must be a mapping of names to entries",
+                    where=f"{where}: ",
+                )
             with errors_at(where):
                 data = data | {"profiles": {profile: extended_profile(profiles, profile)}}
     values = read_entries(RobotConfig, data, where, count)
@@ -292,8 +339,13 @@ def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig
     with errors_at(where):
         values["urdf_path"] = found_urdf(values["urdf_path"], [path.parent for path in paths])
         robot = RobotConfig(**values)
-        named = gripper or robot.gripper_name  # the file's own may stand beside it, or beside one that it extends
-        beside = [] if gripper else [path.parent for path in paths if os.path.isfile(path.parent / named)]
+        # the file's own may stand beside it, or beside one that it extends
+        named = gripper or robot.gripper_name
+        beside = (
+            []
+            if gripper
+            else [path.parent for path in paths if os.path.isfile(path.parent / named)]
+        )
         return robot.with_gripper(load_gripper(named, *beside[:1])) if named else robot
 
 
@@ -310,5 +362,8 @@ def _add_prefix(values: dict[str, Any], prefix: str) -> None:
         values[frame] = prefixed(values[frame], prefix)
     values["bodies"] = {prefixed(link, prefix): each for link, each in values["bodies"].items()}
     profile = values["profile"]
-    frames = {prefixed(name, prefix): prefixed(frame, prefix) for name, frame in profile.wrench_frames.items()}
+    frames = {
+        prefixed(name, prefix): prefixed(frame, prefix)
+        for name, frame in profile.wrench_frames.items()
+    }
     values["profile"] = replace(profile, wrench_frames=frames)

@@ -1,4 +1,6 @@
-"""Robot descriptions (URDF) of several robots: names with prefixes, places in the world, one description of all."""
+"""Robot descriptions (URDF) of several robots: names with prefixes, places in the world, one
+description of all.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,22 @@ from ..core.types import Array
 MAX_DEPTH = 100  # of elements
 MAX_LINKS = 1000  # urdfdom follows a chain by recursion
 WORLD = "world"  # the frame that all robots share: it gets no prefix
-ELEMENTS = (("ixx", 0, 0), ("iyy", 1, 1), ("izz", 2, 2), ("ixy", 0, 1), ("ixz", 0, 2), ("iyz", 1, 2))
-_NAMES = {"link": "name", "joint": "name", "parent": "link", "child": "link", "mimic": "joint", "gazebo": "reference"}
+ELEMENTS = (
+    ("ixx", 0, 0),
+    ("iyy", 1, 1),
+    ("izz", 2, 2),
+    ("ixy", 0, 1),
+    ("ixz", 0, 2),
+    ("iyz", 1, 2),
+)
+_NAMES = {
+    "link": "name",
+    "joint": "name",
+    "parent": "link",
+    "child": "link",
+    "mimic": "joint",
+    "gazebo": "reference",
+}
 
 
 def prefixed(name: str, prefix: str) -> str:
@@ -33,7 +49,11 @@ def parse_description(urdf: str) -> ElementTree.Element:
     """
     try:
         root = ElementTree.fromstring(urdf)
-    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last ones for its encoding
+    except (
+        ElementTree.ParseError,
+        ValueError,
+        LookupError,
+    ) as error:  # the last ones for its encoding
         raise ModelError(f"the robot description can't be read: {error}", name="urdf") from error
     level = [root]
     depth = 1
@@ -50,7 +70,8 @@ def parse_description(urdf: str) -> ElementTree.Element:
 
 
 def place_description(urdf: str, prefix: str, mount: Sequence[float]) -> str:
-    """A description whose joints and links have a prefix, and whose root stands elsewhere in the world.
+    """A description whose joints and links have a prefix, and whose root stands elsewhere in the
+    world.
 
     The joints of ros2_control's tags, and the frames that Gazebo's tags name, get the prefix, too.
     Sensors keep their names.
@@ -99,11 +120,16 @@ def link_names(urdf: str) -> tuple[str, ...]:
     Raises:
         ModelError: the text is no XML.
     """
-    return tuple(name for each in parse_description(urdf).iter("link") if (name := each.get("name", "")) != WORLD)
+    return tuple(
+        name
+        for each in parse_description(urdf).iter("link")
+        if (name := each.get("name", "")) != WORLD
+    )
 
 
 def origin_pose(part: ElementTree.Element) -> Array:
-    """Pose (4, 4) of the `origin` of a joint, an inertial, a visual or a collision; at the origin where it has none.
+    """Pose (4, 4) of the `origin` of a joint, an inertial, a visual or a collision; at the origin
+    where it has none.
 
     Raises:
         ModelError: its entries aren't three finite numbers.
@@ -114,7 +140,8 @@ def origin_pose(part: ElementTree.Element) -> Array:
     xyz, rpy = (numbers_of(origin, key, "0 0 0") for key in ("xyz", "rpy"))
     if (len(xyz), len(rpy)) != (3, 3):
         raise ModelError(
-            f"origin: xyz and rpy must be three numbers, not {xyz.tolist()} and {rpy.tolist()}", name="origin"
+            f"origin: xyz and rpy must be three numbers, not {xyz.tolist()} and {rpy.tolist()}",
+            name="origin",
         )
     return make_pose(xyz, rotation_from_rpy(*rpy))
 
@@ -155,7 +182,9 @@ def link_poses(tree: ElementTree.Element) -> dict[str, Array]:
 
 
 class LinkMass(NamedTuple):
-    """Mass [kg] of a link, its centre of gravity (3,) [m] and its inertia (3, 3) about that [kg·m²], in its frame."""
+    """Mass [kg] of a link, its centre of gravity (3,) [m] and its inertia (3, 3) about that
+    [kg·m²], in its frame.
+    """
 
     mass: float
     center: Array
@@ -167,9 +196,12 @@ def link_masses(urdf: str) -> dict[str, LinkMass]:
     """The mass of each link of a description (its text); 0 where it has none.
 
     Raises:
-        ModelError: a mass or an element of an inertia isn't one finite number, or an origin is no pose.
+        ModelError: a mass or an element of an inertia isn't one finite number, or an origin is no
+            pose.
     """
-    return {link.get("name", ""): _link_mass(link) for link in parse_description(urdf).findall("link")}
+    return {
+        link.get("name", ""): _link_mass(link) for link in parse_description(urdf).findall("link")
+    }
 
 
 def _link_mass(link: ElementTree.Element) -> LinkMass:
@@ -203,7 +235,8 @@ def _number(element: ElementTree.Element, attribute: str) -> float:
 def links_beyond(urdf: str, frame: str, tip: str) -> tuple[str, ...]:
     """The links of a description (its text) that hang on a frame's link, and that link.
 
-    Where the frame's link doesn't lead to the tip, they are those on the way to the tip, from where it branches off.
+    Where the frame's link doesn't lead to the tip, they are those on the way to the tip, from where
+    it branches off.
 
     Raises:
         ModelError: a link carries itself.
@@ -224,7 +257,9 @@ def _links_to(above: Mapping[str, ElementTree.Element], link: str) -> list[str]:
     return [*(end_link(joint, "parent") for joint in chain_above(above, link, "")), link]
 
 
-def chain_above(above: Mapping[str, ElementTree.Element], link: str, base: str) -> list[ElementTree.Element]:
+def chain_above(
+    above: Mapping[str, ElementTree.Element], link: str, base: str
+) -> list[ElementTree.Element]:
     """The joints from a base to a link, or from the root where the base isn't below the link.
 
     Args:

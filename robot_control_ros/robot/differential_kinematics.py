@@ -7,7 +7,13 @@ import math
 import numpy as np
 
 from ..core.compiled import compiled
-from ..core.small_matrices import cholesky_into, product_into, solve_with_factor, times, transposed_times
+from ..core.small_matrices import (
+    cholesky_into,
+    product_into,
+    solve_with_factor,
+    times,
+    transposed_times,
+)
 from ..core.types import Array, as_row
 from .model import RobotDynamics
 
@@ -17,12 +23,15 @@ DAMPING = 0.04  # m, largest damping, at a singular value of 0
 TRACKING = 20.0  # 1/s, with which an error of the pose is taken back
 FOLLOWED = 0.01  # m, error of a pose beyond which the damping grows with it
 POSTURE = 2.0  # 1/s, with which the null space goes to the posture
-FREE = 1e-4  # m, damping where nothing is singular: makes the solve of an arm with fewer than six joints finite
+# m, damping where nothing is singular: makes the solve of an arm with fewer than six joints finite
+FREE = 1e-4
 # What joint servos can follow, so that they don't catch up above their velocity limits:
 TOP_SPEED = 0.9  # of the velocity limits: a servo overshoots by some percent
-SLOW = 0.25  # of the velocity limits: slower joints may change their speed as they like, as in contact
+# of the velocity limits: slower joints may change their speed as they like, as in contact
+SLOW = 0.25
 FAST = 0.5  # of the velocity limits: from there on the bounds below hold in full
-EFFORT = 0.5  # of the effort that gravity leaves, that the inertia may take; friction needs the rest
+# of the effort that gravity leaves, that the inertia may take; friction needs the rest
+EFFORT = 0.5
 LEAST_EFFORT = 0.1  # of the effort limits, that counts as left by gravity
 RETREAT = 0.1  # rad/s with which a joint that begins beyond a position limit goes back
 HASTE = 20.0  # 1/s, with which a joint comes nearer to its top speed
@@ -35,13 +44,14 @@ _NO_MASS = np.empty((0, 0))
 class DifferentialKinematics:
     """Joint velocities for a twist of the tip, by damped least squares.
 
-    q̇ = Jᵀ (J Jᵀ + λ² 1)⁻¹ V + N q̇_n,  λ² = λ_max² (1 - (σ_min / ε)²) for σ_min < ε, else next to nothing; N projects
-    into the null space. Rotations count 0.3 m per radian. So q̇ stays bounded, and continuous, through singularities,
-    at the price of an error of the tip near them.
+    q̇ = Jᵀ (J Jᵀ + λ² 1)⁻¹ V + N q̇_n,  λ² = λ_max² (1 - (σ_min / ε)²) for σ_min < ε, else next to
+    nothing; N projects into the null space. Rotations count 0.3 m per radian. So q̇ stays bounded,
+    and continuous, through singularities, at the price of an error of the tip near them.
 
-    Source: Y. Nakamura, H. Hanafusa, Inverse kinematic solutions with singularity robustness for robot manipulator
-    control, ASME J. Dyn. Sys. Meas. Control 108, 1986. Variable damping: S. Chiaverini, B. Siciliano, O. Egeland,
-    Review of the damped least-squares inverse kinematics, IEEE Trans. Control Systems Technology 2(2), 1994.
+    Source: Y. Nakamura, H. Hanafusa, Inverse kinematic solutions with singularity robustness for
+    robot manipulator control, ASME J. Dyn. Sys. Meas. Control 108, 1986. Variable damping: S.
+    Chiaverini, B. Siciliano, O. Egeland, Review of the damped least-squares inverse kinematics,
+    IEEE Trans. Control Systems Technology 2(2), 1994.
 
     Args:
         axes: (6,) 1 for each axis of the tip that counts, 0 where it is left free; all by default.
@@ -55,7 +65,9 @@ class DifferentialKinematics:
         self.weight = np.empty(6)
         self.count = weigh_axes(np.ones(6) if axes is None else as_row(axes), self.weight)
 
-    def velocities(self, kin: RobotDynamics, twist: Array, posture_rate: Array | None = None) -> Array:
+    def velocities(
+        self, kin: RobotDynamics, twist: Array, posture_rate: Array | None = None
+    ) -> Array:
         """Joint velocities (n,) [rad/s] of an arm for a twist (6,) of its tip [m/s, rad/s].
 
         `posture_rate` (n,) is wanted besides, in the null space [rad/s].
@@ -76,7 +88,9 @@ class DifferentialKinematics:
         error: float = 0.0,
         before: Array | None = None,
     ) -> Array:
-        """Joint angles (n,) [rad] `dt` seconds later; see :func:`joint_step`. Without `before` that doesn't bound."""
+        """Joint angles (n,) [rad] `dt` seconds later; see :func:`joint_step`. Without `before`
+        that doesn't bound.
+        """
         limits = kin.model.limits
         bounds = limits.lower, limits.upper, limits.velocity, limits.effort
         jacobian = as_row(kin.jacobian)
@@ -93,7 +107,9 @@ class DifferentialKinematics:
 
 @compiled
 def weigh_axes(axes: Array, weight: Array) -> int:
-    """Weight (6,) of chosen axes (6,), into weight; see :class:`DifferentialKinematics`. Returns how many count."""
+    """Weight (6,) of chosen axes (6,), into weight; see :class:`DifferentialKinematics`.
+    Returns how many count.
+    """
     count = 0
     for i in range(6):
         weight[i] = axes[i] if i < 3 else ROTATION_LENGTH * axes[i]
@@ -156,7 +172,9 @@ def joint_velocities(
 
 @compiled
 def _damping(square: Array, rank: int) -> float:
-    """λ² from the smallest of the singular values that needn't be 0; their number is `rank`, which may be 0."""
+    """λ² from the smallest of the singular values that needn't be 0; their number is
+    `rank`, which may be 0.
+    """
     if rank == 0:
         return FREE**2
     if rank == 6:  # the usual case: all are above the bound
@@ -192,24 +210,25 @@ def joint_step(
 ) -> int:
     """Joint angles (n,) [rad] `dt` seconds later, within the joints' velocity and position limits.
 
-    A joint that is x away from a position limit moves there with 20/s x at most. One that is beyond it comes back with
-    0.1 rad/s, or as fast as the twist asks for. Such a joint is held at that
-    speed, and the velocities of the others are solved again: they make up for it where they can. Too fast a motion
-    is slowed down as a whole after that: so no velocity jumps when a joint comes to be held.
+    A joint that is x away from a position limit moves there with 20/s x at most. One that is beyond
+    it comes back with 0.1 rad/s, or as fast as the twist asks for. Such a joint is held at that
+    speed, and the velocities of the others are solved again: they make up for it where they can.
+    Too fast a motion is slowed down as a whole after that: so no velocity jumps when a joint comes
+    to be held.
 
-    An `error` of the pose [m], which `twist` takes back, adds (error - 10 mm)² / 2 to the damping λ², from there
-    on. At a pose beyond reach the Jacobian turns singular, with an error left. There the joints would else jump to
-    and fro in each step.
+    An `error` of the pose [m], which `twist` takes back, adds (error - 10 mm)² / 2 to the damping
+    λ², from there on. At a pose beyond reach the Jacobian turns singular, with an error left. There
+    the joints would else jump to and fro in each step.
 
-    Velocities of the step `before` (n,) [rad/s] bound the change to what servos can follow. Fast joints change
-    their speed with at most half of the effort that gravity leaves. They come to 0.9 of their velocity limits
-    smoothly. All joints then go the same fraction of the way from `before`. Where it is NaN only the velocity limits
-    hold.
+    Velocities of the step `before` (n,) [rad/s] bound the change to what servos can follow. Fast
+    joints change their speed with at most half of the effort that gravity leaves. They come to 0.9
+    of their velocity limits smoothly. All joints then go the same fraction of the way from
+    `before`. Where it is NaN only the velocity limits hold.
 
-    Source: velocity dampers, B. Faverjon, P. Tournassoud, A local based approach for path planning of manipulators
-    with a high number of degrees of freedom, ICRA 1987. Held joints: F. Flacco, A. De Luca, O. Khatib, Motion
-    control of redundant robots under joint constraints: saturation in the null space, ICRA 2012. Damping by the
-    error: see :func:`~.inverse_kinematics.solve_pose`.
+    Source: velocity dampers, B. Faverjon, P. Tournassoud, A local based approach for path planning
+    of manipulators with a high number of degrees of freedom, ICRA 1987. Held joints: F. Flacco, A.
+    De Luca, O. Khatib, Motion control of redundant robots under joint constraints: saturation in
+    the null space, ICRA 2012. Damping by the error: see :func:`~.inverse_kinematics.solve_pose`.
 
     Args:
         jacobian, q, gravity: State of the arm: Jacobian (6, n), joint angles (n,) [rad] and torques
@@ -261,7 +280,9 @@ def joint_step(
         for joint in range(n):
             v[joint] = min(max(v[joint], least[joint]), most[joint])
     for joint in range(n):
-        result[joint] = min(max(q[joint] + dt * v[joint], min(lower[joint], q[joint])), max(upper[joint], q[joint]))
+        result[joint] = min(
+            max(q[joint] + dt * v[joint], min(lower[joint], q[joint])), max(upper[joint], q[joint])
+        )
     return DONE
 
 
@@ -297,7 +318,9 @@ def _make_followable(
         gained = 0.0 if change[joint] * before[joint] < 0.0 else abs(change[joint])
         room = max(top - abs(before[joint]), 1e-6 * top)
         left = max(effort[joint] - abs(gravity[joint]), LEAST_EFFORT * effort[joint])
-        beyond = max(beyond, weight * gained / room / share, weight * abs(torque[joint]) / dt / left / EFFORT)
+        beyond = max(
+            beyond, weight * gained / room / share, weight * abs(torque[joint]) / dt / left / EFFORT
+        )
     for joint in range(n):
         v[joint] = before[joint] + change[joint] / beyond
     return True

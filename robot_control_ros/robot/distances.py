@@ -1,7 +1,8 @@
 """Distances between the bodies of an arm, and to what stands around it, for compiled code.
 
-A body is what is within a rounding of a cylinder or a box: so a capsule and a sphere, too. Joints move it, or it is
-fixed. Besides there are half-spaces, below a plane. All distances are negative where two bodies overlap.
+A body is what is within a rounding of a cylinder or a box: so a capsule and a sphere, too. Joints
+move it, or it is fixed. Besides there are half-spaces, below a plane. All distances are negative
+where two bodies overlap.
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ class Bodies(NamedTuple):
     Attributes:
         joint: (m,) number of the joint that moves a body, or BASE.
         pose: (m, 4, 4) pose of a body's middle in the frame of that joint.
-        half: (m, 3) half of a box's edges; radius, radius and half of the length of a cylinder about z [m].
+        half: (m, 3) half of a box's edges; radius, radius and half of the length of a cylinder
+            about z [m].
         is_box: (m,) True for a box.
         rounding: (m,) distance of its surface from that of the box or cylinder [m].
-        plane: (h, 4) unit vector out of a half-space in the base, and distance of its plane from the origin along it.
-        pairs: (p, 3) number of a body; of another one, or of a half-space; and its kind: SOLID or HALF_SPACE.
+        plane: (h, 4) unit vector out of a half-space in the base, and distance of its plane from
+            the origin along it.
+        pairs: (p, 3) number of a body; of another one, or of a half-space; and its kind: SOLID or
+            HALF_SPACE.
         margin: (p,) distance that the two must keep [m].
         lever: (p, n) largest motion of a pair's bodies in relation to each other, by each joint
             [m/rad].
@@ -66,8 +70,11 @@ def _place(bodies: Bodies, poses: Array, body: int, placed: Array) -> None:
 
 
 @compiled
-def pair_distance(bodies: Bodies, poses: Array, pair: int, placed: Array, points: Array, normal: Array) -> float:
-    """Distance of the surfaces of a pair [m]; negative where they overlap. It is never above the true one.
+def pair_distance(
+    bodies: Bodies, poses: Array, pair: int, placed: Array, points: Array, normal: Array
+) -> float:
+    """Distance of the surfaces of a pair [m]; negative where they overlap. It is never above the
+    true one.
 
     Bodies that have 30 mm more than their margin between them may be farther apart than it says.
 
@@ -96,7 +103,9 @@ def pair_distance(bodies: Bodies, poses: Array, pair: int, placed: Array, points
             distance = _solid_to_solid(placed, half, is_box, enough, points, normal)
     else:
         plane = bodies.plane[second]
-        distance = _solid_to_half_space(placed[0], bodies.half[first], bodies.is_box[first], plane, points, normal)
+        distance = _solid_to_half_space(
+            placed[0], bodies.half[first], bodies.is_box[first], plane, points, normal
+        )
     rounding = bodies.rounding[first]
     for i in range(3):
         points[0, i] += rounding * normal[i]
@@ -117,7 +126,9 @@ def distances_into(chain: JointChain, bodies: Bodies, q: Array, distances: Array
 
 
 @compiled
-def survey(chain: JointChain, bodies: Bodies, postures: Array, near: Array, least: Array, most: Array) -> None:
+def survey(
+    chain: JointChain, bodies: Bodies, postures: Array, near: Array, least: Array, most: Array
+) -> None:
     """Count the postures, of some (k, n), in which each pair is within its margin, into near (p,).
 
     The pairs' least and largest distances (p,) go into least and most [m].
@@ -137,11 +148,18 @@ def survey(chain: JointChain, bodies: Bodies, postures: Array, near: Array, leas
 
 @compiled
 def nearest_into(
-    chain: JointChain, bodies: Bodies, q: Array, pair: int, points: Array, normal: Array, gradient: Array
+    chain: JointChain,
+    bodies: Bodies,
+    q: Array,
+    pair: int,
+    points: Array,
+    normal: Array,
+    gradient: Array,
 ) -> float:
     """Find distance [m] and place of a pair at q (n,), and how the joints change the distance.
 
-    With the unit vector n from the first body to the second it changes by nᵀ (J_second - J_first) q̇.
+    With the unit vector n from the first body to the second it changes by nᵀ (J_second - J_first)
+    q̇.
 
     Args:
         chain, bodies: Joints and bodies of the arm.
@@ -195,7 +213,8 @@ def gradient_into(
 
 @compiled
 def _line_to_line(first: Array, second: Array, points: Array, normal: Array) -> float:
-    """Distance of two lines (2, 3) between their ends, the nearest points (2, 3), and the unit vector between them.
+    """Distance of two lines (2, 3) between their ends, the nearest points (2, 3), and the unit
+    vector between them.
 
     Source: C. Ericson, Real-Time Collision Detection, 2005, 5.1.9.
     """
@@ -250,7 +269,9 @@ def _line_to_line(first: Array, second: Array, points: Array, normal: Array) -> 
 def _stand_on(first: Array, second: Array, normal: Array) -> None:
     """A unit vector that stands on two vectors (3,) that may be parallel, or 0; into normal."""
     normal[:] = np.cross(first, second)
-    if np.dot(normal, normal) <= PARALLEL * max(np.dot(first, first) * np.dot(second, second), PARALLEL):
+    if np.dot(normal, normal) <= PARALLEL * max(
+        np.dot(first, first) * np.dot(second, second), PARALLEL
+    ):
         longer = first if np.dot(first, first) > PARALLEL else second
         least = 0
         for i in range(1, 3):
@@ -265,7 +286,9 @@ def _stand_on(first: Array, second: Array, normal: Array) -> None:
 
 
 @compiled
-def _solid_to_half_space(pose: Array, half: Array, is_box: bool, plane: Array, points: Array, normal: Array) -> float:
+def _solid_to_half_space(
+    pose: Array, half: Array, is_box: bool, plane: Array, points: Array, normal: Array
+) -> float:
     """Distance of a cylinder or box to a half-space (4,); see :func:`pair_distance`."""
     for i in range(3):
         normal[i] = -plane[i]
@@ -280,12 +303,18 @@ def _solid_to_half_space(pose: Array, half: Array, is_box: bool, plane: Array, p
 
 @compiled
 def _solid_to_solid(
-    placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bool], enough: float, points: Array, normal: Array
+    placed: Array,
+    half: tuple[Array, Array],
+    is_box: tuple[bool, bool],
+    enough: float,
+    points: Array,
+    normal: Array,
 ) -> float:
-    """Distance of two cylinders or boxes, see :func:`pair_distance`; or less, where it is no less than `enough` [m].
+    """Distance of two cylinders or boxes, see :func:`pair_distance`; or less, where it is no less
+    than `enough` [m].
 
-    It begins along the line on which their axes are nearest to each other. What separates two bodies along a line is no
-    more than their distance.
+    It begins along the line on which their axes are nearest to each other. What separates two
+    bodies along a line is no more than their distance.
     """
     axes_apart = _begin_at_axes(placed, half, is_box, points, normal)
     if half[0][0] == 0.0 and half[1][0] == 0.0 and not (is_box[0] or is_box[1]):
@@ -306,14 +335,19 @@ def _solid_to_solid(
 
 @compiled
 def _approach(
-    placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bool], enough: float, points: Array, normal: Array
+    placed: Array,
+    half: tuple[Array, Array],
+    is_box: tuple[bool, bool],
+    enough: float,
+    points: Array,
+    normal: Array,
 ) -> bool:
     """Find the nearest points (2, 3) of two bodies, and the unit vector between them.
 
     Returns True where the bodies are apart.
 
-    Source: E. Gilbert, D. Johnson, S. Keerthi, A fast procedure for computing the distance between complex objects in
-    three-dimensional space, IEEE Journal of Robotics and Automation 4(2), 1988.
+    Source: E. Gilbert, D. Johnson, S. Keerthi, A fast procedure for computing the distance between
+    complex objects in three-dimensional space, IEEE Journal of Robotics and Automation 4(2), 1988.
 
     Args:
         placed, half, is_box: Poses, half sizes and kinds of the bodies.
@@ -363,8 +397,8 @@ def _nearest_of_corners(corners: Array, count: int, work: Array, points: Array) 
 
     It keeps the corners that it needs.
 
-    The difference of the two points is the point of the hull of all differences that is nearest to 0. The newest corner
-    is one of those that make it up, and their shares are positive.
+    The difference of the two points is the point of the hull of all differences that is nearest to
+    0. The newest corner is one of those that make it up, and their shares are positive.
 
     Args:
         corners: (5, 2, 3) corners of two bodies; the first `count` count, and are put in order.
@@ -413,7 +447,8 @@ def _nearest_of_corners(corners: Array, count: int, work: Array, points: Array) 
 
 @compiled
 def _shares_of(difference: Array, mask: int, count: int, work: Array, share: Array) -> bool:
-    """Shares (4,) of rows of which the sum is nearest to 0, of all that add up to 1; False where one is negative.
+    """Shares (4,) of rows of which the sum is nearest to 0, of all that add up to 1; False where
+    one is negative.
 
     Args:
         difference: (5, 3) rows.
@@ -444,7 +479,8 @@ def _shares_of(difference: Array, mask: int, count: int, work: Array, share: Arr
             square[row, column] = 0.0
             for i in range(3):
                 square[row, column] += work[row, i] * work[column, i]
-    for row in range(size):  # Gauss: the matrix is positive definite, or the edges aren't independent
+    # Gauss: the matrix is positive definite, or the edges aren't independent
+    for row in range(size):
         if square[row, row] <= PARALLEL * PARALLEL:
             return False
         for below in range(row + 1, size):
@@ -465,7 +501,9 @@ def _shares_of(difference: Array, mask: int, count: int, work: Array, share: Arr
 
 
 @compiled
-def _balls_apart(placed: Array, half: Array, other_half: Array, points: Array, normal: Array) -> float:
+def _balls_apart(
+    placed: Array, half: Array, other_half: Array, points: Array, normal: Array
+) -> float:
     """Distance of the balls around two bodies; see :func:`pair_distance`."""
     between = 0.0
     radius = 0.0
@@ -487,7 +525,11 @@ def _balls_apart(placed: Array, half: Array, other_half: Array, points: Array, n
 
 @compiled
 def _begin_at_axes(
-    placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bool], points: Array, normal: Array
+    placed: Array,
+    half: tuple[Array, Array],
+    is_box: tuple[bool, bool],
+    points: Array,
+    normal: Array,
 ) -> float:
     """Find where a body's axis z is nearest to that of another, or to the box that the other is.
 
@@ -512,9 +554,15 @@ def _begin_at_axes(
 
 @compiled
 def _overlap(
-    placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bool], points: Array, normal: Array
+    placed: Array,
+    half: tuple[Array, Array],
+    is_box: tuple[bool, bool],
+    points: Array,
+    normal: Array,
 ) -> float:
-    """Distance of two bodies that overlap, negative: the largest separation along the axes of either."""
+    """Distance of two bodies that overlap, negative: the largest separation along
+    the axes of either.
+    """
     best = -np.inf
     along = np.empty(3)
     back = np.empty(3)
@@ -563,8 +611,12 @@ def _extent(pose: Array, half: Array, is_box: bool, along: Array) -> float:
 
 
 @compiled
-def _separation(placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bool], along: Array) -> float:
-    """Width of the gap between two bodies along a unit vector (3,) from the first to the second; negative for none."""
+def _separation(
+    placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bool], along: Array
+) -> float:
+    """Width of the gap between two bodies along a unit vector (3,) from the first to the
+    second; negative for none.
+    """
     between = 0.0
     for i in range(3):
         between += along[i] * (placed[1, i, 3] - placed[0, i, 3])
@@ -575,10 +627,14 @@ def _separation(placed: Array, half: tuple[Array, Array], is_box: tuple[bool, bo
 
 @compiled
 def _farthest_point(pose: Array, half: Array, is_box: bool, along: Array, point: Array) -> None:
-    """The point of a body that is farthest along a unit vector (3,), into point; the middle of an edge or a face."""
+    """The point of a body that is farthest along a unit vector (3,), into point; the middle
+    of an edge or a face.
+    """
     inside = np.empty(3)
     for axis in range(3):
-        inside[axis] = along[0] * pose[0, axis] + along[1] * pose[1, axis] + along[2] * pose[2, axis]
+        inside[axis] = (
+            along[0] * pose[0, axis] + along[1] * pose[1, axis] + along[2] * pose[2, axis]
+        )
     across = math.hypot(inside[0], inside[1])
     for axis in range(3):
         share = 0.0
@@ -589,14 +645,17 @@ def _farthest_point(pose: Array, half: Array, is_box: bool, along: Array, point:
             share = inside[axis] / across
         inside[axis] = share * half[axis]
     for i in range(3):
-        point[i] = pose[i, 3] + pose[i, 0] * inside[0] + pose[i, 1] * inside[1] + pose[i, 2] * inside[2]
+        point[i] = (
+            pose[i, 3] + pose[i, 0] * inside[0] + pose[i, 1] * inside[1] + pose[i, 2] * inside[2]
+        )
 
 
 @compiled
 def _line_to_box(line: Array, box: Array, half: Array, points: Array, normal: Array) -> float:
     """Distance of a line (2, 3) to a box, negative inside; see :func:`pair_distance`.
 
-    The signed distance of a point to a convex body is convex along a line, so its slope leads to the least one.
+    The signed distance of a point to a convex body is convex along a line, so its slope leads to
+    the least one.
     """
     ends = np.empty((2, 3))  # in the box
     for end in range(2):
@@ -636,7 +695,9 @@ def _line_to_box(line: Array, box: Array, half: Array, points: Array, normal: Ar
 
 @compiled
 def _point_to_box(at: Array, half: Array, away: Array) -> float:
-    """Signed distance of a point (3,) to a box about the origin, and the unit vector (3,) out of it, into away."""
+    """Signed distance of a point (3,) to a box about the origin, and the unit vector (3,)
+    out of it, into away.
+    """
     square = 0.0
     for i in range(3):
         beyond = max(abs(at[i]) - half[i], 0.0)
@@ -662,19 +723,22 @@ DEEPEST_PAIR = 1
 DEEPEST_DISTANCE = 2
 FINDINGS = 3
 
-PIECE = 0.0025  # m that bodies move at most, in relation to each other, between two postures that are looked at
+# m that bodies move at most, in relation to each other, between two postures that are looked at
+PIECE = 0.0025
 SPARE = PIECE / 2.0  # m that they may come nearer in between
 
 
 @compiled
 def walk(chain: JointChain, bodies: Bodies, way: Array, findings: Array) -> None:
-    """Look whether all pairs keep their margins along a way of joint angles; between its points they go straight.
+    """Look whether all pairs keep their margins along a way of joint angles; between its points
+    they go straight.
 
-    A pair that is nearer at the start may not come nearer still. A pair is looked at where it may have come as near as
-    its margin since it was looked at last, and then again after each 2.5 mm. So nothing is missed, and a way through
-    free space costs little: conservative advancement.
+    A pair that is nearer at the start may not come nearer still. A pair is looked at where it may
+    have come as near as its margin since it was looked at last, and then again after each 2.5 mm.
+    So nothing is missed, and a way through free space costs little: conservative advancement.
 
-    Source: B. Mirtich, J. Canny, Impulse-based simulation of rigid bodies, Symposium on Interactive 3D Graphics, 1995.
+    Source: B. Mirtich, J. Canny, Impulse-based simulation of rigid bodies, Symposium on Interactive
+    3D Graphics, 1995.
 
     Args:
         chain, bodies: Joints and bodies of the arm.
@@ -705,7 +769,9 @@ def walk(chain: JointChain, bodies: Bodies, way: Array, findings: Array) -> None
         for pair in range(count):
             motion[pair] = 0.0
             for joint in range(n):
-                motion[pair] += bodies.lever[pair, joint] * abs(way[point, joint] - way[point - 1, joint])
+                motion[pair] += bodies.lever[pair, joint] * abs(
+                    way[point, joint] - way[point - 1, joint]
+                )
             if motion[pair] > 0.0 and gone[pair] + motion[pair] >= slack[pair]:
                 fine = 1 if findings[BLOCKED_AT] >= 0.0 else math.ceil(motion[pair] / PIECE)
                 pieces = max(pieces, fine)
@@ -718,7 +784,9 @@ def walk(chain: JointChain, bodies: Bodies, way: Array, findings: Array) -> None
                     continue
                 if not current:
                     for joint in range(n):
-                        q[joint] = way[point - 1, joint] + share * (way[point, joint] - way[point - 1, joint])
+                        q[joint] = way[point - 1, joint] + share * (
+                            way[point, joint] - way[point - 1, joint]
+                        )
                     place_joints(chain, q, poses)
                     current = True
                 distance = pair_distance(bodies, poses, pair, placed, points, normal)

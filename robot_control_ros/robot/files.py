@@ -24,14 +24,21 @@ _Place = TypeVar("_Place")  # for errors: a path, or a text
 def share_directory() -> Path:
     """The folder that holds config/, urdf/ and launch/.
 
-    In this order: the ament index (colcon, or ``pip install`` with AMENT_PREFIX_PATH set), the source tree that this
-    module is in (``pip install -e``), the prefix of the running interpreter (``pip install``).
+    In this order: the ament index (colcon, or ``pip install`` with AMENT_PREFIX_PATH set), the
+    source tree that this module is in (``pip install -e``), the prefix of the running interpreter
+    (``pip install``).
 
     Raises:
         ConfigError: it is nowhere; lists what was tried.
     """
-    installed = [prefix / "share" / PACKAGE for prefix in ament_prefixes() if has_package(prefix, PACKAGE)]
-    candidates = [*installed, Path(__file__).resolve().parents[2], Path(sys.prefix) / "share" / PACKAGE]
+    installed = [
+        prefix / "share" / PACKAGE for prefix in ament_prefixes() if has_package(prefix, PACKAGE)
+    ]
+    candidates = [
+        *installed,
+        Path(__file__).resolve().parents[2],
+        Path(sys.prefix) / "share" / PACKAGE,
+    ]
     for folder in candidates:
         if (folder / "package.xml").is_file():
             return folder
@@ -41,7 +48,11 @@ def share_directory() -> Path:
 
 def ament_prefixes() -> list[Path]:
     """The prefixes that ROS packages are installed in, in the order of their search."""
-    return [Path(prefix) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+    return [
+        Path(prefix)
+        for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+        if prefix
+    ]
 
 
 def has_package(prefix: Path, package: str) -> bool:
@@ -54,7 +65,9 @@ def config_names(folder: str) -> list[str]:
     return sorted(path.stem for path in (share_directory() / "config" / folder).glob("*.yaml"))
 
 
-def read_config(kind: str, name: str, folder: str = "", beside: Path | None = None) -> tuple[Path, Any]:
+def read_config(
+    kind: str, name: str, folder: str = "", beside: Path | None = None
+) -> tuple[Path, Any]:
     """Path and content of a YAML file: one of the package's or one of the user's.
 
     Args:
@@ -94,25 +107,42 @@ def _file(kind: str, name: str, beside: Path | None) -> Path:
         return path
     except FileNotFoundError as error:
         raise ConfigError(f"{kind} {str(path)!r}: no such file", name=kind, value=name) from error
-    except (OSError, RuntimeError, ValueError) as error:  # too long; no such user; no text for a path
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # too long; no such user; no text for a path
         raise ConfigError(f"{kind} {name!r}: {error}", name=kind, value=name) from error
 
 
 def found_urdf(urdf: Path, folders: list[Path]) -> Path:
-    """A robot description in one of the folders, or in the package's urdf/; ConfigError where it is in none."""
+    """A robot description in one of the folders, or in the package's urdf/; ConfigError
+    where it is in none.
+    """
     candidates = [folder / urdf for folder in (*folders, share_directory() / "urdf")]
     for path in candidates:
         if os.path.isfile(path):  # other than is_file() it takes names that are too long
             return path
-    raise refused("urdf", str(urdf), f"no such file; tried: {', '.join(map(str, candidates))}", tuple(candidates))
+    raise refused(
+        "urdf",
+        str(urdf),
+        f"no such file; tried: {', '.join(map(str, candidates))}",
+        tuple(candidates),
+    )
 
 
 def read_extended(kind: str, name: str) -> tuple[list[Path], Any]:
-    """Paths and content of a YAML file that may extend others, see :func:`read_config` and :func:`extended`."""
-    return extended(name, lambda other, path: read_config(kind, other, beside=path.parent if path else None))
+    """Paths and content of a YAML file that may extend others, see :func:`read_config`
+    and :func:`extended`.
+    """
+    return extended(
+        name, lambda other, path: read_config(kind, other, beside=path.parent if path else None)
+    )
 
 
-def extended(name: str, read: Callable[[str, _Place | None], tuple[_Place, Any]]) -> tuple[list[_Place], Any]:
+def extended(
+    name: str, read: Callable[[str, _Place | None], tuple[_Place, Any]]
+) -> tuple[list[_Place], Any]:
     """Places and content of what may extend others by an entry `extends`.
 
     Its own place comes first, then those that it extends.
@@ -131,7 +161,9 @@ def extended(name: str, read: Callable[[str, _Place | None], tuple[_Place, Any]]
         with errors_at(f"{place}: extends"):
             place, base = read(str(data["extends"]), place)
         if place in places:
-            raise refused("extends", data["extends"], "they extend each other", where=f"{places[0]}: ")
+            raise refused(
+                "extends", data["extends"], "they extend each other", where=f"{places[0]}: "
+            )
         if not isinstance(base, dict):
             raise ConfigError(f"{place}: must be a mapping: {places[-1]} extends it")
         places.append(place)
@@ -140,8 +172,12 @@ def extended(name: str, read: Callable[[str, _Place | None], tuple[_Place, Any]]
 
 
 def merge(base: Any, changes: Any) -> Any:
-    """Mappings with changes as in a JSON merge patch: null takes an entry away; what is no mapping is replaced."""
+    """Mappings with changes as in a JSON merge patch: null takes an entry away; what is no
+    mapping is replaced.
+    """
     if not (isinstance(base, dict) and isinstance(changes, dict)):
         return changes
-    merged = base | {key: merge(base[key], each) if key in base else each for key, each in changes.items()}
+    merged = base | {
+        key: merge(base[key], each) if key in base else each for key, each in changes.items()
+    }
     return {key: each for key, each in merged.items() if each is not None or key not in changes}

@@ -1,7 +1,8 @@
 """Grippers with parallel fingers: config/grippers/<name>.yaml, or a file of the user's own.
 
-One joint is driven; the fingers' other joints follow it by ``<mimic>`` of the description. None of them is a joint of
-the robot's: a law never sees them. Commands are a position of the driven joint and a force between the fingers.
+One joint is driven; the fingers' other joints follow it by ``<mimic>`` of the description. None of
+them is a joint of the robot's: a law never sees them. Commands are a position of the driven joint
+and a force between the fingers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from .schema import SOME, entry, errors_at, read_entries
 ACTIONS = ("ParallelGripperCommand", "GripperCommand")
 MOVED = 0.0005  # m of the width; less is no motion
 REST_TIME = 0.3  # s without motion after which the fingers rest
-START_TIME = 1.0  # s in which fingers away from their target may still begin to move: a command takes its time
+# s in which fingers away from their target may still begin to move: a command takes its time
+START_TIME = 1.0
 
 
 class FingerJoint(NamedTuple):
@@ -50,12 +52,18 @@ class GripperConfig:
     name: str = entry(doc="Name of the gripper.")
     description: str = entry("", doc="The gripper, for people.")
     urdf_path: Path = entry(
-        key="urdf", of=str, convert=Path, doc="Its description, in this file's folder or in the package's urdf/."
+        key="urdf",
+        of=str,
+        convert=Path,
+        doc="Its description, in this file's folder or in the package's urdf/.",
     )
     joint: str = entry(doc="The driven joint; the fingers' other joints follow it by `<mimic>`.")
     tip: str = entry(doc="Frame between the fingers, which becomes the robot's tip.")
     mount: tuple[float, ...] = entry(
-        (0.0,) * 6, size=6, unit="m, rad", doc="x, y, z, roll, pitch, yaw of its root link in the robot's own tip."
+        (0.0,) * 6,
+        size=6,
+        unit="m, rad",
+        doc="x, y, z, roll, pitch, yaw of its root link in the robot's own tip.",
     )
     positions: tuple[float, float] = entry(
         size=2, unit="rad or m", doc="Positions of the driven joint: fingers open, fingers closed."
@@ -67,11 +75,19 @@ class GripperConfig:
         convert=_falling,
         doc="Widths between the fingers at equally spaced positions, from open to closed; two or more.",
     )
-    force: tuple[float, float] = entry(size=2, lower=0.0, unit="N", doc="Least and largest force of a finger.")
-    default_force: float = entry(above=0.0, unit="N", doc="Force of a finger where a command names none.")
+    force: tuple[float, float] = entry(
+        size=2, lower=0.0, unit="N", doc="Least and largest force of a finger."
+    )
+    default_force: float = entry(
+        above=0.0, unit="N", doc="Force of a finger where a command names none."
+    )
     speed: float = entry(above=0.0, unit="m/s", doc="Largest speed of the width.")
-    tolerance: float = entry(above=0.0, unit="m", doc="Difference of the width up to which a target counts as reached.")
-    controller: str = entry(doc="Takes the commands: its action `gripper_cmd`, or its topic `commands`.")
+    tolerance: float = entry(
+        above=0.0, unit="m", doc="Difference of the width up to which a target counts as reached."
+    )
+    controller: str = entry(
+        doc="Takes the commands: its action `gripper_cmd`, or its topic `commands`."
+    )
     action: str = entry(ACTIONS[0], choices=ACTIONS, doc="Type of the action, of control_msgs.")
     file: str = ""
     text: str = field(default="", repr=False)
@@ -81,7 +97,9 @@ class GripperConfig:
         if self.joint not in names:
             raise unknown("joint", self.joint, names)
         if self.tip not in (link.get("name") for link in self._tree.iter("link")):
-            raise unknown("tip", self.tip, [link.get("name", "") for link in self._tree.iter("link")])
+            raise unknown(
+                "tip", self.tip, [link.get("name", "") for link in self._tree.iter("link")]
+            )
 
     # --- width and force ---
 
@@ -97,12 +115,16 @@ class GripperConfig:
         """
         bound = (self.widths[-1], self.widths[0])
         if not bound[0] <= width <= bound[1]:
-            raise refused("width", width, f"must be within [{bound[0]:g}, {bound[1]:g}]", bound, unit="m")
+            raise refused(
+                "width", width, f"must be within [{bound[0]:g}, {bound[1]:g}]", bound, unit="m"
+            )
         closed = float(np.interp(width, self.widths[::-1], self._grid[::-1]))
         return self.positions[0] + closed * (self.positions[1] - self.positions[0])
 
     def lever(self, position: float) -> float:
-        """Effort of the driven joint per force of a finger [m, or 1]: the change of the width per position."""
+        """Effort of the driven joint per force of a finger [m, or 1]: the change of the
+        width per position.
+        """
         return float(np.interp(self._closed(position), self._grid, self._levers))
 
     def check_force(self, force: float | None) -> float:
@@ -114,7 +136,9 @@ class GripperConfig:
         force = self.default_force if force is None else float(force)
         if not self.force[0] <= force <= self.force[1]:
             low, high = self.force
-            raise refused("force", force, f"must be within [{low:g}, {high:g}]", self.force, unit="N")
+            raise refused(
+                "force", force, f"must be within [{low:g}, {high:g}]", self.force, unit="N"
+            )
         return force
 
     def check_position(self, position: float) -> float:
@@ -134,7 +158,9 @@ class GripperConfig:
 
     @cached_property
     def _levers(self) -> Array:
-        return np.asarray(np.abs(np.gradient(self.widths, self._grid) / (self.positions[1] - self.positions[0])))
+        return np.asarray(
+            np.abs(np.gradient(self.widths, self._grid) / (self.positions[1] - self.positions[0]))
+        )
 
     # --- description ---
 
@@ -146,12 +172,17 @@ class GripperConfig:
             mimic = joint.find("mimic")
             name = joint.get("name", "")
             if mimic is not None and mimic.get("joint") == self.joint:
-                numbers = (float(mimic.get(key, default)) for key, default in (("multiplier", "1"), ("offset", "0")))
+                numbers = (
+                    float(mimic.get(key, default))
+                    for key, default in (("multiplier", "1"), ("offset", "0"))
+                )
                 found.append(FingerJoint(name, *numbers))
             elif name == self.joint:
                 found.insert(0, FingerJoint(name, 1.0, 0.0))
             elif joint.get("type") != "fixed":
-                raise ModelError(f"gripper {self.name}: joint {name} follows no joint {self.joint}", name=name)
+                raise ModelError(
+                    f"gripper {self.name}: joint {name} follows no joint {self.joint}", name=name
+                )
         return tuple(found)
 
     @cached_property
@@ -165,7 +196,9 @@ class GripperConfig:
         The gripper's controller has none.
         """
         text = place_description(self.text, prefix, ())
-        return replace(self, joint=prefixed(self.joint, prefix), tip=prefixed(self.tip, prefix), text=text)
+        return replace(
+            self, joint=prefixed(self.joint, prefix), tip=prefixed(self.tip, prefix), text=text
+        )
 
     def mounted(self, urdf: str, flange: str) -> str:
         """A robot description (its text) with the gripper on the link `flange`."""
@@ -214,9 +247,10 @@ def describe_grip(grip: Grip | None) -> str:
 class GripMonitor:
     """Makes a :class:`Grip` of each state of the driven joint.
 
-    Fingers rest that have not moved for 0.3 s: some drivers report no velocity. After a command they have 1 s to begin,
-    unless they are at their target. Resting fingers hold something where they press with more than
-    half of the least force. Where nobody measures the effort, they do so short of their target.
+    Fingers rest that have not moved for 0.3 s: some drivers report no velocity. After a command
+    they have 1 s to begin, unless they are at their target. Resting fingers hold something where
+    they press with more than half of the least force. Where nobody measures the effort, they do so
+    short of their target.
 
     Attributes:
         grip: Last grip; None before the first state after a command.
@@ -256,11 +290,17 @@ class GripMonitor:
         away = 0.0 if self._target is None else abs(width - gripper.width(self._target))
         begins = away > gripper.tolerance and not self._begun
         rests = time - self._since >= (START_TIME if begins else REST_TIME)
-        force = math.copysign(1.0, gripper.positions[1] - gripper.positions[0]) * effort / gripper.lever(position)
+        force = (
+            math.copysign(1.0, gripper.positions[1] - gripper.positions[0])
+            * effort
+            / gripper.lever(position)
+        )
         if not math.isnan(effort):
             presses = force > 0.5 * gripper.force[0]
         else:
-            presses = self._target is not None and width - gripper.width(self._target) > gripper.tolerance
+            presses = (
+                self._target is not None and width - gripper.width(self._target) > gripper.tolerance
+            )
         self.grip = Grip(width, force, rests, rests and presses)
         self.begins = begins and not rests
         return self.grip
@@ -288,7 +328,9 @@ class Fingers(Protocol):
     def refusal(self) -> str: ...
 
     def command(self, position: float, force: float) -> None:
-        """Send the driven joint to a position, with a force of each finger [N]; ConfigError out of range."""
+        """Send the driven joint to a position, with a force of each finger [N];
+        ConfigError out of range.
+        """
 
 
 def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:
@@ -299,7 +341,8 @@ def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:
         beside: Folder that relative paths start from; the current one where None.
 
     Raises:
-        ConfigError, ModelError: unknown gripper, a missing, unknown or unusable entry; lists the valid ones.
+        ConfigError, ModelError: unknown gripper, a missing, unknown or unusable entry; lists the
+            valid ones.
     """
     path, data = read_config("gripper", name, beside=beside)
     values = read_entries(GripperConfig, data, str(path))
@@ -309,5 +352,7 @@ def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:
         try:
             parse_description(text)
         except ModelError as error:
-            raise ConfigError(f"can't read urdf {values['urdf_path']}: {error}", name="urdf") from error
+            raise ConfigError(
+                f"can't read urdf {values['urdf_path']}: {error}", name="urdf"
+            ) from error
         return GripperConfig(**values, file=str(path), text=text)

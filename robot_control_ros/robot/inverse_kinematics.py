@@ -16,12 +16,15 @@ OTHER_STARTS = 10  # postures from which a pose is tried to be reached
 NEAR = 1e-3  # m, rad within which a pose counts as reached
 
 
-def solve_pose(model: RobotModel, pose: Array, q0: Array, axes: Array | None = None, tolerance: float = 1e-10) -> Array:
-    """Joint angles (n,) [rad] within the limits that bring the tip to a pose (4, 4), the nearest from q0 (n,).
+def solve_pose(
+    model: RobotModel, pose: Array, q0: Array, axes: Array | None = None, tolerance: float = 1e-10
+) -> Array:
+    """Joint angles (n,) [rad] within the limits that bring the tip to a pose (4, 4), the nearest
+    from q0 (n,).
 
-    Levenberg-Marquardt on the pose error, with the damping in proportion to it: it converges to what can be reached
-    and knows no singularity. Source: T. Sugihara, Solvability-unconcerned inverse kinematics by the
-    Levenberg-Marquardt method, IEEE Trans. Robotics 27(5), 2011.
+    Levenberg-Marquardt on the pose error, with the damping in proportion to it: it converges to
+    what can be reached and knows no singularity. Source: T. Sugihara, Solvability-unconcerned
+    inverse kinematics by the Levenberg-Marquardt method, IEEE Trans. Robotics 27(5), 2011.
 
     Args:
         model, pose, q0: Kinematics of the arm, pose of the tip in the base (4, 4), and angles to
@@ -46,14 +49,20 @@ def solve_pose(model: RobotModel, pose: Array, q0: Array, axes: Array | None = N
         _, step, _ = lapack.dposv(square, jacobian.T.dot(error))
         q = np.clip(q + step, model.limits.lower, model.limits.upper)
     text = f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
-    raise ConfigError(text + f"{size:.2g} (m, rad) are left", name="pose", value=size, bound=tolerance)
+    raise ConfigError(
+        text + f"{size:.2g} (m, rad) are left", name="pose", value=size, bound=tolerance
+    )
 
 
-def check_reach(name: str, model: RobotModel, pose: Array, q0: Array, axes: Array | None = None) -> None:
-    """Refuse a pose (4, 4) that :func:`solve_pose` reaches neither from q0 (n,) nor from other postures.
+def check_reach(
+    name: str, model: RobotModel, pose: Array, q0: Array, axes: Array | None = None
+) -> None:
+    """Refuse a pose (4, 4) that :func:`solve_pose` reaches neither from q0 (n,) nor from other
+    postures.
 
     Raises:
-        ConfigError: says how far away the nearest one is that was found; `name` is what the user calls the pose.
+        ConfigError: says how far away the nearest one is that was found; `name` is what the user
+            calls the pose.
     """
     random = np.random.default_rng(0)
     lower = np.maximum(model.limits.lower, -math.pi)
@@ -66,5 +75,7 @@ def check_reach(name: str, model: RobotModel, pose: Array, q0: Array, axes: Arra
             nearest = min(nearest, float(error.value))
         else:
             return
-    rule = f"must be within reach: the nearest pose found is {nearest:.2g} away (m and rad together)"
+    rule = (
+        f"must be within reach: the nearest pose found is {nearest:.2g} away (m and rad together)"
+    )
     raise refused(name, pose[:3, 3].round(4).tolist(), rule, NEAR, unit="m")

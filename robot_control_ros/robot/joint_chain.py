@@ -68,8 +68,11 @@ def multiply_poses(first: Array, second: Array, result: Array) -> None:
 
 
 @compiled
-def jacobian_into(chain: JointChain, poses: Array, joint: int, point: Array, jacobian: Array) -> None:
-    """Jacobian (6, n) of a point (3,) that a joint moves, in base axes about that point, into jacobian.
+def jacobian_into(
+    chain: JointChain, poses: Array, joint: int, point: Array, jacobian: Array
+) -> None:
+    """Jacobian (6, n) of a point (3,) that a joint moves, in base axes about that point, into
+    jacobian.
 
     Args:
         chain: Joints of the arm, see :class:`JointChain`.

@@ -1,7 +1,8 @@
-"""JSON Schema of configuration files, from their declarations, so that editors complete and check them.
+"""JSON Schema of configuration files, from their declarations, so that editors complete and check
+them.
 
-What only the reader can check isn't in it: numbers of joints, and entries that go with others. An entry that a file
-must have may come from the file that it extends.
+What only the reader can check isn't in it: numbers of joints, and entries that go with others. An
+entry that a file must have may come from the file that it extends.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ def json_schema(cls: type, title: str) -> dict[str, Any]:
         title: Title of the schema.
     """
     definitions: dict[str, Any] = {}
-    root = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title, **_object(cls, definitions)}
+    root = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": title,
+        **_object(cls, definitions),
+    }
     required = [spec.key for spec in file_entries(cls) if spec.required]
     if _extends(cls):
         root["anyOf"] = [{"required": ["extends"]}, {"required": required}]
@@ -50,7 +55,11 @@ def _entry(spec: EntrySpec, definitions: dict[str, Any]) -> dict[str, Any]:
     found = {"description": spec.doc + unit, **_value(spec, spec.of, definitions)}
     default = spec.default.value if isinstance(spec.default, Enum) else spec.default
     plain = isinstance(default, (bool, int, float, str)) or (isinstance(default, tuple) and default)
-    return found | {"default": default} if default is not REQUIRED and plain and default != "" else found
+    return (
+        found | {"default": default}
+        if default is not REQUIRED and plain and default != ""
+        else found
+    )
 
 
 def _value(spec: EntrySpec, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -73,8 +82,12 @@ def _value(spec: EntrySpec, hint: Any, definitions: dict[str, Any]) -> dict[str,
         return _mapping(spec, hint, definitions)
     if spec.valid(hint):
         return {"enum": list(spec.valid(hint))}
-    bounds = {"minimum": spec.lower, "exclusiveMinimum": spec.above, "maximum": spec.upper}  # infinite but for numbers
-    return {"type": _TYPES[hint], **{name: bound for name, bound in bounds.items() if math.isfinite(bound)}}
+    # infinite but for numbers
+    bounds = {"minimum": spec.lower, "exclusiveMinimum": spec.above, "maximum": spec.upper}
+    return {
+        "type": _TYPES[hint],
+        **{name: bound for name, bound in bounds.items() if math.isfinite(bound)},
+    }
 
 
 def _array(spec: EntrySpec, inner: Any, definitions: dict[str, Any]) -> dict[str, Any]:

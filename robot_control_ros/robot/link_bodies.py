@@ -25,7 +25,8 @@ class Solid(NamedTuple):
 
     Attributes:
         pose: (4, 4) pose of its middle in a frame.
-        half: (3,) half of a box's edges; radius, radius and half of the length of a cylinder, whose axis is z [m].
+        half: (3,) half of a box's edges; radius, radius and half of the length of a cylinder, whose
+            axis is z [m].
         is_box: True for a box.
         rounding: Distance of the solid's surface from that cylinder or box [m].
     """
@@ -41,7 +42,9 @@ class Solid(NamedTuple):
         if self.is_box:
             return float(8.0 * np.prod(self.half))
         round_ends = 4.0 / 3.0 * math.pi * self.rounding**3
-        return float(2.0 * self.half[2] * math.pi * (self.half[0] + self.rounding) ** 2 + round_ends)
+        return float(
+            2.0 * self.half[2] * math.pi * (self.half[0] + self.rounding) ** 2 + round_ends
+        )
 
     def placed(self, pose: Array) -> Solid:
         """Solid in the frame in which its own frame has a pose (4, 4)."""
@@ -74,8 +77,9 @@ def solid_of(shape: Shape) -> Solid:
 def described_bodies(urdf: str, folder: Path) -> DescribedBodies:
     """Solids of each link of a description that has a shape.
 
-    They are the link's `collision` shapes, else its `visual` ones. In place of a mesh stands the smallest of a box, a
-    cylinder and a capsule around it. A link with a shape that can't be read is left out.
+    They are the link's `collision` shapes, else its `visual` ones. In place of a mesh stands the
+    smallest of a box, a cylinder and a capsule around it. A link with a shape that can't be read is
+    left out.
 
     Args:
         urdf: Text of the description.
@@ -87,7 +91,9 @@ def described_bodies(urdf: str, folder: Path) -> DescribedBodies:
         name = link.get("name", "")
         shapes = link.findall("collision") or link.findall("visual")
         try:
-            found = tuple(solid for shape in shapes if (solid := _read(name, shape, folder)) is not None)
+            found = tuple(
+                solid for shape in shapes if (solid := _read(name, shape, folder)) is not None
+            )
         except ModelError as error:
             problems.append(str(error))
             continue
@@ -113,7 +119,9 @@ def _read(link: str, shape: ElementTree.Element, folder: Path) -> Solid | None:
         flat = radius if element.tag == "cylinder" else 0.0
         return Solid(pose, np.array((flat, flat, half)), False, radius - flat)
     if element.tag == "mesh":
-        points = mesh_points(element.get("filename", ""), folder) * numbers_of(element, "scale", "1 1 1")
+        points = mesh_points(element.get("filename", ""), folder) * numbers_of(
+            element, "scale", "1 1 1"
+        )
         return enclosing_solid(points).placed(pose)
     raise ModelError(f"link {link}: unknown shape {element.tag!r}", name=element.tag)
 
@@ -122,7 +130,9 @@ def _size(link: str, element: ElementTree.Element, attribute: str, count: int = 
     numbers = numbers_of(element, attribute, "")
     if numbers.size != count or not (numbers > 0.0).all():
         message = f"link {link}: {attribute} of its {element.tag} must be {count} numbers above 0"
-        raise ModelError(f"{message}, not {numbers.tolist()}", name=attribute, value=numbers.tolist())
+        raise ModelError(
+            f"{message}, not {numbers.tolist()}", name=attribute, value=numbers.tolist()
+        )
     return numbers
 
 
@@ -179,7 +189,8 @@ def _capsule(points: Array, axes: Array) -> Solid:
 def _circle_centre(points: Array) -> Array:
     """Centre (2,) of nearly the smallest circle around points (k, 2).
 
-    Source: M. Bădoiu, K. Clarkson, Smaller core-sets for balls, SODA 2003: step towards the farthest, ever less.
+    Source: M. Bădoiu, K. Clarkson, Smaller core-sets for balls, SODA 2003: step towards the
+    farthest, ever less.
     """
     centre: Array = (points.min(axis=0) + points.max(axis=0)) / 2.0
     best: Array = centre

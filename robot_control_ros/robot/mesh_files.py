@@ -37,12 +37,16 @@ def mesh_points(name: str, folder: Path) -> Array:
         mesh.buildConvexHull(True, "Qt")
         points = np.array(mesh.convex.points())
     except Exception as error:  # Assimp's and Qhull's come as several kinds
-        raise ModelError(f"mesh {str(path)!r} can't be read: {error}", name="mesh", value=name) from error
+        raise ModelError(
+            f"mesh {str(path)!r} can't be read: {error}", name="mesh", value=name
+        ) from error
     return points
 
 
 def mesh_path(name: str, folder: Path) -> Path | None:
-    """The file of a mesh, in the ament index, or beside the description in `folder`; None where it is nowhere."""
+    """The file of a mesh, in the ament index, or beside the description in `folder`; None
+    where it is nowhere.
+    """
     scheme, _, rest = name.partition("://")
     if not rest:
         candidates = [folder / name]

@@ -1,7 +1,7 @@
 """The robot's kinematics and dynamics: the only module that knows Pinocchio's models.
 
-Pinocchio stores a continuous joint as (cos, sin) and orders joints by its own traversal. Neither leaves this
-module: outside, q is one angle per joint in the order of ``RobotConfig.joints``.
+Pinocchio stores a continuous joint as (cos, sin) and orders joints by its own traversal. Neither
+leaves this module: outside, q is one angle per joint in the order of ``RobotConfig.joints``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 @compiled
-def configuration_into(q: Array, places: NDArray[np.int64], turns: NDArray[np.bool_], result: Array) -> None:
+def configuration_into(
+    q: Array, places: NDArray[np.int64], turns: NDArray[np.bool_], result: Array
+) -> None:
     """Write joint angles q (n,), in the form that Pinocchio takes, into result.
 
     Args:
@@ -53,7 +55,9 @@ def configuration_into(q: Array, places: NDArray[np.int64], turns: NDArray[np.bo
 
 @dataclass(frozen=True, eq=False)
 class JointLimits:
-    """Limits from the robot description, each (n,): N·m, rad/s, rad. A continuous joint has infinite positions."""
+    """Limits from the robot description, each (n,): N·m, rad/s, rad. A continuous joint has
+    infinite positions.
+    """
 
     effort: Array
     velocity: Array
@@ -61,7 +65,8 @@ class JointLimits:
     upper: Array
 
     def check(self, joints: Sequence[str], q: Array, where: str) -> None:
-        """Refuse joint angles q (n,) [rad] beyond the limits; `where` is the text before the joint's name.
+        """Refuse joint angles q (n,) [rad] beyond the limits; `where` is the text before the
+        joint's name.
 
         Raises:
             ConfigError: names the joint, its value and the bounds.
@@ -73,10 +78,11 @@ class JointLimits:
 
     @cached_property
     def possible(self) -> tuple[Array, Array, Array]:
-        """Lowest and highest positions, and largest speeds (n,) each, that a joint can have, fault or no fault.
+        """Lowest and highest positions, and largest speeds (n,) each, that a joint can have, fault
+        or no fault.
 
-        They are half of a joint's range beyond its limits, and ten times its speed limit. A continuous joint may have
-        turned some thousand times.
+        They are half of a joint's range beyond its limits, and ten times its speed limit. A
+        continuous joint may have turned some thousand times.
         """
         margin = 0.5 * np.minimum(self.upper - self.lower, FARTHEST)
         lowest = np.maximum(self.lower - margin, -FARTHEST)
@@ -84,7 +90,8 @@ class JointLimits:
         return lowest, highest, IMPOSSIBLE_SPEED * self.velocity
 
     def check_sample(self, q: Array, v: Array) -> None:
-        """Refuse a sample of q [rad] and v [rad/s] (n,) that no joint can have; see :attr:`possible`.
+        """Refuse a sample of q [rad] and v [rad/s] (n,) that no joint can have; see
+        :attr:`possible`.
 
         Raises:
             ConfigError: gives all positions or velocities, and the bounds.
@@ -92,13 +99,20 @@ class JointLimits:
         lowest, highest, fastest = self.possible
         if not ((lowest <= q) & (q <= highest)).all():
             bound = lowest.tolist(), highest.tolist()
-            raise refused("position", q, f"must be within {bound[0]} and {bound[1]}", bound, where="joint state: ")
+            raise refused(
+                "position",
+                q,
+                f"must be within {bound[0]} and {bound[1]}",
+                bound,
+                where="joint state: ",
+            )
         if not (np.abs(v) <= fastest).all():
             most = fastest.tolist()
             raise refused("velocity", v, f"must be at most {most}", most, where="joint state: ")
 
     def tightened(self, limits: Mapping[str, Sequence[float]]) -> JointLimits:
-        """Limits with those of ``effort`` or ``velocity`` that are tighter, or that the description doesn't tell.
+        """Limits with those of ``effort`` or ``velocity`` that are tighter, or that the description
+        doesn't tell.
 
         A description whose limit is 0, negative or infinite tells none.
         """
@@ -180,7 +194,8 @@ class RobotDynamics:
 
     @property
     def payload_regressor(self) -> Array:
-        """(n, 4): times mass [kg] and first moment (3,) in the tip [kg·m] it is the torque that holds a payload [N·m].
+        """(n, 4): times mass [kg] and first moment (3,) in the tip [kg·m] it is the torque that
+        holds a payload [N·m].
 
         That is -Jᵀ (m g, R (m c) × g), with the rotation R of the tip.
         """
@@ -194,7 +209,8 @@ class RobotDynamics:
 
 
 class RobotModel:
-    """A serial arm from `base` to `tip`, with n chosen joints; every other joint of the description is locked at 0.
+    """A serial arm from `base` to `tip`, with n chosen joints; every other joint of the description
+    is locked at 0.
 
     Args:
         urdf: Text of the robot description.
@@ -202,9 +218,10 @@ class RobotModel:
             arrays.
         base: Frame in which poses are given; fixed in the world.
         tip: Frame whose pose is controlled.
-        rotor_inertia: (n,) of the motors behind their gears [kg·m²], added to the inertia's diagonal; 0 by default.
-        gravity: (3,) [m/s²] in the axes of the description's root, so that a robot mounted on a wall (by the
-            fixed joint above its base) is right without any setting.
+        rotor_inertia: (n,) of the motors behind their gears [kg·m²], added to the inertia's
+            diagonal; 0 by default.
+        gravity: (3,) [m/s²] in the axes of the description's root, so that a robot mounted on a
+            wall (by the fixed joint above its base) is right without any setting.
         payload: Payload that the tip carries besides the description; nothing by default.
 
     Attributes:
@@ -240,7 +257,9 @@ class RobotModel:
         self.base = base
         self.tip = tip
         model = pin.Model(_read_model(urdf, self.joints))
-        self._frame_ids = {f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
+        self._frame_ids = {
+            f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY
+        }
         self.frames = tuple(self._frame_ids)
         for frame in (base, tip):
             if frame not in self._frame_ids:
@@ -256,7 +275,8 @@ class RobotModel:
         self._weightless.gravity = pin.Motion.Zero()
         self._tip_frame = model.frames[self._tip_id]
         self._bare_inertia = pin.Inertia(model.inertias[self._tip_frame.parentJoint])
-        self._bodies_beyond: dict[str, CarriedBody] = {}  # by frame, of the description and the payload
+        # by frame, of the description and the payload
+        self._bodies_beyond: dict[str, CarriedBody] = {}
         self.payload = payload or Payload()
         self._data = model.createData()
         self._aside = model.createData()  # for questions about other states than the current one
@@ -274,7 +294,9 @@ class RobotModel:
         Raises ConfigError where home is beyond the joint limits, ModelError as the class does.
         """
         text = robot.urdf() if urdf is None else urdf
-        model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia, payload=robot.payload)
+        model = cls(
+            text, robot.joints, robot.base, robot.tip, robot.rotor_inertia, payload=robot.payload
+        )
         model.limits = model.limits.tightened(robot.profile.limits)
         model.limits.check(robot.joints, np.array(robot.home), f"robot {robot.name}: home of ")
         return model
@@ -299,8 +321,9 @@ class RobotModel:
     def body_beyond(self, frame: str) -> CarriedBody:
         """Body that a sensor at a frame carries: links of the description beyond it, and payload.
 
-        The link of the frame itself counts. Where the frame is on no link that leads to the tip, as UR's `ft_frame`,
-        these are the links from the branch on. Links that move against the frame are left out.
+        The link of the frame itself counts. Where the frame is on no link that leads to the tip, as
+        UR's `ft_frame`, these are the links from the branch on. Links that move against the frame
+        are left out.
 
         Raises:
             ModelError: the frame is unknown.
@@ -315,7 +338,9 @@ class RobotModel:
 
     def moves_with_tip(self, frame: str) -> bool:
         """True where a frame is fixed to the tip: no joint is between them."""
-        return bool(self._model.frames[self._frame_ids[frame]].parentJoint == self._tip_frame.parentJoint)
+        return bool(
+            self._model.frames[self._frame_ids[frame]].parentJoint == self._tip_frame.parentJoint
+        )
 
     def payload_beyond(self, frame: str, mass: float, center: Array) -> CarriedMass:
         """The payload's part of what a sensor at a frame carries; its centre is in the tip's frame.
@@ -340,7 +365,11 @@ class RobotModel:
     def _sum_beyond(self, frame: str, payload: Payload) -> CarriedBody:
         sensor = self._model.frames[self._frame_ids[frame]]
         masses = link_masses(self.urdf)
-        parts = [(link, masses[link]) for link in links_beyond(self.urdf, frame, self.tip) if link in self._frame_ids]
+        parts = [
+            (link, masses[link])
+            for link in links_beyond(self.urdf, frame, self.tip)
+            if link in self._frame_ids
+        ]
         parts.append((self.tip, LinkMass(payload.mass, payload.center, payload.tensor)))
         total = pin.Inertia.Zero()
         for link, part in parts:
@@ -360,16 +389,22 @@ class RobotModel:
         return np.asarray(kin.gravity + kin.payload_regressor @ change)
 
     def update(self, q: Array, v: Array) -> RobotDynamics:
-        """RobotDynamics at the current state: joint angles q (n,) [rad] and velocities v (n,) [rad/s]."""
+        """RobotDynamics at the current state: joint angles q (n,) [rad] and
+        velocities v (n,) [rad/s].
+        """
         self._updated = q
         return self._kinematics(self._data, q, v)
 
     def at(self, q: Array, v: Array | None = None) -> RobotDynamics:
-        """RobotDynamics at another state (at rest if v is None); :meth:`frame_pose` stays with the current one."""
+        """RobotDynamics at another state (at rest if v is None); :meth:`frame_pose` stays
+        with the current one.
+        """
         return self._kinematics(self._aside, q, np.zeros(self.n) if v is None else v)
 
     def frame_pose(self, frame: str) -> Array:
-        """Pose (4, 4) of a frame in the base, at the last :meth:`update`; ModelError where the frame is unknown."""
+        """Pose (4, 4) of a frame in the base, at the last :meth:`update`; ModelError where
+        the frame is unknown.
+        """
         if frame not in self._frame_ids:
             raise unknown("frame", frame, self._frame_ids, ModelError)
         placement = pin.updateFramePlacement(self._model, self._data, self._frame_ids[frame])
@@ -390,7 +425,9 @@ class RobotModel:
             data = self._aside
             pin.computeJointJacobians(self._model, data, self._configuration(q))
         placement = pin.updateFramePlacement(self._model, data, self._frame_ids[frame])
-        jacobian = pin.getFrameJacobian(self._model, data, self._frame_ids[frame], _AXES).reshape(6, self.n)
+        jacobian = pin.getFrameJacobian(self._model, data, self._frame_ids[frame], _AXES).reshape(
+            6, self.n
+        )
         return placement.homogeneous, jacobian if self._order is None else jacobian[:, self._order]
 
     @cached_property
@@ -404,17 +441,21 @@ class RobotModel:
         axes = np.empty((self.n, 3))
         turns = np.empty(self.n, dtype=np.bool_)
         for number, joint in enumerate(ids):
-            screw = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.LOCAL).reshape(6, self.n)
+            screw = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.LOCAL).reshape(
+                6, self.n
+            )
             column = screw[:, model.idx_vs[joint]]
             turns[number] = column[3:].any()
             axes[number] = column[3:] if turns[number] else column[:3]
         parents = [numbers.get(model.parents[joint], BASE) for joint in ids]
-        order = sorted(range(self.n), key=lambda number: ids[number])  # Pinocchio numbers parents first
+        # Pinocchio numbers parents first
+        order = sorted(range(self.n), key=lambda number: ids[number])
         placements = np.array([model.jointPlacements[joint].homogeneous for joint in ids])
         return JointChain(np.array(order), np.array(parents), placements, axes, turns)
 
     def carrier(self, frame: str) -> tuple[int, Array]:
-        """Number of the joint that moves a frame, or BASE, and pose (4, 4) of the frame in that joint's frame.
+        """Number of the joint that moves a frame, or BASE, and pose (4, 4) of the frame in that
+        joint's frame.
 
         Raises:
             ModelError: the frame is unknown.
@@ -423,10 +464,14 @@ class RobotModel:
             raise unknown("frame", frame, self._frame_ids, ModelError)
         found = self._model.frames[self._frame_ids[frame]]
         name = self._model.names[found.parentJoint]
-        return self.joints.index(name) if name in self.joints else BASE, np.array(found.placement.homogeneous)
+        return self.joints.index(name) if name in self.joints else BASE, np.array(
+            found.placement.homogeneous
+        )
 
     def wrap(self, angles: Array) -> Array:
-        """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
+        """Angles (n,) [rad], those of cyclic joints by the short way round:
+        ((angle + π) mod 2π) - π.
+        """
         return wrap(angles, self.cyclic) if self._turns else angles
 
     def bias(self, q: Array, v: Array) -> Array:
@@ -445,11 +490,15 @@ class RobotModel:
         return self._torque(self._model, q, v, a)
 
     def motion_torque(self, q: Array, v: Array, a: Array) -> Array:
-        """M(q) a + C(q, v) v, (n,) [N·m]: the torques of a motion without weight, and without friction."""
+        """M(q) a + C(q, v) v, (n,) [N·m]: the torques of a motion without weight,
+        and without friction.
+        """
         return self._torque(self._weightless, q, v, a)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""
+        """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under
+        torques, without friction.
+        """
         x = self._configuration(q)
         w = self._velocity(v)
         t = self._velocity(tau)
@@ -460,7 +509,9 @@ class RobotModel:
         x = self._configuration(q)
         w = self._velocity(v)
         pin.forwardKinematics(self._model, self._aside, x, w, np.zeros(self.n))
-        acceleration = pin.getFrameClassicalAcceleration(self._model, self._aside, self._tip_id, _AXES)
+        acceleration = pin.getFrameClassicalAcceleration(
+            self._model, self._aside, self._tip_id, _AXES
+        )
         return np.asarray(acceleration.vector)
 
     def _kinematics(self, data: Any, q: Array, v: Array) -> RobotDynamics:
@@ -529,7 +580,10 @@ class RobotModel:
         at = self._q_index[self._scalar]
         lower[self._scalar] = np.array(self._model.lowerPositionLimit)[at]
         upper[self._scalar] = np.array(self._model.upperPositionLimit)[at]
-        effort, velocity = (self._per_joint(x) for x in (self._model.upperEffortLimit, self._model.upperVelocityLimit))
+        effort, velocity = (
+            self._per_joint(x)
+            for x in (self._model.upperEffortLimit, self._model.upperVelocityLimit)
+        )
         return JointLimits(effort, velocity, lower, upper)
 
 
@@ -550,7 +604,9 @@ def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:
 
 @lru_cache(maxsize=16)
 def _read_model(urdf: str, joints: tuple[str, ...]) -> Any:
-    """Pinocchio's model of a description; all other joints are locked. It is shared: change only a copy."""
+    """Pinocchio's model of a description; all other joints are locked. It is shared:
+    change only a copy.
+    """
     root = parse_description(urdf)  # a chain of 30,000 links would end the process in urdfdom
     if root.tag != "robot" or root.find("link") is None:
         message = "the robot description can't be read: it must be a <robot> with links (URDF)"
@@ -566,19 +622,24 @@ def _read_model(urdf: str, joints: tuple[str, ...]) -> Any:
     except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
         raise ModelError(f"the robot description can't be read: {error}") from error
     if model.nv != len(joints):
-        raise ModelError(f"the {len(joints)} joints {list(joints)} have {model.nv} degrees of freedom")
+        raise ModelError(
+            f"the {len(joints)} joints {list(joints)} have {model.nv} degrees of freedom"
+        )
     return model
 
 
 def _move_origin(model: Any, base_id: int, gravity: Array) -> Array:
-    """Make `base` the world of the model, so that everything computed is in base axes at no cost per cycle.
+    """Make `base` the world of the model, so that everything computed is in base axes at no cost
+    per cycle.
 
     Returns:
         Pose (4, 4) of the description's root in the base.
     """
     base = model.frames[base_id]
     if base.parentJoint != 0:
-        raise ModelError(f"base frame {base.name!r} moves with joint {model.names[base.parentJoint]!r}: must be fixed")
+        raise ModelError(
+            f"base frame {base.name!r} moves with joint {model.names[base.parentJoint]!r}: must be fixed"
+        )
     root_in_base = base.placement.inverse()
     for joint in range(1, model.njoints):
         if model.parents[joint] == 0:

@@ -1,4 +1,6 @@
-"""The payload of a robot: the rigid body that its tip carries and that the robot description hasn't."""
+"""The payload of a robot: the rigid body that its tip carries and that the robot
+description hasn't.
+"""
 
 from __future__ import annotations
 
@@ -11,30 +13,43 @@ from ..core.gains import OTHER, TENSOR, VECTOR, check_gain, gain, gain_specs
 from ..core.types import Array
 
 FARTHEST = 1.0  # m from the tip, of the centre of gravity; also of the radius of gyration
-ROUNDING = 0.01  # of the largest moment of inertia: figures of a data sheet have two or three digits
+# of the largest moment of inertia: figures of a data sheet have two or three digits
+ROUNDING = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Payload:
     """A rigid body on the tip; without arguments it is none.
 
-    The figures are those of ``set_target_payload`` of Universal Robots and ``setLoad`` of Franka, in the tip's frame.
-    One number stands for all coordinates of the centre, and for the three moments of inertia.
+    The figures are those of ``set_target_payload`` of Universal Robots and ``setLoad`` of Franka,
+    in the tip's frame. One number stands for all coordinates of the centre, and for the three
+    moments of inertia.
 
     Attributes:
         mass: Mass [kg].
         center: (3,) centre of gravity in the tip's frame [m].
-        inertia: (6,) about the centre of gravity along the tip's axes: xx, yy, zz, xy, xz, yz [kg·m²]. Those with two
-            letters that differ are elements of the matrix, as in URDF.
+        inertia: (6,) about the centre of gravity along the tip's axes: xx, yy, zz, xy, xz, yz
+            [kg·m²]. Those with two letters that differ are elements of the matrix, as in URDF.
 
     Raises:
-        ConfigError: no body is like that, or its centre is farther than 1 m from the tip. Names the figure, its value
-            and the bound.
+        ConfigError: no body is like that, or its centre is farther than 1 m from the tip. Names the
+            figure, its value and the bound.
     """
 
-    mass: float = gain(0.0, unit="kg", upper=100.0, role=OTHER, doc="Mass of what the tip carries; 0 is no payload.")
+    mass: float = gain(
+        0.0,
+        unit="kg",
+        upper=100.0,
+        role=OTHER,
+        doc="Mass of what the tip carries; 0 is no payload.",
+    )
     center: Array = gain(
-        0.0, size=VECTOR, unit="m", lower=-FARTHEST, upper=FARTHEST, doc="Its centre of gravity in the tip's frame."
+        0.0,
+        size=VECTOR,
+        unit="m",
+        lower=-FARTHEST,
+        upper=FARTHEST,
+        doc="Its centre of gravity in the tip's frame.",
     )
     inertia: Array = gain(
         0.0,
@@ -81,12 +96,21 @@ class Payload:
             raise refused("center", distance, rule, FARTHEST, where="payload: ", unit="m")
 
     def _check_inertia(self) -> None:
-        """Principal moments of a body aren't negative, and none is above the sum of the two others."""
+        """Principal moments of a body aren't negative, and none is above the
+        sum of the two others.
+        """
         least, middle, largest = np.linalg.eigvalsh(self.tensor).tolist()
         tolerance = ROUNDING * max(largest, -least)
         where = "payload: principal moment of "
         if least < -tolerance:
-            raise refused("inertia", least, "must not be below 0: no body is like that", 0.0, where=where, unit="kg·m²")
+            raise refused(
+                "inertia",
+                least,
+                "must not be below 0: no body is like that",
+                0.0,
+                where=where,
+                unit="kg·m²",
+            )
         if largest > least + middle + tolerance:
             rule = f"must be at most {least + middle:.4g} kg·m², the sum of the two others: no body is like that"
             raise refused("inertia", largest, rule, least + middle, where=where, unit="kg·m²")

@@ -1,7 +1,8 @@
-"""Profiles: what a system in front of a robot offers. One entry of `profiles` in config/robots/<name>.yaml each.
+"""Profiles: what a system in front of a robot offers. One entry of `profiles` in
+config/robots/<name>.yaml each.
 
-A simulator, a vendor's driver, Gazebo: behind each the same arm has other rates, other command interfaces that really
-work, and other topics; and not each compensates gravity.
+A simulator, a vendor's driver, Gazebo: behind each the same arm has other rates, other command
+interfaces that really work, and other topics; and not each compensates gravity.
 """
 
 from __future__ import annotations
@@ -31,11 +32,14 @@ CONTROLLERS = {mode: f"forward_{mode.value}_controller" for mode in CommandMode}
 
 @dataclass(frozen=True)
 class HardwareProfile:
-    """What one hardware of the robot takes, offers and compensates: see `robot_control docs --entries profile`."""
+    """What one hardware of the robot takes, offers and compensates: see `robot_control docs
+    --entries profile`.
+    """
 
     rate: float = entry(above=0.0, unit="Hz", doc="Joint states per second.")
     commands: tuple[CommandMode, ...] = entry(
-        size=SOME, doc="The command interfaces that *work*. Some drivers offer effort and ignore it."
+        size=SOME,
+        doc="The command interfaces that *work*. Some drivers offer effort and ignore it.",
     )
     gravity_by_robot: bool = entry(
         doc="True where 0 N·m holds the arm. The law's own compensation is then off and can't be switched on: twice "
@@ -56,7 +60,9 @@ class HardwareProfile:
         doc="True where the links of the published description hold the rotors' inertia, as Gazebo needs it. The "
         "controller takes that description then, and no `rotor_inertia` besides.",
     )
-    simulated_time: bool = entry(False, doc="True where stamps are those of a simulation's `/clock`.")
+    simulated_time: bool = entry(
+        False, doc="True where stamps are those of a simulation's `/clock`."
+    )
     joint_states: str = entry("joint_states", doc="Topic of the joint states.")
     wrench_topic: str = entry("", doc="Topic of the wrench; empty where nobody measures one.")
     joint_effort: str = entry(
@@ -86,7 +92,9 @@ class HardwareProfile:
         doc="Topic that takes all commands as JointState instead of the controllers' topics; velocity and torque go "
         "with a position there.",
     )
-    controller_manager: str = entry("", doc="The node that manages the controllers; empty where there is none.")
+    controller_manager: str = entry(
+        "", doc="The node that manages the controllers; empty where there is none."
+    )
     fallback_controller: str = entry(
         "",
         doc="What takes the robot over when our controller has died, or gets no joint states. Empty leaves all as it "
@@ -119,7 +127,8 @@ class HardwareProfile:
         "driver's. It delays them by as much, and the stiffness that is stable falls.",
     )
     wrench_frames: Mapping[str, str] = entry(
-        {}, doc="By `frame_id` that the sensor sends and the description lacks, the frame that it stands for."
+        {},
+        doc="By `frame_id` that the sensor sends and the description lacks, the frame that it stands for.",
     )
     wrench: Mapping[str, Any] = entry(
         {},
@@ -141,7 +150,9 @@ class HardwareProfile:
     law_gains: Mapping[str, Mapping[str, Any]] = entry(
         {}, doc="By law and gain, what differs here from the robot's own `law_gains`."
     )
-    remedy: str = entry("", doc="What to do instead, in the refusal of an interface that isn't there.")
+    remedy: str = entry(
+        "", doc="What to do instead, in the refusal of an interface that isn't there."
+    )
     notes: tuple[str, ...] = entry((), doc="What a user has to know; the doctor prints them.")
 
     def command_topic(self, mode: CommandMode) -> str:
@@ -157,12 +168,16 @@ class HardwareProfile:
 
     @property
     def wrench_settings(self) -> dict[str, Any]:
-        """Settings of the wrench: a robot that compensates gravity itself takes the payload out of its wrench, too."""
+        """Settings of the wrench: a robot that compensates gravity itself takes the payload out
+        of its wrench, too.
+        """
         return {"payload_in_wrench": not self.gravity_by_robot, **self.wrench}
 
     @property
     def velocity_delay(self) -> float:
-        """Delay of derived velocities [s]: the filter's time constant, half a period at least; 0 without a filter."""
+        """Delay of derived velocities [s]: the filter's time constant, half a period at least;
+        0 without a filter.
+        """
         if self.velocity_filter == 0.0:
             return 0.0
         period = 1.0 / self.rate

@@ -1,7 +1,7 @@
 """ROS parameter files: what they have for a node.
 
-Nodes and namespaces nest as in rcl: ``/left: {controller: {ros__parameters: …}}`` is ``/left/controller``. ``*`` stands
-for one name, ``**`` for any number of them.
+Nodes and namespaces nest as in rcl: ``/left: {controller: {ros__parameters: …}}`` is
+``/left/controller``. ``*`` stands for one name, ``**`` for any number of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class ParameterFile:
             for parameter, value in _by_full_name(parameters):
                 if parameter in self.nodes[name]:
                     place = document.place(*keys)
-                    raise ConfigError(f"{where}: {place}{parameter} stands twice", name=parameter, value=value)
+                    raise ConfigError(
+                        f"{where}: {place}{parameter} stands twice", name=parameter, value=value
+                    )
                 self.nodes[name][parameter] = value
         self._lines = {_full_name(keys): line for keys, line in document.lines.items()}
         self._parameter_lines = {
@@ -65,7 +67,8 @@ class ParameterFile:
         return cls(parse_yaml(content, where), where)
 
     def of(self, node: str, namespace: str = "", *, needed: bool = True) -> dict[str, Any]:
-        """The parameters of a node by full names, such as impedance.stiffness; its own name has priority.
+        """The parameters of a node by full names, such as impedance.stiffness; its own name has
+        priority.
 
         Args:
             node: Name of the node.
@@ -73,7 +76,8 @@ class ParameterFile:
             needed: True where the file must have something for the node.
 
         Raises:
-            ConfigError: the file has nothing for the node, or the name of a node that looks like a misspelt one.
+            ConfigError: the file has nothing for the node, or the name of a node that looks like a
+                misspelt one.
         """
         full_name = f"/{namespace.strip('/')}/{node}" if namespace.strip("/") else f"/{node}"
         matching = sorted((name for name in self.nodes if _matches(name, full_name)), key=_rank)
@@ -82,7 +86,9 @@ class ParameterFile:
                 raise self._unknown_node(name, node)
         if needed and not matching:
             listed = ", ".join(self.nodes) or "none"
-            message = f"{self._where}: nothing for the node {full_name}; nodes of the file: {listed}"
+            message = (
+                f"{self._where}: nothing for the node {full_name}; nodes of the file: {listed}"
+            )
             raise ConfigError(message, name="file", value=full_name, bound=tuple(self.nodes))
         parameters: dict[str, Any] = {}
         for name in matching:
@@ -101,10 +107,14 @@ class ParameterFile:
         return ConfigError(f"{place}{error}", name=error.name, value=error.value, bound=error.bound)
 
     def section(self, node: str) -> Mapping[str, Any]:
-        """The parameters under exactly this name of a node in the root; empty where there are none."""
+        """The parameters under exactly this name of a node in the root; empty
+        where there are none.
+        """
         return self.nodes.get(f"/{node}", {})
 
-    def _sections(self, content: Any, keys: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+    def _sections(
+        self, content: Any, keys: tuple[Any, ...]
+    ) -> Iterator[tuple[tuple[Any, ...], Mapping[str, Any]]]:
         """The keys that lead to each section of parameters, and its parameters."""
         if content is None:
             return
@@ -114,7 +124,10 @@ class ParameterFile:
             if key == PARAMETERS:
                 if not keys:
                     place = self._document.place(key)
-                    raise ConfigError(f"{self._where}: {place}must stand below the name of a node", name=PARAMETERS)
+                    raise ConfigError(
+                        f"{self._where}: {place}must stand below the name of a node",
+                        name=PARAMETERS,
+                    )
                 if not isinstance(inner, dict | None):
                     raise self._no_mapping(inner, (*keys, key))
                 yield keys, inner or {}
@@ -176,4 +189,6 @@ def _misspelt_node(name: str, node: str) -> bool:
     meant = node.split("_")
     if len(words) != len(meant):
         return "".join(words) == "".join(meant)
-    return all(word == other or misspelt(word, (other,)) for word, other in zip(words, meant, strict=True))
+    return all(
+        word == other or misspelt(word, (other,)) for word, other in zip(words, meant, strict=True)
+    )

@@ -1,14 +1,16 @@
 """Entries of configuration files, declared once.
 
-A mapping of a file is a frozen dataclass. :func:`entry` declares its fields, as ``gain`` declares those of a law:
+A mapping of a file is a frozen dataclass. :func:`entry` declares its fields, as ``gain`` declares
+those of a law:
 
     @dataclass(frozen=True)
     class Surface:
         friction: float = entry(1.0, lower=0.0, doc="Coefficient of sliding friction.")
         notes: tuple[str, ...] = entry((), doc="…")
 
-The annotation is the type of the entry. From that one declaration come the reader with its errors (:func:`read`), the
-tables of the documentation, and the JSON Schema (see :mod:`robot_control_ros.robot.json_schema`) for editors.
+The annotation is the type of the entry. From that one declaration come the reader with its errors
+(:func:`read`), the tables of the documentation, and the JSON Schema (see
+:mod:`robot_control_ros.robot.json_schema`) for editors.
 """
 
 from __future__ import annotations
@@ -115,13 +117,19 @@ class EntrySpec:
         if self.valid(hint):
             return not isinstance(value, bool) and value in self.valid(hint)
         if hint is float or hint is int:
-            number = isinstance(value, (int, hint)) and not isinstance(value, bool) and math.isfinite(value)
+            number = (
+                isinstance(value, (int, hint))
+                and not isinstance(value, bool)
+                and math.isfinite(value)
+            )
             return number and self.lower <= value <= self.upper and value > self.above
         return isinstance(value, hint)
 
 
 def entry(default: Any = REQUIRED, **declared: Any) -> Any:
-    """Declare a field that is an entry of a file; `declared` are the attributes of :class:`EntrySpec`."""
+    """Declare a field that is an entry of a file; `declared` are the attributes of
+    :class:`EntrySpec`.
+    """
     metadata = {_KEY: (spec := EntrySpec(default=default, **declared))}
     if default is REQUIRED or (spec.size == JOINT and isinstance(default, float)):
         return field(metadata=metadata)
@@ -163,8 +171,8 @@ def read(cls: type[_T], data: Any, where: str, joints: int = 0) -> _T:
         joints: Number of joints n.
 
     Raises:
-        ConfigError: a missing or unknown key, a wrong type, a value out of bounds; names file, key, value and what is
-            valid.
+        ConfigError: a missing or unknown key, a wrong type, a value out of bounds; names file, key,
+            value and what is valid.
     """
     values = read_entries(cls, data, where, joints)
     with errors_at(where):
@@ -179,26 +187,37 @@ def read_entries(cls: type, data: Any, where: str, joints: int = 0) -> dict[str,
     required = {spec.key: spec.required for spec in file_entries(cls)}
     valid = ", ".join(required)
     if not isinstance(data, dict):
-        raise ConfigError(f"{where} = {short(data)}: must be a mapping with the entries {valid}", value=data)
+        raise ConfigError(
+            f"{where} = {short(data)}: must be a mapping with the entries {valid}", value=data
+        )
     unknown = sorted(str(key) for key in data if key not in required)
     missing = [key for key, needed in required.items() if needed and key not in data]
     if unknown or missing:
         problem = f"unknown {unknown}" if unknown else f"missing {missing}"
         raise ConfigError(
-            f"{where}: {problem:.300}; entries: {valid}", name=(unknown or missing)[0], bound=tuple(required)
+            f"{where}: {problem:.300}; entries: {valid}",
+            name=(unknown or missing)[0],
+            bound=tuple(required),
         )
-    ordered = sorted(entry_specs(cls), key=lambda spec: spec.only_with is not None)  # their partners are checked then
+    # their partners are checked then
+    ordered = sorted(entry_specs(cls), key=lambda spec: spec.only_with is not None)
     return {spec.name: _field(cls, spec, data, where, joints) for spec in ordered}
 
 
 def _field(cls: type, spec: EntrySpec, data: dict[str, Any], where: str, joints: int) -> Any:
     if spec.inline:
         own = {each.key for each in file_entries(spec.of)}
-        made = read(spec.of, {key: value for key, value in data.items() if key in own}, where, joints)
+        made = read(
+            spec.of, {key: value for key, value in data.items() if key in own}, where, joints
+        )
         return spec.convert(made) if spec.convert else made
     applies, partner = _partner(cls, spec, data)
     if spec.key not in data and spec.default is not REQUIRED:
-        return (spec.default,) * joints if spec.size == JOINT and isinstance(spec.default, float) else spec.default
+        return (
+            (spec.default,) * joints
+            if spec.size == JOINT and isinstance(spec.default, float)
+            else spec.default
+        )
     if spec.key not in data and not applies:
         return spec.of()
     if spec.key not in data or not applies:
@@ -237,7 +256,9 @@ def _value(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> Any:
 
 
 def _refused(spec: EntrySpec, hint: Any, what: str, raw: Any) -> ConfigError:
-    bound = spec.valid(hint) or ((max(spec.lower, spec.above), spec.upper) if hint in (int, float) else None)
+    bound = spec.valid(hint) or (
+        (max(spec.lower, spec.above), spec.upper) if hint in (int, float) else None
+    )
     message = f"{what} = {shown(raw)}: must be {spec.expected(hint)}"
     return ConfigError(message, name=spec.key, value=raw, bound=bound)
 
@@ -253,7 +274,8 @@ def _choose(members: Sequence[Any], raw: Any) -> Any:
 
 def _items(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> tuple[Any, ...]:
     inner = get_args(hint)[0]
-    single = inner is float and not isinstance(raw, (list, dict, str))  # a single number needs no list
+    # a single number needs no list
+    single = inner is float and not isinstance(raw, (list, dict, str))
     values = [raw] if single else raw
     if not isinstance(values, list) or (spec.size == SOME and not values):
         raise _refused(spec, hint, what, raw)
@@ -267,7 +289,10 @@ def _items(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> tupl
         raise ConfigError(message, name=spec.key, value=raw, bound=count)
     alone = inner is float and len(values) == 1
     places = (what if alone else f"{what}[{i}]{_title(value)}" for i, value in enumerate(values))
-    return tuple(_value(spec, inner, place, value, joints) for place, value in zip(places, values, strict=True))
+    return tuple(
+        _value(spec, inner, place, value, joints)
+        for place, value in zip(places, values, strict=True)
+    )
 
 
 def _title(value: Any) -> str:
@@ -305,13 +330,19 @@ def union_members(hint: Any) -> tuple[Any, ...]:
 
 def _members(hint: Any) -> tuple[Any, ...]:
     """The values of an Enum; of another type none."""
-    return tuple(each.value for each in hint) if isinstance(hint, type) and issubclass(hint, Enum) else ()
+    return (
+        tuple(each.value for each in hint)
+        if isinstance(hint, type) and issubclass(hint, Enum)
+        else ()
+    )
 
 
 def whole(what: str, value: Any, low: int, high: int) -> int:
     """A whole number within bounds, or ConfigError."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        message = f"{what} = {shown(value)}: must be a whole number from {shown(low)} to {shown(high)}"
+        message = (
+            f"{what} = {shown(value)}: must be a whole number from {shown(low)} to {shown(high)}"
+        )
         raise ConfigError(message, name=what, value=value, bound=(low, high))
     return value
 
@@ -339,4 +370,6 @@ def errors_at(where: str) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}", name=error.name, value=error.value, bound=error.bound) from error
+        raise ConfigError(
+            f"{where}: {error}", name=error.name, value=error.value, bound=error.bound
+        ) from error

@@ -39,7 +39,9 @@ class Placement:
 class Shape:
     """A solid; `pose` is (4, 4) in the frame that it is attached to."""
 
-    kind: str = entry(key="shape", choices=SHAPES, doc="Axes of symmetry are z; a plane's solid side is below it.")
+    kind: str = entry(
+        key="shape", choices=SHAPES, doc="Axes of symmetry are z; a plane's solid side is below it."
+    )
     size: tuple[float, ...] = entry(
         above=0.0,
         unit="m",
@@ -52,7 +54,9 @@ class Shape:
     def __post_init__(self) -> None:
         meaning = SHAPES[self.kind]
         if len(self.size) != len(meaning):
-            rule = f"must be {len(meaning)} numbers ({self.kind}: {', '.join(meaning) or 'no size'})"
+            rule = (
+                f"must be {len(meaning)} numbers ({self.kind}: {', '.join(meaning) or 'no size'})"
+            )
             raise refused("size", list(self.size), rule, len(meaning))
 
     def check_movable(self) -> None:

@@ -1,4 +1,6 @@
-"""Work cells: several arms side by side, from config/workcells/<name>.yaml or a file of the user's own."""
+"""Work cells: several arms side by side, from config/workcells/<name>.yaml or a
+file of the user's own.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,20 @@ MARK = "#"  # between a work cell and one of its arms
 def _named(arms: dict[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     for name in arms:
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
-            raise refused("name", name, "must be a small letter, then small letters, digits and _", where="arms: ")
+            raise refused(
+                "name",
+                name,
+                "must be a small letter, then small letters, digits and _",
+                where="arms: ",
+            )
     return arms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workcell:
-    """Arms by name; the robot `<work cell>#<arm>` is one of them, see :func:`.configuration.load_robot`."""
+    """Arms by name; the robot `<work cell>#<arm>` is one of them, see
+    :func:`.configuration.load_robot`.
+    """
 
     description: str = entry("", doc="The work cell, for people.")
     arms: Mapping[str, Mapping[str, Any]] = entry(
@@ -34,7 +43,9 @@ class Workcell:
         "the namespace and `_` where it is left out.",
     )
     cell: Mapping[str, CellObject] = entry(
-        {}, convert=named_objects, doc="By name, solids in the world that no arm must touch; see `cell` of a robot."
+        {},
+        convert=named_objects,
+        doc="By name, solids in the world that no arm must touch; see `cell` of a robot.",
     )
 
 
@@ -57,7 +68,8 @@ def load_workcell(name: str) -> Workcell:
 
 
 def read_arm(name: str, beside: Path | None) -> tuple[Path, dict[str, Any]]:
-    """Place and entries of the robot `<work cell>#<arm>`; relative paths start from the folder `beside`.
+    """Place and entries of the robot `<work cell>#<arm>`; relative paths start from the folder
+    `beside`.
 
     Raises:
         ConfigError: see :func:`load_workcell`; an unknown arm (lists the arms).
@@ -75,5 +87,7 @@ def read_arm(name: str, beside: Path | None) -> tuple[Path, dict[str, Any]]:
 
 
 def arm_namespace(robot: str) -> str:
-    """The namespace of the robot `<work cell>#<arm>`, with a gripper or without; empty for other robots."""
+    """The namespace of the robot `<work cell>#<arm>`, with a gripper or without;
+    empty for other robots.
+    """
     return robot.partition(MARK)[2].partition("+")[0]

@@ -1,7 +1,8 @@
 """YAML, read within bounds and written: the only module that imports yaml.
 
-A file is read event by event, without recursion. So the first line that breaks a bound ends the reading, and each error
-names line and key. Tags of Python's own, keys that are no single value and several documents are refused.
+A file is read event by event, without recursion. So the first line that breaks a bound ends the
+reading, and each error names line and key. Tags of Python's own, keys that are no single value and
+several documents are refused.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _Loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 _NUMBERS = (f"{_TAG}int", f"{_TAG}float")
-_SCALARS = (*_NUMBERS, *(f"{_TAG}{name}" for name in ("null", "bool", "str", "binary", "timestamp")))
+_SCALARS = (
+    *_NUMBERS,
+    *(f"{_TAG}{name}" for name in ("null", "bool", "str", "binary", "timestamp")),
+)
 _NO_KEY = object()
 
 
@@ -72,13 +76,18 @@ def parse_yaml(content: bytes, where: str) -> YamlDocument:
         where: Origin of the text, for errors.
 
     Raises:
-        ConfigError: no YAML in UTF-8, a bound is broken, a key stands twice, an alias stands for itself; names place,
-            line and key.
+        ConfigError: no YAML in UTF-8, a bound is broken, a key stands twice, an alias stands for
+            itself; names place, line and key.
     """
     builder = _Builder()
     try:
         if len(content) > LARGEST:
-            raise ConfigError(f"must have at most {LARGEST / 1e6:g} MB", name="size", value=len(content), bound=LARGEST)
+            raise ConfigError(
+                f"must have at most {LARGEST / 1e6:g} MB",
+                name="size",
+                value=len(content),
+                bound=LARGEST,
+            )
         for event in yaml.parse(_printable(content), Loader=_Loader):
             builder.take(event)
     except yaml.YAMLError as error:
@@ -88,13 +97,17 @@ def parse_yaml(content: bytes, where: str) -> YamlDocument:
         message = f"{where}: line {line}: {builder.path()}not valid YAML: {problem}"
         raise ConfigError(message, name="file") from error
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}", name=error.name, value=error.value, bound=error.bound) from error
+        raise ConfigError(
+            f"{where}: {error}", name=error.name, value=error.value, bound=error.bound
+        ) from error
     return YamlDocument(builder.document, builder.lines)
 
 
 def yaml_text(data: Any, *, flow: bool | None = False) -> str:
     """Plain data as YAML, in its own order; with `flow` None, innermost lists stand in one line."""
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=120)
+    text = yaml.safe_dump(
+        data, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=120
+    )
     return str(text)
 
 
@@ -113,7 +126,9 @@ def _printable(content: bytes) -> str:
     odd = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if odd:
         line = text.count("\n", 0, odd.start()) + 1
-        raise ConfigError(f"line {line}: character {odd.group()!r} is no text", name="file", value=odd.group())
+        raise ConfigError(
+            f"line {line}: character {odd.group()!r} is no text", name="file", value=odd.group()
+        )
     return text
 
 
@@ -206,15 +221,22 @@ class _Builder:
         node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
         try:
             return self._scalars.yaml_constructors[tag](self._scalars, node)
-        except Exception as error:  # PyYAML passes on what int(), float(), date() and dictionaries raise
+        except (
+            Exception
+        ) as error:  # PyYAML passes on what int(), float(), date() and dictionaries raise
             kind = tag.removeprefix(_TAG)
-            raise self._error(f"{short(event.value)} is no {kind}: {error}", value=event.value) from error
+            raise self._error(
+                f"{short(event.value)} is no {kind}: {error}", value=event.value
+            ) from error
 
     def _take_alias(self, anchor: str) -> None:
         if any(each.anchor == anchor for each in self._open):
             raise self._error(f"alias {short(anchor)} stands for what it is in", value=anchor)
         if anchor not in self._anchors:
-            raise self._error(f"alias {short(anchor)} stands for nothing: its anchor isn't before it", value=anchor)
+            raise self._error(
+                f"alias {short(anchor)} stands for nothing: its anchor isn't before it",
+                value=anchor,
+            )
         value, count, height = self._anchors[anchor]
         if isinstance(value, (dict, list)) and self._awaits_key():
             raise self._error("a key must be a single value")
@@ -283,14 +305,24 @@ class _Builder:
         return values
 
     def _awaits_key(self) -> bool:
-        return bool(self._open) and isinstance(self._open[-1].values, dict) and self._open[-1].key is _NO_KEY
+        return (
+            bool(self._open)
+            and isinstance(self._open[-1].values, dict)
+            and self._open[-1].key is _NO_KEY
+        )
 
     def _keys(self) -> tuple[Any, ...]:
         """The keys that lead to the present place; of a list the number of the item."""
-        keys = (len(each.values) if isinstance(each.values, list) else each.key for each in self._open)
+        keys = (
+            len(each.values) if isinstance(each.values, list) else each.key for each in self._open
+        )
         return tuple(key for key in keys if key is not _NO_KEY)
 
-    def _error(self, problem: str, *, name: str = "", value: Any = None, bound: Any = None) -> ConfigError:
+    def _error(
+        self, problem: str, *, name: str = "", value: Any = None, bound: Any = None
+    ) -> ConfigError:
         keys = self._keys()
         last = name or next((str(key) for key in reversed(keys) if isinstance(key, str)), "file")
-        return ConfigError(f"line {self.line}: {self.path()}{problem}", name=last, value=value, bound=bound)
+        return ConfigError(
+            f"line {self.line}: {self.path()}{problem}", name=last, value=value, bound=bound
+        )

@@ -32,6 +32,8 @@ def read_contact(status: DiagnosticStatus) -> DetectedContact | None:
         return None
     detector = values["detector"]
     unit = UNITS[values["detector"]]
-    sizes = (float(values[key]) for key in ("start [s]", "last [s]", f"size [{unit}]", f"limit [{unit}]"))
+    sizes = (
+        float(values[key]) for key in ("start [s]", "last [s]", f"size [{unit}]", f"limit [{unit}]")
+    )
     clamping = values["kind"] == KINDS[True]
     return DetectedContact(detector, clamping, values.get("joint", ""), values["link"], *sizes)

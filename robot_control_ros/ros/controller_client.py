@@ -11,7 +11,12 @@ from typing import Any
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Log, ParameterEvent
-from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParametersAtomically
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParametersAtomically,
+)
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import parameter_value_to_python
@@ -19,7 +24,15 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from ..control.requests import SETTINGS, CycleAnswer, CycleReply, Parameter, Reply, RequestResult, Value
+from ..control.requests import (
+    SETTINGS,
+    CycleAnswer,
+    CycleReply,
+    Parameter,
+    Reply,
+    RequestResult,
+    Value,
+)
 from .cycle_values import read_answer
 from .entities import Entities, in_namespace
 from .gain_parameters import plain, read_parameters, ros_value
@@ -33,7 +46,8 @@ RETRY = 0.5  # s between two attempts to learn the gains
 ERROR = 40  # level of a log message; Log.ERROR is a number or bytes, as the version has it
 PERIOD = 0.05  # s between two looks at all this
 
-Script = Generator[tuple[Any, Any], Any, None]  # yields a client and a request, and gets the response
+# yields a client and a request, and gets the response
+Script = Generator[tuple[Any, Any], Any, None]
 
 
 class Calls:
@@ -58,7 +72,9 @@ class Calls:
                 return
             late = TimeoutError(f"{client.srv_name} doesn't answer")
             self._call(
-                client, request, lambda found: advance(lambda: script.send(found) if found else script.throw(late))
+                client,
+                request,
+                lambda found: advance(lambda: script.send(found) if found else script.throw(late)),
             )
 
         advance(lambda: next(script))
@@ -119,9 +135,12 @@ class ControllerClient:
         self._requested_at = -1e9  # of the last request of the lifecycle's state
         self._learned = -1e9  # of the last attempt to learn the gains
         self._known = False  # what the controller's gains are
-        self._processes: set[bytes] = set()  # that have had the controller's name: each has a publisher of its own
-        self._round: Script | None = None  # of learning them; a new one takes the place of the one before
-        self._waiting: list[Callable[[], None]] = []  # what is to be done at the end of the round; empty after it
+        # that have had the controller's name: each has a publisher of its own
+        self._processes: set[bytes] = set()
+        # of learning them; a new one takes the place of the one before
+        self._round: Script | None = None
+        # what is to be done at the end of the round; empty after it
+        self._waiting: list[Callable[[], None]] = []
         self._newer: dict[str, Any] = {}  # what has changed since it began
         self._since = time.monotonic()
         self._error = ""  # the controller's last, in its log
@@ -139,7 +158,9 @@ class ControllerClient:
                 ("get_cycles", GetParameters),
             )
         }
-        entities.subscription(ParameterEvent, "/parameter_events", self._on_event, QoSProfile(depth=100))
+        entities.subscription(
+            ParameterEvent, "/parameter_events", self._on_event, QoSProfile(depth=100)
+        )
         entities.subscription(Bool, f"{self._name}/stopped", self._on_stopped, LATCHED_QOS)
         entities.subscription(Log, "/rosout", self._on_log, QoSProfile(depth=20))
         entities.timer(PERIOD, self._poll)
@@ -217,9 +238,15 @@ class ControllerClient:
                 yield self._clients["release_stop"], Trigger.Request()
             number = getattr(Transition, f"TRANSITION_{transition.upper()}")
             self._error = ""
-            response = yield self._clients["change_state"], ChangeState.Request(transition=Transition(id=number))
+            response = yield (
+                self._clients["change_state"],
+                ChangeState.Request(transition=Transition(id=number)),
+            )
             yield from self._ask_state()  # in any case, and meanwhile the log comes
-            message = self._error or f"{transition} isn't possible while the controller is {self.lifecycle}"
+            message = (
+                self._error
+                or f"{transition} isn't possible while the controller is {self.lifecycle}"
+            )
             reply(RequestResult(True) if response.success else RequestResult(False, message))
 
         self._calls.run(script(), reply)
@@ -256,25 +283,39 @@ class ControllerClient:
                 reply(RequestResult(False, f"{dict(values)}: {error}"))
                 return
             if (yield from self._set(parameters, reply)):
-                response = yield self._clients["get_parameters"], GetParameters.Request(names=list(full))
-                self._take_values(dict(zip(full, map(parameter_value_to_python, response.values), strict=True)))
+                response = yield (
+                    self._clients["get_parameters"],
+                    GetParameters.Request(names=list(full)),
+                )
+                self._take_values(
+                    dict(zip(full, map(parameter_value_to_python, response.values), strict=True))
+                )
                 reply(RequestResult(True))
 
         self._calls.run(script(), reply)
 
-    def _set(self, parameters: list[RosParameter], reply: Reply) -> Generator[tuple[Any, Any], Any, bool]:
+    def _set(
+        self, parameters: list[RosParameter], reply: Reply
+    ) -> Generator[tuple[Any, Any], Any, bool]:
         """Set parameters together, and say whether they are set; a refusal is the reply."""
-        request = SetParametersAtomically.Request(parameters=[each.to_parameter_msg() for each in parameters])
+        request = SetParametersAtomically.Request(
+            parameters=[each.to_parameter_msg() for each in parameters]
+        )
         result = (yield self._clients["set_parameters_atomically"], request).result
         if not result.successful:
             reply(RequestResult(False, result.reason))
         return bool(result.successful)
 
-    def read_cycles(self, first: int, fields: Sequence[str], joints: int, reply: CycleReply) -> None:
+    def read_cycles(
+        self, first: int, fields: Sequence[str], joints: int, reply: CycleReply
+    ) -> None:
         """Read cycles of the last minute of a robot; see RobotLink of dashboard/link.py."""
 
         def script() -> Script:
-            response = yield self._clients["get_cycles"], GetParameters.Request(names=[str(first), *fields])
+            response = yield (
+                self._clients["get_cycles"],
+                GetParameters.Request(names=[str(first), *fields]),
+            )
             reply(read_answer(response.values, fields, joints))
 
         self._calls.run(script(), lambda result: reply(CycleAnswer(result.message)))
@@ -303,13 +344,19 @@ class ControllerClient:
         """The law, then its gains' names, descriptors and values."""
         clients = self._clients
         depth = ListParameters.Request.DEPTH_RECURSIVE
-        response = yield clients["get_parameters"], GetParameters.Request(names=["law", "robot", "profile", "prefix"])
+        response = yield (
+            clients["get_parameters"],
+            GetParameters.Request(names=["law", "robot", "profile", "prefix"]),
+        )
         names = [str(value.string_value) for value in response.values]
         if len(names) != 4 or not names[0]:
             return
         law, self.robot, self.profile, self.prefix = names
         prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
-        response = yield clients["list_parameters"], ListParameters.Request(prefixes=prefixes, depth=depth)
+        response = yield (
+            clients["list_parameters"],
+            ListParameters.Request(prefixes=prefixes, depth=depth),
+        )
         names = list(response.result.names)
         described = yield clients["describe_parameters"], DescribeParameters.Request(names=names)
         gains = yield clients["get_parameters"], GetParameters.Request(names=names)
@@ -327,7 +374,9 @@ class ControllerClient:
         if any(each.name == "law" for each in changed):
             self._learn()
         else:
-            self._take_values({each.name: parameter_value_to_python(each.value) for each in changed})
+            self._take_values(
+                {each.name: parameter_value_to_python(each.value) for each in changed}
+            )
 
     def _take_values(self, values: Mapping[str, Any]) -> None:
         new = dict(self.parameters)

@@ -29,11 +29,15 @@ def list_controllers(node: Node, manager: str) -> Sequence[Any] | None:
     """
     kind = manager_services().ListControllers
     context = node.context
-    caller = rclpy.create_node(f"{node.get_name()}_asks", context=context, use_global_arguments=False)
+    caller = rclpy.create_node(
+        f"{node.get_name()}_asks", context=context, use_global_arguments=False
+    )
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(caller)
     try:
-        client: Any = caller.create_client(kind, node.resolve_service_name(f"{manager}/list_controllers"))
+        client: Any = caller.create_client(
+            kind, node.resolve_service_name(f"{manager}/list_controllers")
+        )
         if not client.wait_for_service(ANSWER_LIMIT):
             return None
         future = client.call_async(kind.Request())

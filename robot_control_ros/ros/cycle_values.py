@@ -35,7 +35,9 @@ def answer_request(recorder: CycleRecorder, names: Sequence[str]) -> list[Parame
         ConfigError: The first name is no number, or a field isn't known or stands twice.
     """
     if not names or not _is_integer(names[0]):
-        raise refused("names", list(names), "must begin with the number of a cycle", where="get_cycles: ")
+        raise refused(
+            "names", list(names), "must begin with the number of a cycle", where="get_cycles: "
+        )
     fields = names[1:]
     for name in fields:
         if name not in FIELDS:
@@ -45,17 +47,25 @@ def answer_request(recorder: CycleRecorder, names: Sequence[str]) -> list[Parame
     n = recorder.joints
     widths = [_width(name, n) for name in fields]
     begins = [CYCLE.place(name, n) for name in fields]
-    columns = [begin + place for begin, width in zip(begins, widths, strict=True) for place in range(width)]
+    columns = [
+        begin + place for begin, width in zip(begins, widths, strict=True) for place in range(width)
+    ]
     first = int(names[0])
     if first < 0:
         first = max(recorder.count + first, 0)
     first, rows = recorder.numbers(first, max(1, MOST // max(1, len(columns))), columns)
-    values = [ParameterValue(type=ParameterType.PARAMETER_INTEGER_ARRAY, integer_array_value=[first, recorder.count])]
+    values = [
+        ParameterValue(
+            type=ParameterType.PARAMETER_INTEGER_ARRAY, integer_array_value=[first, recorder.count]
+        )
+    ]
     begin = 0
     for width in widths:
         part = numbers(rows[:, begin : begin + width])
         begin += width
-        values.append(ParameterValue(type=ParameterType.PARAMETER_DOUBLE_ARRAY, double_array_value=part))
+        values.append(
+            ParameterValue(type=ParameterType.PARAMETER_DOUBLE_ARRAY, double_array_value=part)
+        )
     return values
 
 
@@ -72,16 +82,23 @@ def read_answer(values: Sequence[ParameterValue], fields: Sequence[str], n: int)
     kinds = [each.type for each in values]
     if kinds == [ParameterType.PARAMETER_STRING]:
         return CycleAnswer(values[0].string_value)
-    expected = [ParameterType.PARAMETER_INTEGER_ARRAY] + [ParameterType.PARAMETER_DOUBLE_ARRAY] * len(fields)
+    expected = [ParameterType.PARAMETER_INTEGER_ARRAY] + [
+        ParameterType.PARAMETER_DOUBLE_ARRAY
+    ] * len(fields)
     if kinds != expected or len(values[0].integer_array_value) != 2:
         return CycleAnswer(STRANGE)
-    arrays = {name: np.array(value.double_array_value) for name, value in zip(fields, values[1:], strict=True)}
+    arrays = {
+        name: np.array(value.double_array_value)
+        for name, value in zip(fields, values[1:], strict=True)
+    }
     widths = {name: _width(name, n) for name in fields}
     counts = {len(values) / widths[name] for name, values in arrays.items()}
     if len(counts) > 1 or not all(count.is_integer() for count in counts):
         return CycleAnswer(STRANGE)
     first, end = map(int, values[0].integer_array_value)
-    return CycleAnswer("", first, end, {name: each.reshape(-1, widths[name]) for name, each in arrays.items()})
+    return CycleAnswer(
+        "", first, end, {name: each.reshape(-1, widths[name]) for name, each in arrays.items()}
+    )
 
 
 def _width(name: str, n: int) -> int:

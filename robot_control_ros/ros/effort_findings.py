@@ -22,7 +22,9 @@ def resting(states: Sequence[RobotState]) -> list[RobotState]:
     return [state for state in still if np.abs(state.q - still[-1].q).max() <= MOVED]
 
 
-def check_efforts(robot: RobotConfig, model: RobotModel, states: Sequence[RobotState]) -> list[Finding]:
+def check_efforts(
+    robot: RobotConfig, model: RobotModel, states: Sequence[RobotState]
+) -> list[Finding]:
     """Compare measured efforts with the profile, by the torques that hold the arm's weight.
 
     There are no findings where the arm rests in fewer than half of the states, or where gravity

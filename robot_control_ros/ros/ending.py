@@ -88,7 +88,9 @@ def exit_after(seconds: float, status: int) -> Callable[[], object]:
     event = _Event()
     if sys.platform == "linux" and _function("timer_create") is not None:
         event = _calls("_exit", status)
-    if not event.function or _function("timer_create")(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)):
+    if not event.function or _function("timer_create")(
+        _CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)
+    ):
         return lambda: None
     times = _Times(first=int(seconds), first_ns=int(seconds % 1.0 * 1e9))
     _function("timer_settime")(timer, 0, ctypes.byref(times), None)

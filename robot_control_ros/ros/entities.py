@@ -21,8 +21,8 @@ from .refusals import Refusals
 from .ros_params import TunedParameters
 from .running import steady_clock
 
-# The default callbacks for QoS events cost the executor a waitable each, in every cycle. Best-effort volatile
-# subscriptions and reliable publishers have nothing to complain of.
+# The default callbacks for QoS events cost the executor a waitable each, in every cycle.
+# Best-effort volatile subscriptions and reliable publishers have nothing to complain of.
 _QUIET_SUBSCRIPTION = SubscriptionEventCallbacks(use_default_callbacks=False)
 _QUIET_PUBLISHER = PublisherEventCallbacks(use_default_callbacks=False)
 
@@ -98,7 +98,9 @@ class Entities:
             take(data, info["source_timestamp"])
 
         taken = take_stamped if stamped else take
-        made = self.node.create_subscription(kind, topic, taken, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=True)
+        made = self.node.create_subscription(
+            kind, topic, taken, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=True
+        )
         return self._kept(made, self.node.destroy_subscription)
 
     def service(self, kind: type, name: str, callback: Any) -> None:
@@ -128,7 +130,9 @@ class Entities:
 
         self.service(Trigger, name, answer)
 
-    def tuned(self, parameters: TunedParameters, prefix: str, tuning: ParameterSet, joints: Sequence[str]) -> None:
+    def tuned(
+        self, parameters: TunedParameters, prefix: str, tuning: ParameterSet, joints: Sequence[str]
+    ) -> None:
         """Declare the parameters ``<prefix>.…`` of gains or settings; `joints` names their axes."""
         parameters.add(prefix, tuning, joints)
         self.on_close(parameters.remove, prefix)
@@ -144,7 +148,8 @@ class Entities:
             if not self._closed:
                 callback(*message)
 
-        # rclpy reads the signature at each call of a timer; it takes 10 times as long where it isn't kept.
+        # rclpy reads the signature at each call of a timer; it takes 10 times as long where it
+        # isn't kept.
         call.__signature__ = inspect.signature(callback)  # type: ignore[attr-defined]
         return call
 

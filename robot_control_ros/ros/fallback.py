@@ -12,11 +12,13 @@ from .controller_manager import manager_services
 from .entities import Entities, in_namespace
 
 RETRY = 1.0  # s between two requests
-SWITCH_TIMEOUT = 5.0  # s for a switch of controllers: the default of `ros2 control switch_controllers`
+# s for a switch of controllers: the default of `ros2 control switch_controllers`
+SWITCH_TIMEOUT = 5.0
 
 
 class Fallback:
-    """Requests the profile's fallback controller of ros2_control's controller manager, until it is active.
+    """Requests the profile's fallback controller of ros2_control's controller manager, until it is
+    active.
 
     Where the profile has none, or controller_manager_msgs isn't installed, nothing is requested.
     """
@@ -64,10 +66,13 @@ class Fallback:
         return False
 
     def _request(self) -> Any:
-        # controller_manager_msgs, srv/SwitchController.srv: BEST_EFFORT doesn't mind controllers that are inactive
+        # controller_manager_msgs, srv/SwitchController.srv: BEST_EFFORT doesn't mind controllers
+        # that are inactive
         profile = self._profile
         request = self._kind.Request()
-        taking = {profile.controllers[mode] for mode in profile.commands} - {profile.fallback_controller}
+        taking = {profile.controllers[mode] for mode in profile.commands} - {
+            profile.fallback_controller
+        }
         request.deactivate_controllers = sorted(taking)
         request.activate_controllers = [profile.fallback_controller]
         request.strictness = self._kind.Request.BEST_EFFORT

@@ -1,6 +1,7 @@
 """Commands to a gripper over ROS, and its state from the joint states.
 
-The action ``gripper_cmd`` is used where control_msgs is installed and somebody serves it, else the topic ``commands``.
+The action ``gripper_cmd`` is used where control_msgs is installed and somebody serves it, else the
+topic ``commands``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class RosGripper:
         joint_states: Topic of joint states that has the driven joint.
     """
 
-    def __init__(self, node: Node, entities: Entities, gripper: GripperConfig, joint_states: str) -> None:
+    def __init__(
+        self, node: Node, entities: Entities, gripper: GripperConfig, joint_states: str
+    ) -> None:
         self.config = gripper
         self.refusal = ""
         self._monitor = GripMonitor(gripper)
@@ -65,9 +68,9 @@ class RosGripper:
         self.refusal = ""
         self._monitor.command(position)
         if self._served():
-            self._action.send_goal_async(fill_goal(self._goal(), self.config, position, force)).add_done_callback(
-                self._on_response
-            )
+            self._action.send_goal_async(
+                fill_goal(self._goal(), self.config, position, force)
+            ).add_done_callback(self._on_response)
             self._command = None
         else:
             self._command = Float64MultiArray(data=[position, force])
@@ -125,7 +128,9 @@ def read_goal(gripper: GripperConfig, goal: Any) -> tuple[float, float]:
     if gripper.action == "GripperCommand":
         return goal.command.position, goal.command.max_effort or gripper.default_force
     if len(goal.command.position) != 1:
-        raise refused("position", list(goal.command.position), "must be one", 1, where=f"{gripper.name}: ")
+        raise refused(
+            "position", list(goal.command.position), "must be one", 1, where=f"{gripper.name}: "
+        )
     return read_command(gripper, [*goal.command.position, *goal.command.effort])
 
 
@@ -136,11 +141,18 @@ def read_command(gripper: GripperConfig, values: Sequence[float]) -> tuple[float
         ConfigError: The values aren't one or two finite numbers.
     """
     if len(values) not in (1, 2) or not all(map(math.isfinite, values)):
-        raise refused("command", list(values), "must be a position, and a force or none", where=f"{gripper.name}: ")
+        raise refused(
+            "command",
+            list(values),
+            "must be a position, and a force or none",
+            where=f"{gripper.name}: ",
+        )
     return values[0], values[1] if len(values) == 2 else gripper.default_force
 
 
-def fill_result(result: Any, gripper: GripperConfig, target: float, position: float, effort: float) -> Any:
+def fill_result(
+    result: Any, gripper: GripperConfig, target: float, position: float, effort: float
+) -> Any:
     """Fill a result of the gripper's action, and return it.
 
     The fingers were sent to a target, and rest at a position with an effort.

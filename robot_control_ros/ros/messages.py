@@ -21,11 +21,15 @@ from ..core.spatial import make_pose, quaternion_to_rotation, rotation_to_quater
 from ..core.types import Array, Command, CommandMode, RobotState, Wrench, is_finite
 
 SHOWN = 50  # names of a message, in an error
-MAX_POINTS = 1000  # of a trajectory of numbers: more would keep the control loop waiting while they are read
+# of a trajectory of numbers: more would keep the control loop waiting while they are read
+MAX_POINTS = 1000
 MAX_POSES = 250  # of a trajectory of poses, whose reading takes longer
 BYTES_PER_POINT = 400  # at most, of a trajectory's message
-ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a trajectory's end, are meant to be 0
-WITHOUT_VELOCITIES = "Where the driver sends none, set velocity_filter in the profile, such as 0.01 s"
+# rad/s: velocities below it, at a trajectory's end, are meant to be 0
+ROUNDED = float(np.finfo(np.float32).eps)
+WITHOUT_VELOCITIES = (
+    "Where the driver sends none, set velocity_filter in the profile, such as 0.01 s"
+)
 SEVERAL = ". Where several drivers send them, one broadcaster has to send all joints in one message"
 _STATE_SIZES = {"time": 1, "pose": 12, "pose_error": 6, "twist": 6, "wrench": 6, "moving": 1}
 _Message = TypeVar("_Message")
@@ -70,7 +74,9 @@ class JointStateReader:
         index = self.match(message)
         if index is None:
             return None
-        q, v, effort = (np.frombuffer(values) for values in (message.position, message.velocity, message.effort))
+        q, v, effort = (
+            np.frombuffer(values) for values in (message.position, message.velocity, message.effort)
+        )
         return self.arrange(seconds(message.header.stamp), q, v, effort, index)
 
     def match(self, message: JointState) -> Array | None:
@@ -85,7 +91,13 @@ class JointStateReader:
         index = _joint_index("joint state", names, self._joints, SEVERAL)
         _check_length("joint state", "positions", message.position, names)
         if self._velocities:
-            _check_length("joint state", "velocities", message.velocity, names, otherwise=f". {WITHOUT_VELOCITIES}")
+            _check_length(
+                "joint state",
+                "velocities",
+                message.velocity,
+                names,
+                otherwise=f". {WITHOUT_VELOCITIES}",
+            )
         return np.array(index)
 
     def arrange(self, time: float, q: Array, v: Array, effort: Array, index: Array) -> RobotState:
@@ -105,7 +117,12 @@ class JointStateReader:
             return RobotState(time, q, np.full(len(index), np.nan), effort)
         v = v[index]
         if math.isnan(v[0]) and np.isnan(v).all():
-            raise refused("velocities", math.nan, f"must be numbers. {WITHOUT_VELOCITIES}", where="joint state: ")
+            raise refused(
+                "velocities",
+                math.nan,
+                f"must be numbers. {WITHOUT_VELOCITIES}",
+                where="joint state: ",
+            )
         return RobotState(time, q, v, effort)
 
 
@@ -166,11 +183,15 @@ def bounded_reader(
     return read
 
 
-def _joint_index(what: str, names: Sequence[str], joints: Sequence[str], otherwise: str = "") -> list[int]:
+def _joint_index(
+    what: str, names: Sequence[str], joints: Sequence[str], otherwise: str = ""
+) -> list[int]:
     """Index of each of the robot's joints among a message's names; errors end with `otherwise`."""
     missing = [name for name in joints if name not in names]
     if missing:
-        shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+        shown = ", ".join(names[:SHOWN]) + (
+            f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        )
         message = f"{what}: joints {missing} are missing; it has: {shown}{otherwise}"
         raise ConfigError(message, name=missing[0], value=tuple(names), bound=tuple(joints))
     repeated = [name for name in joints if names.count(name) > 1]
@@ -180,7 +201,9 @@ def _joint_index(what: str, names: Sequence[str], joints: Sequence[str], otherwi
     return [names.index(name) for name in joints]
 
 
-def _check_length(what: str, kind: str, values: Sequence[float], names: Sequence[str], otherwise: str = "") -> None:
+def _check_length(
+    what: str, kind: str, values: Sequence[float], names: Sequence[str], otherwise: str = ""
+) -> None:
     if len(values) != len(names):
         message = f"{what}: {len(values)} {kind} for {len(names)} names: must be as many{otherwise}"
         raise ConfigError(message, name=kind, value=len(values), bound=len(names))
@@ -216,7 +239,9 @@ class ValuesMessage:
         sample = np.arange(1.0, n + 1.0)
         serialised = serialize_message(Float64MultiArray(data=sample.tolist()))
         self._bytes = bytearray(serialised)
-        self._numbers = np.frombuffer(self._bytes, dtype=float, count=n, offset=serialised.index(sample.tobytes()))
+        self._numbers = np.frombuffer(
+            self._bytes, dtype=float, count=n, offset=serialised.index(sample.tobytes())
+        )
 
     def of(self, values: Array) -> bytes:
         """The serialised message with these values (n,)."""
@@ -347,7 +372,11 @@ def joint_command_parts(command: Command) -> tuple[Array | None, Array | None, A
 
 
 def fill_joint_state(
-    message: JointState, time: float, position: Array | None, velocity: Array | None, effort: Array | None
+    message: JointState,
+    time: float,
+    position: Array | None,
+    velocity: Array | None,
+    effort: Array | None,
 ) -> None:
     """Write a stamp [s] and three arrays (n,) into a message; None makes an array empty."""
     message.header.stamp = to_stamp(time)
@@ -357,7 +386,9 @@ def fill_joint_state(
     )
 
 
-def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tuple[Array, Array, Array | None]:
+def read_joint_trajectory(
+    message: JointTrajectory, joints: Sequence[str]
+) -> tuple[Array, Array, Array | None]:
     """Times (k,) [s], positions (k, n) [rad] and velocities (k, n) [rad/s], in the robot's order.
 
     Velocities are None unless every point has them.
@@ -421,7 +452,9 @@ def read_tip_trajectory(message: MultiDOFJointTrajectory, tip: str) -> tuple[Arr
     check_count("tip trajectory", message.points, MAX_POSES)
     if list(message.joint_names) != [tip]:
         names = tuple(message.joint_names)
-        raise refused("joint_names", names, f"must be the tip alone, {tip}", (tip,), where="tip trajectory: ")
+        raise refused(
+            "joint_names", names, f"must be the tip alone, {tip}", (tip,), where="tip trajectory: "
+        )
     for number, point in enumerate(message.points):
         if len(point.transforms) != 1:
             where = f"tip trajectory: point {number}: "
@@ -441,7 +474,9 @@ def named_blocks(blocks: Mapping[str, Array], message: Float64MultiArray) -> Non
         offset = 0
         message.layout.dim = []
         for name, values in blocks.items():
-            message.layout.dim.append(MultiArrayDimension(label=name, size=len(values), stride=offset))
+            message.layout.dim.append(
+                MultiArrayDimension(label=name, size=len(values), stride=offset)
+            )
             offset += len(values)
     message.data = numbers(np.concatenate(list(blocks.values())))
 
@@ -463,7 +498,15 @@ def read_state(message: Float64MultiArray, joints: int | None = None) -> dict[st
     blocks = read_blocks(message)
     sizes = {name: len(values) for name, values in blocks.items()}
     joints = max(sizes.get("position", 0), 1) if joints is None else joints
-    for name, size in (_STATE_SIZES | dict.fromkeys(("position", "velocity", "effort"), joints)).items():
+    for name, size in (
+        _STATE_SIZES | dict.fromkeys(("position", "velocity", "effort"), joints)
+    ).items():
         if sizes.get(name) != size:
-            raise refused(name, sizes.get(name, 0), f"must be {size} numbers", size, where="controller's state: ")
+            raise refused(
+                name,
+                sizes.get(name, 0),
+                f"must be {size} numbers",
+                size,
+                where="controller's state: ",
+            )
     return blocks

@@ -53,7 +53,9 @@ class OwnStop:
             if self._client.service_is_ready():
                 self._client.call_async(Trigger.Request()).add_done_callback(self._on_answer)
             else:
-                self._log.error(f"{self._name} doesn't answer: the robot is not asked to stop by itself")
+                self._log.error(
+                    f"{self._name} doesn't answer: the robot is not asked to stop by itself"
+                )
         return self._fallback.has_robot(now, since) or self._stopped
 
     def _on_answer(self, future: Any) -> None:

@@ -9,14 +9,16 @@ from collections.abc import Callable
 
 from ..core.timeout import Timeout
 
-STOPPED_WITHIN = 0.2  # s that stop() waits for a call that goes on; one that hangs would hold up the end of the process
+# s that stop() waits for a call that goes on; one that hangs would hold up the end of the process
+STOPPED_WITHIN = 0.2
 _supervised: set[Periodic] = set()
 
 
 class Periodic:
     """Calls a function until :meth:`stop`; neither an executor nor simulated time holds it up.
 
-    What the function raises goes to ``threading.excepthook``: :func:`.running.run` ends the process then.
+    What the function raises goes to ``threading.excepthook``: :func:`.running.run` ends the process
+    then.
 
     Args:
         step: Function that is called. It returns the time until its next call [s].

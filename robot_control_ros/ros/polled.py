@@ -43,7 +43,10 @@ class TimedSubscription:
         taken: list[tuple[bytes, Mapping[str, Any]]] = []
         handle = self._subscription.handle
         with handle:
-            while len(taken) < self._depth and (each := handle.take_message(self._kind, True)) is not None:
+            while (
+                len(taken) < self._depth
+                and (each := handle.take_message(self._kind, True)) is not None
+            ):
                 taken.append(each)
         return taken
 
@@ -65,7 +68,8 @@ class PolledSubscriptions:
             use_global_arguments=False,
             start_parameter_services=False,
             enable_rosout=False,
-            parameter_overrides=[Parameter("start_type_description_service", value=False)],  # nobody asks this node
+            # nobody asks this node
+            parameter_overrides=[Parameter("start_type_description_service", value=False)],
         )
 
     def add(self, kind: type, topic: str) -> Callable[[], list[bytes]]:
@@ -80,7 +84,9 @@ class PolledSubscriptions:
         """Subscribe; returns the subscription, which gives messages with their times."""
         name = self._named.resolve_topic_name(topic)
         quiet = SubscriptionEventCallbacks(use_default_callbacks=False)
-        made = self._node.create_subscription(kind, name, lambda _: None, quality, event_callbacks=quiet, raw=True)
+        made = self._node.create_subscription(
+            kind, name, lambda _: None, quality, event_callbacks=quiet, raw=True
+        )
         return TimedSubscription(made, kind, quality.depth)
 
     def add_newest(self, kind: type, topic: str) -> Callable[[], Any]:

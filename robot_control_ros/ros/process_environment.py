@@ -17,7 +17,11 @@ def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """
     result = dict(os.environ if base is None else base)
     if (Path(sys.prefix) / "share" / "ament_index").is_dir():
-        others = [p for p in result.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p and p != sys.prefix]
+        others = [
+            p
+            for p in result.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+            if p and p != sys.prefix
+        ]
         result["AMENT_PREFIX_PATH"] = os.pathsep.join([sys.prefix, *others])
     result.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     result.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))

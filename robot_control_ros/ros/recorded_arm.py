@@ -57,7 +57,9 @@ class RecordedArm:
         self._trajectory = entities.publisher(JointTrajectory, f"{controller}/joint_trajectory")
         self._hold = entities.client(Trigger, f"{controller}/hold")
         self._get = entities.client(GetParameters, f"{controller}/get_parameters")
-        self._set = entities.client(SetParametersAtomically, f"{controller}/set_parameters_atomically")
+        self._set = entities.client(
+            SetParametersAtomically, f"{controller}/set_parameters_atomically"
+        )
 
     @property
     def ready(self) -> bool:
@@ -72,11 +74,16 @@ class RecordedArm:
     def values(names: Sequence[str], reply: Future) -> dict[str, Any]:
         """Parameters by name, of a reply to :meth:`get`."""
         response: Any = reply.result()
-        return {name: parameter_value_to_python(value) for name, value in zip(names, response.values, strict=False)}
+        return {
+            name: parameter_value_to_python(value)
+            for name, value in zip(names, response.values, strict=False)
+        }
 
     def set(self, parameters: Mapping[str, Any]) -> Future:
         """Request a change of parameters, all or none; :meth:`check_set` reads the reply."""
-        messages = [Parameter(name, value=value).to_parameter_msg() for name, value in parameters.items()]
+        messages = [
+            Parameter(name, value=value).to_parameter_msg() for name, value in parameters.items()
+        ]
         return self._set.call_async(SetParametersAtomically.Request(parameters=messages))
 
     @staticmethod
@@ -143,7 +150,9 @@ class RecordedArm:
         last: RobotState = self.states[-1].values
         return last
 
-    def send(self, joints: Sequence[str], start: float, times: Array, positions: Array, velocities: Array) -> None:
+    def send(
+        self, joints: Sequence[str], start: float, times: Array, positions: Array, velocities: Array
+    ) -> None:
         """Send a trajectory.
 
         Args:

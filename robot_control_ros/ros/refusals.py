@@ -46,4 +46,6 @@ class Refusals:
         except RobotControlError as error:
             self._counts[topic] += 1
             number = self._counts[topic]
-            self._log.error(f"refused on {topic}: {error} ({number} so far)", throttle_duration_sec=1.0)
+            self._log.error(
+                f"refused on {topic}: {error} ({number} so far)", throttle_duration_sec=1.0
+            )

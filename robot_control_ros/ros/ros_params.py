@@ -62,21 +62,36 @@ def declare(
     """
     values = {}
     for name, (default, text) in parameters.items():
-        descriptor = ParameterDescriptor(description=text.format(**known or {}), read_only=read_only)
+        descriptor = ParameterDescriptor(
+            description=text.format(**known or {}), read_only=read_only
+        )
         values[name] = node.declare_parameter(name, default, descriptor).value
     for name, number in (numbers or {}).items():
         values[name] = _declare_number(node, name, *number)
     return values
 
 
-def _declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
-    value: Any = node.declare_parameter(name, default, ParameterDescriptor(dynamic_typing=True)).value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not lower <= value <= upper:
-        raise refused(name, value, f"must be a number within [{lower:g}, {upper:g}]", (lower, upper))
+def _declare_number(
+    node: Node, name: str, default: float, lower: float, upper: float, text: str
+) -> float:
+    value: Any = node.declare_parameter(
+        name, default, ParameterDescriptor(dynamic_typing=True)
+    ).value
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not lower <= value <= upper
+    ):
+        raise refused(
+            name, value, f"must be a number within [{lower:g}, {upper:g}]", (lower, upper)
+        )
     descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
     descriptor.additional_constraints = json.dumps({"lower": lower, "upper": upper})
-    descriptor.floating_point_range = [FloatingPointRange(from_value=float(lower), to_value=float(upper))]
-    node.set_descriptor(name, descriptor)  # only now: rclpy's refusal of a value doesn't name the bounds
+    descriptor.floating_point_range = [
+        FloatingPointRange(from_value=float(lower), to_value=float(upper))
+    ]
+    # only now: rclpy's refusal of a value doesn't name the bounds
+    node.set_descriptor(name, descriptor)
     return float(value)
 
 
@@ -96,7 +111,9 @@ def check_given_parameters(node: Any, arguments: Sequence[str]) -> None:
     """
     for word, path in pairwise(arguments):
         if word == "--params-file":
-            ParameterFile.read(word, Path(path)).of(node.get_name(), node.get_namespace(), needed=False)
+            ParameterFile.read(word, Path(path)).of(
+                node.get_name(), node.get_namespace(), needed=False
+            )
     for name in _unknown(node):
         meant = misspelt(name, tuple(node.list_parameters([], 0).names))
         hint = f"; did you mean {meant}?" if meant else ""
@@ -110,7 +127,9 @@ def _unknown(node: Any) -> list[str]:
     return [
         name
         for name in given
-        if not name.startswith("qos_overrides.") and ":" not in name and name.partition(".")[0] not in _groups()
+        if not name.startswith("qos_overrides.")
+        and ":" not in name
+        and name.partition(".")[0] not in _groups()
     ]
 
 
@@ -147,10 +166,16 @@ def _refuse_misspelt_gains(node: Any) -> None:
     for name in _unknown(node):
         group, dot, rest = name.partition(".")
         near = misspelt(group, _groups()) if dot else ""
-        meant = f"{near}.{rest}" if near else _gain_names().get(name) or misspelt(name, tuple(_gain_names()))
+        meant = (
+            f"{near}.{rest}"
+            if near
+            else _gain_names().get(name) or misspelt(name, tuple(_gain_names()))
+        )
         if meant:
             message = f"unknown parameter {name}; did you mean {_gain_names().get(meant, meant)}?"
-            raise ConfigError(message, name=name, value=node._parameter_overrides[name].value, bound=(meant,))
+            raise ConfigError(
+                message, name=name, value=node._parameter_overrides[name].value, bound=(meant,)
+            )
 
 
 class TunedParameters:
@@ -174,7 +199,9 @@ class TunedParameters:
         _refuse_misspelt_gains(node)
         self._node = node
         self._tuned: dict[str, tuple[ParameterSet, GainSpec]] = {}  # by the parameter's name
-        node.add_pre_set_parameters_callback(lambda parameters: [self._completed(each) for each in parameters])
+        node.add_pre_set_parameters_callback(
+            lambda parameters: [self._completed(each) for each in parameters]
+        )
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
 
@@ -199,9 +226,19 @@ class TunedParameters:
             self._tuned.pop(f"{prefix}.{gain}", None)
             self._node.undeclare_parameter(f"{prefix}.{gain}")
 
-    def _declare(self, prefix: str, specs: Mapping[str, GainSpec], tuning: ParameterSet, joints: Sequence[str]) -> None:
+    def _declare(
+        self,
+        prefix: str,
+        specs: Mapping[str, GainSpec],
+        tuning: ParameterSet,
+        joints: Sequence[str],
+    ) -> None:
         node = self._node
-        unknown = [name for name in node._parameter_overrides if name.startswith(f"{prefix}.") and name not in specs]
+        unknown = [
+            name
+            for name in node._parameter_overrides
+            if name.startswith(f"{prefix}.") and name not in specs
+        ]
         if unknown:
             meant = [found for name in unknown if (found := misspelt(name, tuple(specs)))]
             hint = f"; did you mean {', '.join(meant)}?" if meant else ""
@@ -211,10 +248,14 @@ class TunedParameters:
         given: dict[str, Any] = {}
         for name, spec in specs.items():
             default = plain_value(spec, tuning.target)
-            given[spec.name] = node.declare_parameter(name, default, gain_descriptor(spec, default, joints)).value
+            given[spec.name] = node.declare_parameter(
+                name, default, gain_descriptor(spec, default, joints)
+            ).value
         tuning.set(given)
         tuning.finish()
-        node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()])
+        node.set_parameters(
+            [Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()]
+        )
 
     def _completed(self, parameter: Parameter) -> Parameter:
         """A parameter in full form: numbers for integers, as many as the gain has values.
@@ -226,7 +267,8 @@ class TunedParameters:
         tuning, spec = self._tuned[parameter.name]
         value = parameter.value
         if isinstance(value, str) and not spec.choices:
-            with suppress(ValueError):  # `ros2 param set` sends [8, 8, 0.4] as text, because 8 and 0.4 are of two types
+            # `ros2 param set` sends [8, 8, 0.4] as text, because 8 and 0.4 are of two types
+            with suppress(ValueError):
                 value = [float(each) for each in value.strip("[] ").split(",")]
         length = 1 if spec.choices else spec.lengths(tuning.joints)[-1]
         if length > 1 and isinstance(value, float):
@@ -278,8 +320,11 @@ def gain_descriptor(
     descriptor = ParameterDescriptor(description=spec.doc, dynamic_typing=True)
     descriptor.additional_constraints = json.dumps(data, ensure_ascii=False)
     if not (spec.switch or spec.choices):
-        # Of a matrix it is the range of the diagonal. ROS checks single numbers only, and they stand for a diagonal.
-        descriptor.floating_point_range = [FloatingPointRange(from_value=spec.lower, to_value=spec.upper)]
+        # Of a matrix it is the range of the diagonal. ROS checks single numbers only, and they
+        # stand for a diagonal.
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=spec.lower, to_value=spec.upper)
+        ]
     return descriptor
 
 

@@ -50,9 +50,16 @@ CLOSED_WITHIN = 1.1  # s, of a node's close()
 DESTROYED_WITHIN = 0.5  # s in which a node's publishers and the like are destroyed
 ENDED_WITHIN = 1.0  # s, of the interpreter: libraries clear up after themselves
 UNHURRIED = 5.0  # s for each of these two where no signal asks for the end: a full machine is slow
-INTERRUPTED = 128 + signal.SIGINT  # exit status of a program that was interrupted, as shells have it
+# exit status of a program that was interrupted, as shells have it
+INTERRUPTED = 128 + signal.SIGINT
 # rclpy raises these errors for a message: unreadable bytes, no valid text, a negative time
-_CONTENT = (rclpy_implementation.RCLError, rclpy_implementation.RMWError, ValueError, TypeError, OverflowError)
+_CONTENT = (
+    rclpy_implementation.RCLError,
+    rclpy_implementation.RMWError,
+    ValueError,
+    TypeError,
+    OverflowError,
+)
 _RCLPY = Path(rclpy.__file__).parent
 _Callback = TypeVar("_Callback", bound=Callable[..., Any])
 # executor and node of a deaf process: to destroy them would take for ever
@@ -94,10 +101,14 @@ def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
         for thread in os.listdir("/proc/self/task"):
             with suppress(ProcessLookupError):  # it has ended meanwhile
                 os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(chosen))
-        node.get_logger().info(f"runs with SCHED_FIFO priority {chosen}; realtime_priority:=0 switches it off")
+        node.get_logger().info(
+            f"runs with SCHED_FIFO priority {chosen}; realtime_priority:=0 switches it off"
+        )
     except (OSError, ValueError) as error:
         if priority != -1:
-            node.get_logger().warning(f"realtime_priority = {priority} isn't permitted ({error}); running without it")
+            node.get_logger().warning(
+                f"realtime_priority = {priority} isn't permitted ({error}); running without it"
+            )
 
 
 def raise_later(node: Node, error: Exception) -> None:
@@ -127,7 +138,9 @@ def told(callback: _Callback) -> _Callback:
     return call  # type: ignore[return-value]
 
 
-def told_goal(node: Node, execute: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+def told_goal(
+    node: Node, execute: Callable[[Any], Awaitable[Any]]
+) -> Callable[[Any], Awaitable[Any]]:
     """Wrap a coroutine function that executes a goal, so that its error leaves the executor.
 
     rclpy alone would only abort the goal.
@@ -164,7 +177,9 @@ def is_refusal_of_rclpy(error: Exception, *spinning: str) -> bool:
         spinning: Files of the code that spins the executor, besides this file.
     """
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    by_rclpy = all(file in (__file__, *spinning) or Path(file).is_relative_to(_RCLPY) for file in files)
+    by_rclpy = all(
+        file in (__file__, *spinning) or Path(file).is_relative_to(_RCLPY) for file in files
+    )
     return by_rclpy and isinstance(error, _CONTENT)
 
 
@@ -182,7 +197,9 @@ class _Process:
         fault: Words for the first failure of a thread; empty where there is none.
     """
 
-    def __init__(self, on_end: Callable[[], object], on_late: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, on_end: Callable[[], object], on_late: Callable[[], object] = lambda: None
+    ) -> None:
         self.hearing: Hearing | None = None
         self.fault = ""
         self._supervising = False
@@ -241,7 +258,9 @@ class _Process:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
-    def destroy(self, executor: Executor, node: Any, status: int, within: float = DESTROYED_WITHIN) -> None:
+    def destroy(
+        self, executor: Executor, node: Any, status: int, within: float = DESTROYED_WITHIN
+    ) -> None:
         """Destroy the node with all it has made, so that others know at once that it has gone.
 
         Otherwise others would take it for present for 20 s. Where this takes longer than `within`
@@ -399,9 +418,15 @@ def run(make_node: Callable[[], Any]) -> None:
             with refusals_told(node):
                 executor.spin_until_future_complete(stop, timeout_sec=_POLL)
         process.finish()
-        while hasattr(node, "unfinished") and node.unfinished() and not process.deaf and not process.fault:
+        while (
+            hasattr(node, "unfinished")
+            and node.unfinished()
+            and not process.deaf
+            and not process.fault
+        ):
             with refusals_told(node):
-                executor.spin_once(timeout_sec=_LAST_POLL)  # one event: it is asked again after each
+                # one event: it is asked again after each
+                executor.spin_once(timeout_sec=_LAST_POLL)
     except Exception:
         fault = traceback.format_exc()
     process.obey()
@@ -436,4 +461,8 @@ def _leave_safe(node: Any) -> None:
 def _say(fault: str) -> None:
     """Print the fault that this process ends by to the terminal; nothing for an empty text."""
     if fault:
-        print(f"this process ends by a fault of its own (exit status {FAULT}): {fault}", file=sys.stderr, flush=True)
+        print(
+            f"this process ends by a fault of its own (exit status {FAULT}): {fault}",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -54,7 +54,9 @@ def check_system(
     ]
 
 
-def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows: bool = False) -> list[Finding]:
+def check_controllers(
+    node: Node, robot: RobotConfig, mode: CommandMode, follows: bool = False
+) -> list[Finding]:
     """Findings on the forward controller that takes the commands, and on others with its joints.
 
     The controller manager is asked, and its answer waited for, up to some seconds. There are no
@@ -71,21 +73,31 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
     if not name:
         return []
     if manager_services() is None:
-        return [ok(f"{in_namespace(node, name)} can't be asked: controller_manager_msgs isn't installed here")]
+        return [
+            ok(
+                f"{in_namespace(node, name)} can't be asked: controller_manager_msgs isn't installed here"
+            )
+        ]
     controllers = list_controllers(node, name)
     if controllers is None:
         return [error(f"{in_namespace(node, name)} doesn't answer", *how_to_start(robot))]
     found = {each.name: each for each in controllers}
     if wanted not in found:
         listed = ", ".join(sorted(found)) or "none"
-        return [error(f"{wanted} isn't loaded; controllers: {listed}", *_how_to_load(node, robot, mode))]
+        return [
+            error(f"{wanted} isn't loaded; controllers: {listed}", *_how_to_load(node, robot, mode))
+        ]
     interfaces = {f"{joint}/{kind.value}" for joint in robot.joints for kind in CommandMode}
     others = [each for each in controllers if each.name != wanted and each.state == "active"]
     conflicting = [each.name for each in others if interfaces & set(each.claimed_interfaces)]
     switch = f"ros2 control switch_controllers --strict{_of_manager(node, robot)}"
     if conflicting:
         command = f"{switch} --deactivate {' '.join(conflicting)} --activate {wanted}"
-        return [warning(f"{', '.join(conflicting)} has the joints, not {wanted}", "Deactivate it", command)]
+        return [
+            warning(
+                f"{', '.join(conflicting)} has the joints, not {wanted}", "Deactivate it", command
+            )
+        ]
     state = found[wanted].state
     if state == "inactive" and follows:
         return [ok(f"{wanted} is inactive, and is activated next")]
@@ -134,7 +146,11 @@ def check_wrench_publishers(node: Node, law: RunningLaw, topic: str) -> list[Fin
         topic: Topic of the wrench.
     """
     topic = node.resolve_topic_name(topic)
-    senders = [end for end in _others(node, node.get_publishers_info_by_topic(topic)) if end.node_name != UNKNOWN]
+    senders = [
+        end
+        for end in _others(node, node.get_publishers_info_by_topic(topic))
+        if end.node_name != UNKNOWN
+    ]
     if len(senders) < 2:
         return []
     text = f"{len(senders)} publish a wrench on {topic}: {_names(senders)}"
@@ -149,7 +165,9 @@ def check_claim(node: Node, robot: RobotConfig, mode: CommandMode) -> list[Findi
     See :func:`check_conflicting_publishers`.
     """
     topic, senders = _commanders(node, robot, mode)
-    unnamed = [error(f"a node without a name publishes commands on {topic}, too", "Try again in a second")]
+    unnamed = [
+        error(f"a node without a name publishes commands on {topic}, too", "Try again in a second")
+    ]
     return check_conflicting_publishers(node, robot, mode) or (unnamed if senders[UNKNOWN] else [])
 
 
@@ -220,7 +238,11 @@ def _joint_states(node: Node, robot: RobotConfig, topic: str) -> Iterator[Findin
 
 def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Finding]:
     topic = node.resolve_topic_name(robot.profile.command_topic(mode))
-    takers = [end for end in _others(node, node.get_subscriptions_info_by_topic(topic)) if end.node_name != WATCHDOG]
+    takers = [
+        end
+        for end in _others(node, node.get_subscriptions_info_by_topic(topic))
+        if end.node_name != WATCHDOG
+    ]
     kind = JOINT_COMMAND_TYPE if robot.profile.joint_commands else COMMAND_TYPE
     fitting = [end for end in takers if end.topic_type == kind]
     if fitting:
@@ -229,7 +251,9 @@ def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Fin
         types = ", ".join(sorted({end.topic_type for end in takers}))
         yield error(f"{topic} takes {types}: must be {kind}", *_how_to_load(node, robot, mode))
     else:
-        yield error(f"nobody takes {mode.value} commands on {topic}", *_how_to_load(node, robot, mode))
+        yield error(
+            f"nobody takes {mode.value} commands on {topic}", *_how_to_load(node, robot, mode)
+        )
 
 
 def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iterator[Finding]:
@@ -254,7 +278,11 @@ def _others(node: Node, ends: Sequence[Any]) -> list[Any]:
     The name of a hidden node, as of a tool, begins with an underscore.
     """
     own = node.get_name(), node.get_namespace()
-    return [end for end in ends if (end.node_name, end.node_namespace) != own and not end.node_name.startswith("_")]
+    return [
+        end
+        for end in ends
+        if (end.node_name, end.node_namespace) != own and not end.node_name.startswith("_")
+    ]
 
 
 def _names(ends: Sequence[Any]) -> str:

@@ -25,7 +25,9 @@ def joints_message(joints: Sequence[str], q: Array) -> JointState:
     return JointState(name=list(joints), position=numbers(q))
 
 
-def path_message(joints: Sequence[str], times: Array, positions: Array, velocities: Array | None) -> JointTrajectory:
+def path_message(
+    joints: Sequence[str], times: Array, positions: Array, velocities: Array | None
+) -> JointTrajectory:
     """Message of joint angles (k, n) at times (k,) [s], with velocities (k, n) or without."""
     message = JointTrajectory(joint_names=list(joints))
     for index, time in enumerate(times.tolist()):

@@ -21,7 +21,8 @@ class RecordedMessage(NamedTuple):
 
     Attributes:
         data: Serialised message.
-        sent: Time at which it was sent, by the clock of its sender [ns]; 0 where the middleware keeps none.
+        sent: Time at which it was sent, by the clock of its sender [ns]; 0 where the middleware
+            keeps none.
         received: Time at which it came, by the system's clock [ns]; 0 likewise.
         kind: Type of the message.
     """
@@ -48,7 +49,8 @@ class RecordedMessage(NamedTuple):
 class TopicRecorder:
     """Gives the messages of topics to functions that keep them, whenever :meth:`poll` is called.
 
-    A message that its function refuses by one of our errors is counted and told, as :class:`Refusals` does.
+    A message that its function refuses by one of our errors is counted and told, as
+    :class:`Refusals` does.
 
     Args:
         node: Node whose names, remappings and log are used.
@@ -58,7 +60,9 @@ class TopicRecorder:
     def __init__(self, node: Node, purpose: str = "recorder") -> None:
         self._polled = PolledSubscriptions(node, purpose)
         self._refusals = Refusals.of(node)
-        self._topics: list[tuple[str, type, TimedSubscription, Callable[[RecordedMessage], object]]] = []
+        self._topics: list[
+            tuple[str, type, TimedSubscription, Callable[[RecordedMessage], object]]
+        ] = []
 
     def add(
         self,

@@ -44,7 +44,11 @@ class WireReader:
         """
         for layout in self._layouts:
             if layout.fits(data):
-                return None if layout.index is None else self._reader.arrange(*layout.numbers(data), layout.index)
+                return (
+                    None
+                    if layout.index is None
+                    else self._reader.arrange(*layout.numbers(data), layout.index)
+                )
         message = read_message(data, JointState)
         layout = _Layout(message, len(data), self._reader.match(message))
         if layout.fits(data):
@@ -76,7 +80,8 @@ class _Layout:
             for values in (message.position, message.velocity, message.effort)
         ]
         self._form = struct.Struct(form.format)
-        self._size = max(size, self._form.size)  # a string in an unusual form may be shorter than it ought to be
+        # a string in an unusual form may be shorter than it ought to be
+        self._size = max(size, self._form.size)
         self._content = tuple(form.content)
 
     def fits(self, data: bytes) -> bool:
@@ -89,7 +94,8 @@ class _Layout:
         """Stamp [s], positions, velocities and efforts of a message, in the message's own order."""
         second, nanosecond = _STAMP.unpack_from(data, _STAMP_AT)
         q, v, effort = (
-            np.frombuffer(data, count=count, offset=offset) if count else _NONE for count, offset in self._parts
+            np.frombuffer(data, count=count, offset=offset) if count else _NONE
+            for count, offset in self._parts
         )
         return second + nanosecond * 1e-9, q, v, effort
 

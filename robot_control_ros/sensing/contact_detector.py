@@ -79,10 +79,30 @@ POSITIONS, VELOCITIES, OTHERS = range(3)  # what the joints are commanded
 WATCH = Record(
     "WatchMemory",
     (
-        Field("base", ("n",), "N·m, N or rad", "Threshold ε0 of the high-passed value; infinite for none."),
-        Field("of_velocity", ("n",), "the same, times s/rad", "Share a of the reference's speed in the threshold."),
-        Field("of_acceleration", ("n",), "the same, times s²/rad", "Share b of its acceleration in it."),
-        Field("clamping", ("n",), "N·m, N or rad", "Threshold ε_max of the value itself; infinite for none."),
+        Field(
+            "base",
+            ("n",),
+            "N·m, N or rad",
+            "Threshold ε0 of the high-passed value; infinite for none.",
+        ),
+        Field(
+            "of_velocity",
+            ("n",),
+            "the same, times s/rad",
+            "Share a of the reference's speed in the threshold.",
+        ),
+        Field(
+            "of_acceleration",
+            ("n",),
+            "the same, times s²/rad",
+            "Share b of its acceleration in it.",
+        ),
+        Field(
+            "clamping",
+            ("n",),
+            "N·m, N or rad",
+            "Threshold ε_max of the value itself; infinite for none.",
+        ),
         Field("value", ("n",), "N·m, N or rad", "Values of the last sample."),
         Field("slow", ("n",), "N·m, N or rad", "Values, low-passed."),
         Field("deviation", ("n",), "N·m, N or rad", "Values less the low-passed ones."),
@@ -94,7 +114,12 @@ _watch_at = WATCH.views
 MOTION = Record(
     "ContactMotion",
     (
-        Field("v", ("n",), "rad/s", "Joint velocities of the reference, where a threshold depends on them."),
+        Field(
+            "v",
+            ("n",),
+            "rad/s",
+            "Joint velocities of the reference, where a threshold depends on them.",
+        ),
         Field("a", ("n",), "rad/s²", "Joint accelerations of it, likewise."),
         Field("lag", ("n",), "rad", "How far the joints lag their velocity commands."),
     ),
@@ -105,8 +130,8 @@ _motion_at = MOTION.views
 class Watch:
     """Values x (n,), high-passed and as they are, with their thresholds.
 
-    A collision is |x - x_slow| > ε0 + a |q̇_ref| + b |q̈_ref|, x_slow being a low-pass of x; a clamping is |x| > ε_max.
-    A threshold of 0 is none.
+    A collision is |x - x_slow| > ε0 + a |q̇_ref| + b |q̈_ref|, x_slow being a low-pass of x; a
+    clamping is |x| > ε_max. A threshold of 0 is none.
 
     Attributes:
         watches: True where there is a threshold.
@@ -120,7 +145,9 @@ class Watch:
         self.watches = False
         self.adapts = False
 
-    def adopt(self, base: Array, clamping: Array, of_velocity: Array, of_acceleration: Array) -> None:
+    def adopt(
+        self, base: Array, clamping: Array, of_velocity: Array, of_acceleration: Array
+    ) -> None:
         """Take over thresholds: ε0, ε_max, a and b, each (n,)."""
         memory = self._memory
         memory["base"] = np.where(base > 0.0, base, math.inf)
@@ -136,8 +163,12 @@ class Watch:
         joint = number % self._n
         memory = self._memory
         if number < self._n:
-            return Excess(joint, False, float(abs(memory["deviation"][joint])), float(memory["limit"][joint]))
-        return Excess(joint, True, float(abs(memory["value"][joint])), float(memory["clamping"][joint]))
+            return Excess(
+                joint, False, float(abs(memory["deviation"][joint])), float(memory["limit"][joint])
+            )
+        return Excess(
+            joint, True, float(abs(memory["value"][joint])), float(memory["clamping"][joint])
+        )
 
     @property
     def deviation(self) -> Array:
@@ -197,8 +228,8 @@ class ContactDetector:
     - the angles by which joints lag their position commands, or the integrals of the velocities by
       which they lag their velocity commands.
 
-    The high-pass takes out payloads and errors of the model. The last joint over its threshold bounds the touched link
-    from below: a force on a link moves no joint beyond it.
+    The high-pass takes out payloads and errors of the model. The last joint over its threshold
+    bounds the touched link from below: a force on a link moves no joint beyond it.
 
     Args:
         joints, links: Names of the joints, and of the link that each moves.
@@ -209,9 +240,10 @@ class ContactDetector:
         rows: Memory, as :func:`detect` takes it.
 
     Source:
-        A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe reaction with the DLR-III
-        lightweight manipulator arm, IROS 2006. S. Haddadin, A. De Luca, A. Albu-Schäffer, Robot collisions: a survey on
-        detection, isolation, and identification, IEEE Trans. Robotics 33(6), 2017. High-pass and learnt ε: own method.
+        A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe
+        reaction with the DLR-III lightweight manipulator arm, IROS 2006. S. Haddadin, A. De Luca,
+        A. Albu-Schäffer, Robot collisions: a survey on detection, isolation, and identification,
+        IEEE Trans. Robotics 33(6), 2017. High-pass and learnt ε: own method.
     """
 
     def __init__(self, joints: tuple[str, ...], links: tuple[str, ...], tip: str) -> None:
@@ -254,14 +286,19 @@ class ContactDetector:
         """
         if self.torque.adapts:
             return True
-        return self.following.adapts and command is not None and command.mode is not CommandMode.EFFORT
+        return (
+            self.following.adapts and command is not None and command.mode is not CommandMode.EFFORT
+        )
 
     def deviations(self) -> dict[str, Array]:
         """High-passed values (n,) that were watched in the last sample, by detector.
 
         Those of the wrist sensor are left out.
         """
-        watches = ((TORQUE, TORQUE_WATCHED, self.torque), (FOLLOWING, FOLLOWING_WATCHED, self.following))
+        watches = (
+            (TORQUE, TORQUE_WATCHED, self.torque),
+            (FOLLOWING, FOLLOWING_WATCHED, self.following),
+        )
         return {name: watch.deviation for name, bit, watch in watches if self._watched & bit}
 
     @property
@@ -296,10 +333,18 @@ class ContactDetector:
         gain_times_dt = 0.0
         if force and self.force.watches:
             watched = FORCE_WATCHED
-        if (self.torque.watches or everything) and is_finite(state.effort) and state.effort.size == state.v.size:
+        if (
+            (self.torque.watches or everything)
+            and is_finite(state.effort)
+            and state.effort.size == state.v.size
+        ):
             watched += TORQUE_WATCHED
             gain_times_dt = self._gain * self._observer.follow(state.time, kin)
-        if command is not None and command.mode is not CommandMode.EFFORT and (self.following.watches or everything):
+        if (
+            command is not None
+            and command.mode is not CommandMode.EFFORT
+            and (self.following.watches or everything)
+        ):
             watched += FOLLOWING_WATCHED
         self._watched = watched
         if motion is not None:
@@ -324,12 +369,21 @@ class ContactDetector:
         sensor = detector == WRENCH
         joint = "" if sensor else self._joints[excess.joint]
         link = self._tip if sensor else self._links[excess.joint]
-        return DetectedContact(detector, excess.clamping, joint, link, time, time, excess.size, excess.limit)
+        return DetectedContact(
+            detector, excess.clamping, joint, link, time, time, excess.size, excess.limit
+        )
 
 
 @compiled
 def detect(
-    cycle: Any, rows: Any, watched: int, gain_times_dt: float, weight: float, commanded: int, dt: float, n: int
+    cycle: Any,
+    rows: Any,
+    watched: int,
+    gain_times_dt: float,
+    weight: float,
+    commanded: int,
+    dt: float,
+    n: int,
 ) -> int:
     """Look for contacts in a cycle; see :class:`ContactDetector`.
 

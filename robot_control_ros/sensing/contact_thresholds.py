@@ -20,7 +20,8 @@ RIDGE = 1e-9  # of the regressors' squares: a joint that never moves has no slop
 
 
 class ThresholdLearning:
-    """Collects values with the motion at which they came, and fits thresholds ε = ε0 + a |q̇_ref| + b |q̈_ref|.
+    """Collects values with the motion at which they came, and fits thresholds ε = ε0 + a |q̇_ref| +
+    b |q̈_ref|.
 
     For each joint, the slopes a and b are 2.5 times those of a least-squares fit in which nothing
     is negative. ε0 is at least 2.5 times that of the fit. It is also so large that 1.5 times every
@@ -33,7 +34,8 @@ class ThresholdLearning:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._windows: dict[str, list[Array]] = {}  # by quantity, (3, n) each: value, velocity, acceleration
+        # by quantity, (3, n) each: value, velocity, acceleration
+        self._windows: dict[str, list[Array]] = {}
         self._largest: dict[str, Array] = {}
         self._left = WINDOW
 

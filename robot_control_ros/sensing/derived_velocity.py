@@ -34,7 +34,9 @@ class DerivedVelocity:
         jumps: Judge that refuses positions that no joint can have reached; None to believe all.
     """
 
-    def __init__(self, time_constant: float, period: float, jumps: JointJumps | None = None) -> None:
+    def __init__(
+        self, time_constant: float, period: float, jumps: JointJumps | None = None
+    ) -> None:
         self._time_constant = time_constant
         self._restart = max(RESTART, RESTART_PERIODS * period)
         self._jumps = jumps
@@ -65,7 +67,9 @@ class DerivedVelocity:
                 self._begin(time, q)
                 return
         change = q - self._q
-        change = np.where(np.abs(change) > np.pi, np.remainder(change + np.pi, 2.0 * np.pi) - np.pi, change)
+        change = np.where(
+            np.abs(change) > np.pi, np.remainder(change + np.pi, 2.0 * np.pi) - np.pi, change
+        )
         forgotten = -math.expm1(-interval / self._time_constant)
         self._take(time, q, self._v + forgotten * (change / interval - self._v))
 

@@ -15,9 +15,11 @@ from ..core.record import Field, Record
 from ..core.types import Array
 from ..robot.model import RobotModel
 
-SPEED_MARGIN = 2.0  # times a joint's speed limit: an arm that falls, or is hit, is faster than it may be
+# times a joint's speed limit: an arm that falls, or is hit, is faster than it may be
+SPEED_MARGIN = 2.0
 NOISE = 0.005  # rad (m) of a position, with its resolution
-JITTER = 0.002  # s by which the time between two samples may differ from the one between their stamps
+# s by which the time between two samples may differ from the one between their stamps
+JITTER = 0.002
 LONGEST_GAP = 0.1  # s between two samples, after which a joint may be anywhere
 # s, and samples that agree, after which the joints are believed
 CONFIRMED_AFTER = 0.05
@@ -30,7 +32,9 @@ MEMORY = Record(
         Field("highest", ("n",), "rad", "Highest one."),
         Field("fastest", ("n",), "rad/s", "Largest speed."),
         Field("bound", ("n",), "rad/s", "Speed that counts for the way between two samples."),
-        Field("time", (), "s", "Stamp of the accepted sample; NaN before the first.", first=math.nan),
+        Field(
+            "time", (), "s", "Stamp of the accepted sample; NaN before the first.", first=math.nan
+        ),
         Field("q", ("n",), "rad", "Its positions."),
         Field("speed", ("n",), "rad/s", "Its speeds |v|."),
         Field("suspects", (), "", "1 where samples were refused since then."),
@@ -75,7 +79,8 @@ class JointJumps:
         self._agreeing = 0  # refused samples in a row that agree
 
     def check(self, time: float, q: Array, v: Array) -> str:
-        """Judge a sample of finite numbers: its stamp [s], positions and velocities (n,) [rad, rad/s].
+        """Judge a sample of finite numbers: its stamp [s], positions and velocities (n,) [rad,
+        rad/s].
 
         Samples without new time, and those after a gap of more than 0.1 s, aren't judged.
 
@@ -118,9 +123,11 @@ class JointJumps:
         self._between = 0
 
     def take_usual(self, time: float, q: Array, v: Array, longest: float) -> bool:
-        """Accept a sample at once, if it is a usual one: possible, near the accepted one, at most `longest` [s] newer.
+        """Accept a sample at once, if it is a usual one: possible, near the accepted one, at most
+        `longest` [s] newer.
 
-        q and v are rows (n,), see :func:`~..core.types.as_row`. Where it returns False, nothing has changed.
+        q and v are rows (n,), see :func:`~..core.types.as_row`. Where it returns False, nothing has
+        changed.
         """
         return self._between == 0 and take_usual_sample(self.row, time, q, v, longest, len(q))
 
@@ -134,7 +141,9 @@ class JointJumps:
 
     def _most(self, elapsed: float, before: Array, v: Array) -> Array:
         """Angle (n,) by which each joint can have moved [rad], at speeds `before` and then `v`."""
-        return np.asarray((self._speed + np.maximum(before, np.abs(v))) * (elapsed + JITTER) + NOISE)
+        return np.asarray(
+            (self._speed + np.maximum(before, np.abs(v))) * (elapsed + JITTER) + NOISE
+        )
 
     def _is_confirmed(self, time: float, q: Array, v: Array) -> bool:
         """Return True where a refused sample agrees with enough of the refused ones before it."""
@@ -143,14 +152,19 @@ class JointJumps:
             return False
         if (
             suspect is None
-            or (self._change(q, suspect[1]) > self._most(max(time - suspect[0], self._period), suspect[2], v)).any()
+            or (
+                self._change(q, suspect[1])
+                > self._most(max(time - suspect[0], self._period), suspect[2], v)
+            ).any()
         ):
             self._suspected_since = time
             self._agreeing = 0
         self._agreeing += 1
         self._suspect = (time, q, np.abs(v))
         self._memory["suspects"] = 1.0
-        return self._agreeing >= CONFIRMED_SAMPLES and time - self._suspected_since >= CONFIRMED_AFTER
+        return (
+            self._agreeing >= CONFIRMED_SAMPLES and time - self._suspected_since >= CONFIRMED_AFTER
+        )
 
 
 @compiled

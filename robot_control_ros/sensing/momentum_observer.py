@@ -1,4 +1,6 @@
-"""External joint torques, and the wrench at the tip, from measured joint torques: without a force-torque sensor."""
+"""External joint torques, and the wrench at the tip, from measured joint torques: without a
+force-torque sensor.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,8 @@ class MomentumObserver:
     of the robot description, friction above all, are taken for an external torque. A push that dry
     friction holds at rest is not seen.
 
-    Source: A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe reaction with the
-    DLR-III lightweight manipulator arm, IROS 2006.
+    Source: A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe
+    reaction with the DLR-III lightweight manipulator arm, IROS 2006.
 
     Args:
         n: Number of joints; the first sample may have another one.
@@ -124,7 +126,9 @@ class MomentumObserver:
         if dt <= 0.0:
             return 0.0
         take_motion(self.row, kin.q, kin.v, dt, self._n)
-        self._needed[:] = kin.model.inverse_dynamics(self._position, self._velocity, self._acceleration)
+        self._needed[:] = kin.model.inverse_dynamics(
+            self._position, self._velocity, self._acceleration
+        )
         return dt
 
     def _begin(self, kin: RobotDynamics) -> None:

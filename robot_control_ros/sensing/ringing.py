@@ -9,13 +9,17 @@ Criterion:
     period ends where its sign changes. Let u be the torque of the motors less gravity and friction
     compensation, passed by the same filters. For some half periods in a row these are computed:
 
-        γ                                      growth of the logarithm of the joint's energy in half a period,
-        W = ∫ uᵀe dt                           work of the controller, over E, twice the mean kinetic energy,
-        c = W / √(∫ uᵀM⁻¹u dt ∫ eᵀM e dt)      it feeds (> 0) or brakes (< 0),
-        f = |M ė - u| / |M ė|                  share of foreign torque in the motion, in the norm of M⁻¹ over time.
+        γ                                      growth of the logarithm of the joint's energy in half
+        a period,
+        W = ∫ uᵀe dt                           work of the controller, over E, twice the mean
+        kinetic energy, c = W / √(∫ uᵀM⁻¹u dt ∫ eᵀM e dt)      it feeds (> 0) or brakes (< 0),
+        f = |M ė - u| / |M ė|                  share of foreign torque in the motion, in the norm of
+        M⁻¹ over time.
 
-    - It grows: γ is above a bound, and the controller pays for half of what the arm's energy grows by.
-    - It lasts, or grows fast: the controller doesn't brake, and hardly any foreign torque takes part.
+    - It grows: γ is above a bound, and the controller pays for half of what the arm's energy grows
+      by.
+    - It lasts, or grows fast: the controller doesn't brake, and hardly any foreign torque takes
+      part.
     - Under positions or velocities: it doesn't decay, and the drives hardly brake. Drives that
       follow a path brake an arm which something else shakes. The caller checks that the path
       oscillates, too.
@@ -31,16 +35,19 @@ Limits:
       wall's torque is a foreign one.
     - A late loop with more than half of its stable stiffness feeds an oscillation near its own
       frequency that something else makes. That is taken for ringing.
-    - Oscillations below 1 Hz; without torques, also those with fewer than eight samples in a period.
-    - The measured torque must be that of the motors at the time of the velocity. A filter of its own makes it late.
+    - Oscillations below 1 Hz; without torques, also those with fewer than eight samples in a
+      period.
+    - The measured torque must be that of the motors at the time of the velocity. A filter of its
+      own makes it late.
     - M is that of the home posture.
 
 Source:
-    The work of the controller over time is the passivity observer of B. Hannaford, J.-H. Ryu, Time-domain passivity
-    control of haptic interfaces, IEEE Trans. Robotics and Automation 18(1), 2002. That v - v_ref is the velocity of
-    the port follows J.-H. Ryu, D.-S. Kwon, B. Hannaford, Stable teleoperation with time-domain passivity control, IEEE
-    Trans. Robotics and Automation 20(2), 2004: the reference is a port of its own. Bands, windows of whole half periods
-    and the two cases: own method.
+    The work of the controller over time is the passivity observer of B. Hannaford, J.-H. Ryu,
+    Time-domain passivity control of haptic interfaces, IEEE Trans. Robotics and Automation 18(1),
+    2002. That v - v_ref is the velocity of the port follows J.-H. Ryu, D.-S. Kwon, B. Hannaford,
+    Stable teleoperation with time-domain passivity control, IEEE Trans. Robotics and Automation
+    20(2), 2004: the reference is a port of its own. Bands, windows of whole half periods and the
+    two cases: own method.
 """
 
 from __future__ import annotations
@@ -86,7 +93,8 @@ FOLLOWS_BLINDLY = 2.0
 FADES = 0.5  # s, in which that swing is forgotten
 DAMPED = 0.05  # m: singular values of the Jacobian that are smaller count less
 NO_TERM = -1.0
-# what the velocities are those of: an arm under torques, one whose drives follow a path, or that path
+# what the velocities are those of: an arm under torques, one whose drives follow a path, or that
+# path
 ARM = 0.0
 DRIVEN_ARM = 1.0
 PATH = 2.0
@@ -97,24 +105,42 @@ MEMORY = Record(
         # --- what is given ---
         Field("high_pass", (), "rad/s", "Of the band."),
         Field("low_pass", (), "rad/s", "Of the band; 0 is none."),
-        Field("weight", ("n",), "√(kg·m²)", "Root of each joint's inertia: a velocity times it is a root of energy."),
+        Field(
+            "weight",
+            ("n",),
+            "√(kg·m²)",
+            "Root of each joint's inertia: a velocity times it is a root of energy.",
+        ),
         Field("inertia", ("n", "n"), "kg·m²", "M, of the joints."),
         Field("mobility", ("n", "n"), "1/(kg·m²)", "Its inverse."),
         Field("floor", (), "√J", "Below it an extremum is none.", first=FLOOR),
         Field("measured", (), "", "1 where the efforts are torques of the motors."),
         Field("kind", (), "", "What the velocities are those of: ARM, DRIVEN_ARM or PATH."),
-        Field("friction_term", (), "", "Number of the term that compensates friction; -1 for none.", first=NO_TERM),
+        Field(
+            "friction_term",
+            (),
+            "",
+            "Number of the term that compensates friction; -1 for none.",
+            first=NO_TERM,
+        ),
         # --- the last sample ---
         Field("time", (), "s", "Its stamp.", first=-math.inf),
         Field("target", (4, 4), "m, -", "Its target pose; NaN for none.", first=math.nan),
         Field("reference", ("n",), "rad/s", "Velocities of the reference."),
         Field("known", (), "", "1 where the torque was known."),
         # --- filters ---
-        Field("velocity_slow", ("n",), "rad/s", "Errors of velocity, low-passed at the lower end of the band."),
+        Field(
+            "velocity_slow",
+            ("n",),
+            "rad/s",
+            "Errors of velocity, low-passed at the lower end of the band.",
+        ),
         Field("velocity", ("n",), "rad/s", "Errors of velocity in the band."),
         Field("torque_slow", ("n",), "N·m", "Torques, low-passed at the lower end of the band."),
         Field("torque", ("n",), "N·m", "Torques in the band."),
-        Field("reference_slow", ("n",), "rad/s", "Velocities of the reference, low-passed likewise."),
+        Field(
+            "reference_slow", ("n",), "rad/s", "Velocities of the reference, low-passed likewise."
+        ),
         Field("swing", ("n",), "rad/s", "Largest velocities of the reference in the band, fading."),
         # --- sums over time ---
         Field("work", (), "J", "∫ uᵀe dt."),
@@ -124,10 +150,14 @@ MEMORY = Record(
         Field("foreign", (), "J/s", "The same of what is left of M ė without u."),
         Field("square", (), "J", "eᵀM e of the last sample."),
         # --- half periods ---
-        Field("largest", ("n",), "√J", "Largest weighted error since its sign changed, with the sign."),
+        Field(
+            "largest", ("n",), "√J", "Largest weighted error since its sign changed, with the sign."
+        ),
         Field("count", ("n",), "", "Ends of half periods that are remembered."),
         Field("mark_time", ("n", MARKS), "s", "When each of them was; the last one is the newest."),
-        Field("mark_size", ("n", MARKS), "√J", "Largest weighted error of the half period that ended."),
+        Field(
+            "mark_size", ("n", MARKS), "√J", "Largest weighted error of the half period that ended."
+        ),
         Field("mark_work", ("n", MARKS), "J", "The sums then."),
         Field("mark_motion", ("n", MARKS), "J·s", "Likewise."),
         Field("mark_load", ("n", MARKS), "J/s", "Likewise."),
@@ -210,9 +240,14 @@ class RingingDetector:
     def margin(self, time: float) -> float:
         """Smallest distance to an alarm in the second before a time [s]: 1 far from it, 0 at one.
 
-        It is 1 less the number of half periods in a row that speak for ringing, over the number that makes an alarm.
+        It is 1 less the number of half periods in a row that speak for ringing, over the number
+        that makes an alarm.
         """
-        longest = [float(each["longest"]) for each in self._memory if 0.0 <= time - each["longest_at"] <= HELD]
+        longest = [
+            float(each["longest"])
+            for each in self._memory
+            if 0.0 <= time - each["longest_at"] <= HELD
+        ]
         return 1.0 - max(longest, default=0.0) / MARKS
 
     def update(self, time: float, velocity: Array, torque: Array | None = None) -> Ringing | None:
@@ -261,7 +296,9 @@ def find_ringing(rows: Array, cycle: Any, n: int) -> int:
     friction = int(memory.friction_term[0])
     for joint in range(n):
         velocity[joint] = cycle.v[joint] - memory.reference[joint]
-        torque[joint] = cycle.effort[joint] - cycle.gravity[joint] if memory.measured[0] == 1.0 else math.nan
+        torque[joint] = (
+            cycle.effort[joint] - cycle.gravity[joint] if memory.measured[0] == 1.0 else math.nan
+        )
         if friction >= 0:
             torque[joint] -= cycle.terms[friction, joint]
     return find_oscillation(rows, cycle.time[0], velocity, torque, n)
@@ -349,7 +386,9 @@ def find_oscillation(rows: Array, time: float, velocity: Array, torque: Array, n
 
 
 @compiled
-def _look_at_band(row: Array, time: float, velocity: Array, torque: Array, reference: Array, n: int) -> int:
+def _look_at_band(
+    row: Array, time: float, velocity: Array, torque: Array, reference: Array, n: int
+) -> int:
     """Number of a joint that rings in a band, or -1."""
     memory = _views(row, n)
     known = 1.0
@@ -415,7 +454,9 @@ def _begin(memory: Any, velocity: Array, torque: Array, reference: Array) -> Non
 
 
 @compiled
-def _filter(values: Array, slow: Array, filtered: Array, corner: float, cutoff: float, dt: float) -> None:
+def _filter(
+    values: Array, slow: Array, filtered: Array, corner: float, cutoff: float, dt: float
+) -> None:
     """Pass values (n,) through a high-pass and a low-pass [rad/s]; a cutoff of 0 is none."""
     keep = 1.0 / (1.0 + corner * dt)
     rate = cutoff * dt
@@ -458,7 +499,8 @@ def _sum_up(memory: Any, before: Array, dt: float, n: int) -> None:
         push += memory.torque[i] * (memory.velocity[i] - before[i]) / dt
     inertial = (memory.square[0] - 2.0 * product + square) / dt**2
     memory.work[0] += dt * work
-    memory.motion[0] += dt * (memory.square[0] + product + square) / 3.0  # the velocity goes straight between samples
+    # the velocity goes straight between samples
+    memory.motion[0] += dt * (memory.square[0] + product + square) / 3.0
     memory.load[0] += dt * load
     memory.inertial[0] += dt * inertial
     memory.foreign[0] += dt * (inertial - 2.0 * push + load)
@@ -537,7 +579,9 @@ def _growth_fed(memory: Any, joint: int, marks: int) -> float:
     if memory.known[0] == 0.0:
         steady = min(growth, lately) >= GROWS
         if memory.kind[0] == ARM:
-            steady = min(growth, lately) >= GROWS_BLINDLY and _is_regular(memory.mark_time[joint], first)
+            steady = min(growth, lately) >= GROWS_BLINDLY and _is_regular(
+                memory.mark_time[joint], first
+            )
         return growth if steady else -math.inf
     span = memory.mark_time[joint, last] - memory.mark_time[joint, first]
     work = memory.mark_work[joint, last] - memory.mark_work[joint, first]
@@ -548,10 +592,16 @@ def _growth_fed(memory: Any, joint: int, marks: int) -> float:
         return growth if lasts and work >= BRAKED_BY_DRIVES * most else -math.inf
     inertial = memory.mark_inertial[joint, last] - memory.mark_inertial[joint, first]
     foreign = memory.mark_foreign[joint, last] - memory.mark_foreign[joint, first]
-    whole = math.log(_mean_energy(memory, joint, last) / _mean_energy(memory, joint, first + 1)) / (halves - 1)
+    whole = math.log(_mean_energy(memory, joint, last) / _mean_energy(memory, joint, first + 1)) / (
+        halves - 1
+    )
     paid = work * span / (motion * halves)
     if foreign > MOSTLY_FOREIGN**2 * inertial:
-        return min(growth, SLOW) if min(growth, lately, paid) >= GROWS and paid >= growth else -math.inf
+        return (
+            min(growth, SLOW)
+            if min(growth, lately, paid) >= GROWS and paid >= growth
+            else -math.inf
+        )
     if growth >= GROWS and paid >= PAID * max(whole, 0.5 * growth):
         return growth
     share = FOREIGN_FAST if growth >= FAST else FOREIGN

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
-OFFSET = 0.25  # s: no line to a robot is always so late, so stamps that are always older are of another clock
+# s: no line to a robot is always so late, so stamps that are always older are of another clock
+OFFSET = 0.25
 AHEAD = 0.05  # s: /clock of a simulation may be as coarse
 ANOTHER_TIME = 1e7  # s: stamps that are further off are no wall time
 DRIFT = 2e-4  # s per s, at most, by which two clocks of computers differ
-JUMP = 0.05  # s by which our own clock may differ from the steady one between two samples; more is a jump
+# s by which our own clock may differ from the steady one between two samples; more is a jump
+JUMP = 0.05
 
 
 class SampleAge:

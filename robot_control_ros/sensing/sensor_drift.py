@@ -30,7 +30,8 @@ class SensorDrift:
     A hand that presses harder and harder for half a minute, or foam that yields, looks the same.
 
     Attributes:
-        rate: (6,) change of the wrench in the sensor's frame [N/s, N·m/s]; None before the first rest.
+        rate: (6,) change of the wrench in the sensor's frame [N/s, N·m/s]; None before the first
+            rest.
     """
 
     def __init__(self) -> None:

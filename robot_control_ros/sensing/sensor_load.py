@@ -16,7 +16,8 @@ from .sensor_drift import AT_REST
 from .wrench import SIGNS, check_wrench
 
 FEWEST_POSES = 6
-MAX_CONDITION = 20.0  # of the regressors: how much worse the worst-known unknown is than the best-known
+# of the regressors: how much worse the worst-known unknown is than the best-known
+MAX_CONDITION = 20.0
 SMALLEST_MASS = 0.01  # kg
 MAX_FORCE_RESIDUAL = 1.0  # N, rms
 MAX_TORQUE_RESIDUAL = 0.1  # N·m, rms
@@ -65,9 +66,9 @@ class IdentifiedPayload:
 def identify(rotations: Array, wrenches: Array, gravity: Array) -> SensorLoad:
     """Identify mass, centre of mass and bias by linear least squares.
 
-    f = m u + f_0 and tau = (m c) × u + tau_0, with u = Rᵀ g gravity in the sensor's axes: linear in m, m c and the
-    biases. Source: C. G. Atkeson, C. H. An, J. M. Hollerbach, Estimation of inertial parameters of manipulator loads
-    and links, Int. J. Robotics Research 5(3), 1986, at rest.
+    f = m u + f_0 and tau = (m c) × u + tau_0, with u = Rᵀ g gravity in the sensor's axes: linear in
+    m, m c and the biases. Source: C. G. Atkeson, C. H. An, J. M. Hollerbach, Estimation of inertial
+    parameters of manipulator loads and links, Int. J. Robotics Research 5(3), 1986, at rest.
 
     Args:
         rotations: (k, 3, 3) axes of the sensor in the base, at k >= 6 poses.
@@ -76,14 +77,18 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> SensorLoad:
         gravity: (3,) acceleration of gravity in base axes [m/s²].
 
     Raises:
-        ConfigError: too few poses, numbers that aren't finite, orientations too alike, a mass below 0.01 kg, or
-            wrenches that no payload explains.
+        ConfigError: too few poses, numbers that aren't finite, orientations too alike, a mass below
+            0.01 kg, or wrenches that no payload explains.
     """
     count = len(rotations)
     if rotations.shape != (count, 3, 3) or wrenches.shape != (count, 6):
-        raise ConfigError(f"payload: rotations {rotations.shape}, wrenches {wrenches.shape}: must be (k, 3, 3), (k, 6)")
+        raise ConfigError(
+            f"payload: rotations {rotations.shape}, wrenches {wrenches.shape}: must be (k, 3, 3), (k, 6)"
+        )
     if count < FEWEST_POSES:
-        raise refused("poses", count, f"must be at least {FEWEST_POSES}", FEWEST_POSES, where="payload: ")
+        raise refused(
+            "poses", count, f"must be at least {FEWEST_POSES}", FEWEST_POSES, where="payload: "
+        )
     if not (np.isfinite(rotations).all() and np.isfinite(wrenches).all()):
         raise ConfigError("payload: rotations and wrenches must be finite")
     size = float(np.linalg.norm(gravity))
@@ -99,28 +104,43 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> SensorLoad:
     moment, torque_residual = _least_squares(of_torque, wrenches[:, 3:])
     if weight < SMALLEST_MASS * size:
         rule = f"must be at least {SMALLEST_MASS} kg; is the convention (on_robot, by_robot) that of the sensor?"
-        raise refused("mass", float(weight / size), rule, SMALLEST_MASS, where="payload: ", unit="kg")
+        raise refused(
+            "mass", float(weight / size), rule, SMALLEST_MASS, where="payload: ", unit="kg"
+        )
     for name, unit, residual, bound in (
         ("force", "N", force_residual, MAX_FORCE_RESIDUAL),
         ("torque", "N·m", torque_residual, MAX_TORQUE_RESIDUAL),
     ):
         if residual > bound:
             rule = f"must be at most {bound:g} {unit}; did anything touch the robot, or wasn't it at rest?"
-            raise refused(name, residual, rule, bound, where="payload: unexplained rms of ", unit=unit)
+            raise refused(
+                name, residual, rule, bound, where="payload: unexplained rms of ", unit=unit
+            )
     center = moment[:3] / weight
-    return SensorLoad(float(weight / size), center, np.array(force_bias), moment[3:], force_residual, torque_residual)
+    return SensorLoad(
+        float(weight / size),
+        center,
+        np.array(force_bias),
+        moment[3:],
+        force_residual,
+        torque_residual,
+    )
 
 
 def _check_spread(*regressors: Array) -> None:
     condition = max(float(np.linalg.cond(each)) for each in regressors)
     if not condition <= MAX_CONDITION:
         rule = f"must be at most {MAX_CONDITION:g}; tilt the sensor against gravity to several sides, by 30 degrees"
-        raise refused("condition", condition, rule, MAX_CONDITION, where="payload: poses too alike: ")
+        raise refused(
+            "condition", condition, rule, MAX_CONDITION, where="payload: poses too alike: "
+        )
 
 
 def _least_squares(regressors: Array, values: Array) -> tuple[Array, float]:
     """Unknowns of a least-squares problem, and the rms of its residuals."""
-    solution = np.asarray(np.linalg.lstsq(regressors, values.ravel(), rcond=None)[0], dtype=np.float64)
+    solution = np.asarray(
+        np.linalg.lstsq(regressors, values.ravel(), rcond=None)[0], dtype=np.float64
+    )
     left = values.ravel() - regressors @ solution
     return solution, math.sqrt(left.dot(left) / left.size)
 
@@ -145,8 +165,8 @@ class PayloadIdentification:
     def add(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present pose; `kin` is that of the model's last update.
 
-        Raises ConfigError where there is no usable wrench, the arm moves, or the frame is another than before;
-        ModelError where the frame is unknown.
+        Raises ConfigError where there is no usable wrench, the arm moves, or the frame is another
+        than before; ModelError where the frame is unknown.
         """
         sample = state.wrench
         if sample is None:
@@ -158,7 +178,9 @@ class PayloadIdentification:
         speed = float(np.abs(state.v).max())
         if not speed <= AT_REST:
             rule = f"must be at most {AT_REST} rad/s"
-            raise refused("velocity", speed, rule, AT_REST, where="payload: a joint's ", unit="rad/s")
+            raise refused(
+                "velocity", speed, rule, AT_REST, where="payload: a joint's ", unit="rad/s"
+            )
         self._frame = sample.frame
         self._gravity = kin.model.gravity
         wrench = self._sign * np.concatenate((sample.force, sample.torque))
@@ -170,16 +192,20 @@ class PayloadIdentification:
         The inertia is the one that the model has now: at rest it has no effect.
 
         Raises:
-            ConfigError: see :meth:`result`; or the description has more than the sensor carries, or no body has this
-                mass with the model's inertia.
+            ConfigError: see :meth:`result`; or the description has more than the sensor carries, or
+                no body has this mass with the model's inertia.
         """
         load = self.result()
         found = model.payload_beyond(self._frame, load.mass, load.center)
         if found.mass < -SMALLEST_MASS:
+            least = load.mass - found.mass
             rule = (
-                f"must be at least {load.mass - found.mass:.3f} kg, as the description's links beyond the sensor have"
+                f"must be at least {least:.3f} kg, "
+                "as the description's links beyond the sensor have"
             )
-            raise refused("mass", load.mass, rule, load.mass - found.mass, where="payload: ", unit="kg")
+            raise refused(
+                "mass", load.mass, rule, load.mass - found.mass, where="payload: ", unit="kg"
+            )
         payload = Payload()
         if found.mass >= SMALLEST_MASS:
             payload = Payload(found.mass, found.center, model.payload.inertia)

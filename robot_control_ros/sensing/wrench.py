@@ -24,9 +24,11 @@ from .momentum_observer import MomentumObserver, wrench_from_torque
 from .sensor_drift import SensorDrift
 
 SIGNS = {"on_robot": 1.0, "by_robot": -1.0}
-# N, N·m that a sensor may have drifted by before it is told: from 1 N on a bias passes for a contact (contact_on)
+# N, N·m that a sensor may have drifted by before it is told: from 1 N on a bias passes for a
+# contact (contact_on)
 DRIFTED = 1.0, 0.1
-# rad/s, corner of the tip's acceleration: 20 Hz. Noise of 1 mm/s in velocities is one of some 0.1 m/s² then
+# rad/s, corner of the tip's acceleration: 20 Hz. Noise of 1 mm/s in velocities is one of some 0.1
+# m/s² then
 ACCELERATION_CORNER = 2.0 * math.pi * 20.0
 NO_TWIST = np.zeros(6)
 
@@ -35,7 +37,10 @@ NO_TWIST = np.zeros(6)
 class WrenchSettings:
     """Settings of the steps from a measured to a law's wrench; see :class:`WrenchPipeline`."""
 
-    RENAMED: ClassVar[Mapping[str, str]] = {"payload_mass": "payload.mass", "payload_center": "payload.center"}
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "payload_mass": "payload.mass",
+        "payload_center": "payload.center",
+    }
 
     source: str = choice(
         "sensor",
@@ -53,7 +58,9 @@ class WrenchSettings:
         upper=1e5,
         doc="Range of the sensor: a larger force is no wrench, and a law that needs one stops; 0 for none.",
     )
-    range_torque: float = gain(0.0, unit="N·m", upper=1e4, doc="Range of the sensor for torques; 0 for none.")
+    range_torque: float = gain(
+        0.0, unit="N·m", upper=1e4, doc="Range of the sensor for torques; 0 for none."
+    )
     payload_in_wrench: float = gain(
         True,
         doc="Whether the sensor's wrench has the weight and the inertia of what it carries: the payload, and links "
@@ -67,14 +74,24 @@ class WrenchSettings:
         "It corrects nothing: a drift is told.",
     )
     drift_torque: float = gain(0.0, unit="N·m/s", upper=1.0, doc="The same of torques.")
-    low_pass: float = gain(0.0, unit="Hz", upper=1000.0, doc="Corner frequency of a first-order low-pass; 0 for none.")
+    low_pass: float = gain(
+        0.0, unit="Hz", upper=1000.0, doc="Corner frequency of a first-order low-pass; 0 for none."
+    )
     dead_band_force: float = gain(
-        0.0, unit="N", upper=100.0, doc="Forces up to this count as 0, and larger ones as so much less; 0 for none."
+        0.0,
+        unit="N",
+        upper=100.0,
+        doc="Forces up to this count as 0, and larger ones as so much less; 0 for none.",
     )
     dead_band_torque: float = gain(
-        0.0, unit="N·m", upper=50.0, doc="Torques up to this count as 0, and larger ones as so much less; 0 for none."
+        0.0,
+        unit="N·m",
+        upper=50.0,
+        doc="Torques up to this count as 0, and larger ones as so much less; 0 for none.",
     )
-    saturation_force: float = gain(1000.0, unit="N", lower=1.0, upper=1e5, doc="Larger forces are cut to this length.")
+    saturation_force: float = gain(
+        1000.0, unit="N", lower=1.0, upper=1e5, doc="Larger forces are cut to this length."
+    )
     saturation_torque: float = gain(
         300.0, unit="N·m", lower=0.1, upper=1e4, doc="Larger torques are cut to this length."
     )
@@ -97,22 +114,53 @@ class WrenchSettings:
 MEMORY = Record(
     "WrenchMemory",
     (
-        Field("sign", (), "", "1 where the sensor gives what is exerted on the robot, -1 where it is the other way."),
+        Field(
+            "sign",
+            (),
+            "",
+            "1 where the sensor gives what is exerted on the robot, -1 where it is the other way.",
+        ),
         Field("mass", (), "kg", "Mass beyond the sensor, whose weight and inertia are taken out."),
         Field("center", (3,), "m", "Its centre of gravity, in the sensor's frame."),
         Field("inertia", (3, 3), "kg·m²", "Its inertia about that, in the sensor's frame."),
-        Field("moved_at", (), "s", "Time of the last twist; NaN where there was none.", first=math.nan),
-        Field("twist", (6,), "m/s, rad/s", "The low-passed twist.", "base axes, of the tip's origin"),
-        Field("acceleration", (6,), "m/s², rad/s²", "Its derivative.", "base axes, of the tip's origin"),
+        Field(
+            "moved_at", (), "s", "Time of the last twist; NaN where there was none.", first=math.nan
+        ),
+        Field(
+            "twist", (6,), "m/s, rad/s", "The low-passed twist.", "base axes, of the tip's origin"
+        ),
+        Field(
+            "acceleration",
+            (6,),
+            "m/s², rad/s²",
+            "Its derivative.",
+            "base axes, of the tip's origin",
+        ),
         Field("saturation", (2,), "N, N·m", "Largest lengths of force and torque."),
-        Field("range", (2,), "N, N·m", "Of the sensor, for lengths of force and torque; 0 is none."),
+        Field(
+            "range", (2,), "N, N·m", "Of the sensor, for lengths of force and torque; 0 is none."
+        ),
         Field("low_pass", (), "rad/s", "Rate of the low-pass; 0 is none."),
-        Field("dead_band", (2,), "N, N·m", "By which the lengths of force and torque are shortened."),
+        Field(
+            "dead_band", (2,), "N, N·m", "By which the lengths of force and torque are shortened."
+        ),
         Field("tare", (6,), "N, N·m", "What is taken off, in the sensor's frame."),
         Field("residual", (6,), "N, N·m", "What is left before that, in the sensor's frame."),
         Field("time", (), "s", "Of the last wrench; NaN where the filter begins.", first=math.nan),
-        Field("filtered", (6,), "N, N·m", "The low-passed wrench.", "base axes, about the tip's origin"),
-        Field("result", (6,), "N, N·m", "The same after the dead-band.", "base axes, about the tip's origin"),
+        Field(
+            "filtered",
+            (6,),
+            "N, N·m",
+            "The low-passed wrench.",
+            "base axes, about the tip's origin",
+        ),
+        Field(
+            "result",
+            (6,),
+            "N, N·m",
+            "The same after the dead-band.",
+            "base axes, about the tip's origin",
+        ),
     ),
 )
 _memory_at = MEMORY.views
@@ -145,8 +193,10 @@ class WrenchPipeline:
     3. frame change with lever arm: base axes, tip origin;
     4. saturation of the lengths of force and torque, before the filter, so that a spike doesn't
        linger in it;
-    5. low-pass, exact for samples held between ticks. It averages, and so keeps within the saturation;
-    6. dead-band last, so that 0 is exactly 0: lengths shrink by it, continuously, and directions stay.
+    5. low-pass, exact for samples held between ticks. It averages, and so keeps within the
+      saturation;
+    6. dead-band last, so that 0 is exactly 0: lengths shrink by it, continuously, and directions
+      stay.
 
     With source joint_effort a momentum observer takes the place of 1 to 3, and the tare is taken
     off at the tip. Weight and convention don't apply there, because the robot's model has the
@@ -171,11 +221,15 @@ class WrenchPipeline:
         ConfigError: a setting is refused.
     """
 
-    def __init__(self, settings: Mapping[str, Any] | None = None, joint_torques: bool = True) -> None:
+    def __init__(
+        self, settings: Mapping[str, Any] | None = None, joint_torques: bool = True
+    ) -> None:
         self._joint_torques = joint_torques
-        self._weighed: tuple[object, str] | None = None  # payload and frame that mass and centre are of
+        # payload and frame that mass and centre are of
+        self._weighed: tuple[object, str] | None = None
         self._inert = False  # whether the sensor feels the inertia of what it carries
-        self.settings = ParameterSet(WrenchSettings, 0, settings or {}, self._validate)  # no setting is per joint
+        # no setting is per joint
+        self.settings = ParameterSet(WrenchSettings, 0, settings or {}, self._validate)
         self.settings.check({})
         self.reason = "no wrench has arrived"
         self._observer = MomentumObserver()
@@ -192,7 +246,9 @@ class WrenchPipeline:
     def _validate(self, settings: WrenchSettings) -> None:
         if settings.source == "joint_effort" and not self._joint_torques:
             text = "source = joint_effort: this robot's joint states have no torques (motor currents, or nothing); "
-            raise ConfigError(text + "choices: sensor", name="source", value=settings.source, bound=("sensor",))
+            raise ConfigError(
+                text + "choices: sensor", name="source", value=settings.source, bound=("sensor",)
+            )
 
     def reset(self) -> None:
         """Forget all samples; settings and tare stay."""
@@ -210,7 +266,9 @@ class WrenchPipeline:
             self._adopt(settings)
         self.reason = ""
         was_sensed = self._is_sensed
-        self._is_sensed = self._sense(state, kin) if self._from_sensor else self._estimate(state, kin)
+        self._is_sensed = (
+            self._sense(state, kin) if self._from_sensor else self._estimate(state, kin)
+        )
         if self._is_sensed:
             return self._result.copy()
         if was_sensed:
@@ -286,7 +344,9 @@ class WrenchPipeline:
         if self._drift.rate is not None:
             rates = length(self._drift.rate[:3]), length(self._drift.rate[3:])
             drifts = "drifts at rest"
-        for rate, bound, name, unit in zip(rates, DRIFTED, ("force", "torque"), ("N", "N·m"), strict=True):
+        for rate, bound, name, unit in zip(
+            rates, DRIFTED, ("force", "torque"), ("N", "N·m"), strict=True
+        ):
             if rate * age > bound:
                 speed = f"{60.0 * rate:.2g} {unit}/min"
                 wrong = f"{rate * age:.2g} {unit}"
@@ -345,7 +405,9 @@ class WrenchPipeline:
         force = as_row(sample.force)
         torque = as_row(sample.torque)
         twist = kin.twist if self._inert else NO_TWIST
-        sense_wrench(self._row, force, torque, sensor, kin.pose, twist, kin.model.gravity, float(state.time))
+        sense_wrench(
+            self._row, force, torque, sensor, kin.pose, twist, kin.model.gravity, float(state.time)
+        )
         return True
 
     def _weigh(self, model: RobotModel, frame: str) -> None:
@@ -387,7 +449,10 @@ class WrenchPipeline:
         observer = self._observer
         effort = state.effort
         if effort.shape == state.v.shape and is_finite(effort):
-            if observer.time is not None and not 0.0 <= state.time - observer.time <= self._adopted.max_age:
+            if (
+                observer.time is not None
+                and not 0.0 <= state.time - observer.time <= self._adopted.max_age
+            ):
                 observer.reset()
             observer.update(state, kin, self._adopted.observer_gain)
         else:
@@ -419,14 +484,23 @@ def is_in_range(row: Array, force: Array, torque: Array) -> bool:
     memory = _memory_at(row, 0)
     sizes = length(force), length(torque)
     for half in range(2):
-        if not sizes[half] < LARGEST or (memory.range[half] > 0.0 and sizes[half] > memory.range[half]):
+        if not sizes[half] < LARGEST or (
+            memory.range[half] > 0.0 and sizes[half] > memory.range[half]
+        ):
             return False
     return True
 
 
 @compiled
 def sense_wrench(
-    row: Array, force: Array, torque: Array, sensor: Array, tip: Array, twist: Array, gravity: Array, time: float
+    row: Array,
+    force: Array,
+    torque: Array,
+    sensor: Array,
+    tip: Array,
+    twist: Array,
+    gravity: Array,
+    time: float,
 ) -> None:
     """Do all steps of :class:`WrenchPipeline` for a sensor's sample; the result is in the memory.
 
@@ -461,7 +535,9 @@ def sense_wrench(
 
 @compiled
 def accelerate(row: Array, twist: Array, time: float) -> None:
-    """Find the tip's acceleration from its twist (6,) at a time [s]; the result is in the memory."""
+    """Find the tip's acceleration from its twist (6,) at a time [s]; the
+    result is in the memory.
+    """
     memory = _memory_at(row, 0)
     dt = time - memory.moved_at[0]
     if dt == 0.0:
@@ -531,14 +607,18 @@ def filter_wrench(row: Array, wrench: Array, time: float) -> None:
     memory = _memory_at(row, 0)
     dt = time - memory.time[0]
     begins = not dt >= 0.0  # also where the memory has no time
-    share = -math.expm1(-memory.low_pass[0] * dt) if memory.low_pass[0] > 0.0 and not begins else 1.0
+    share = (
+        -math.expm1(-memory.low_pass[0] * dt) if memory.low_pass[0] > 0.0 and not begins else 1.0
+    )
     for half in range(2):
         first = 3 * half
         size = length(wrench[first : first + 3])
         scale = memory.saturation[half] / size if size > memory.saturation[half] else 1.0
         for i in range(first, first + 3):
             cut = scale * wrench[i]
-            memory.filtered[i] = cut if share == 1.0 else memory.filtered[i] + share * (cut - memory.filtered[i])
+            memory.filtered[i] = (
+                cut if share == 1.0 else memory.filtered[i] + share * (cut - memory.filtered[i])
+            )
         size = length(memory.filtered[first : first + 3])
         band = memory.dead_band[half]
         scale = 1.0

@@ -1,4 +1,6 @@
-"""A robot under a law in MuJoCo, in one process, in lockstep: deterministic, faster than real time, without ROS."""
+"""A robot under a law in MuJoCo, in one process, in lockstep: deterministic, faster than
+real time, without ROS.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,12 @@ class Push:
         for name in ("force", "torque"):
             _finite(f"push.{name}", getattr(self, name), 3)
         if not (_is_number(self.start) and 0.0 <= self.start < end):
-            raise refused("push.start", self.start, f"must be from 0 s to before the end at {end:g} s", (0.0, end))
+            raise refused(
+                "push.start",
+                self.start,
+                f"must be from 0 s to before the end at {end:g} s",
+                (0.0, end),
+            )
         if not (_is_number(self.duration) and self.duration > 0.0):
             raise refused("push.duration", self.duration, "must be above 0 s", (0.0, math.inf))
         if not isinstance(self.link, (str, NoneType)):
@@ -105,7 +112,8 @@ def simulate(
         duration, rate: Duration of the run [s], and rate of control [Hz].
         push, intervene: Force that disturbs the robot; function that is called with the plant
             before each sample, to move objects.
-        q0, urdf: (n,) joint angles to start from [rad], by default the scene's or home; another description's text.
+        q0, urdf: (n,) joint angles to start from [rad], by default the scene's or home; another
+            description's text.
         scene, imperfections: Objects around the robot, and what is wrong with it: name, path of a
             YAML file, or the object.
         joint_law, joint_law_gains, physics_step: Law within the drives, its gains, and longest
@@ -117,18 +125,26 @@ def simulate(
         warn: Function that is called with the trouble, and with what the gains can't do; by default
             it gives the warnings.
 
-    Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
+    Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a
+        TroubleWarning.
 
     Raises:
-        ConfigError, ModelError: see ControlLoop and MujocoPlant; an argument that can't be used, `q0` beyond limits.
+        ConfigError, ModelError: see ControlLoop and MujocoPlant; an argument that can't be used,
+            `q0` beyond limits.
         HardwareFault: the physics diverged, or the arm tripped.
     """
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
-    drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
+    drives: dict[str, Any] = {
+        "joint_law": joint_law,
+        "joint_law_gains": joint_law_gains,
+        "physics_step": physics_step,
+    }
     drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
     _check_arguments(duration, push, reference)
     arm, plant = arm_and_plant(config, imperfections, urdf=urdf, rate=rate, **drives)
-    loop = _can_simulate(ControlLoop(config, law, gains, model=RobotModel.of(config, urdf), recorded=duration))
+    loop = _can_simulate(
+        ControlLoop(config, law, gains, model=RobotModel.of(config, urdf), recorded=duration)
+    )
     loop.ringing.settings.set({"reaction": ringing_reaction})
     warm_up(config, [law])
     plant.reset(None if q0 is None else _start(loop, q0))
@@ -136,7 +152,10 @@ def simulate(
     cycles = lockstep(plant, loop, count, reference, Disturbance(arm, config, push, intervene))
     with _recorded(loop, record):
         log = _log(arm, loop, cycles, count)
-    warn(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
+    warn(
+        log.trouble,
+        "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))),
+    )
     return log
 
 
@@ -166,7 +185,8 @@ def lockstep(
 ) -> Iterator[tuple[RobotState, RobotDynamics, Command]]:
     """Yield state, kinematics and command of `count` cycles, each once the plant has the command.
 
-    The first one takes over the reference, see :func:`simulate`; `before` is called before each sample.
+    The first one takes over the reference, see :func:`simulate`; `before` is called before each
+    sample.
     """
     for cycle in range(count):
         if before is not None:
@@ -247,12 +267,17 @@ class Disturbance:
     """
 
     def __init__(
-        self, plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None = None
+        self,
+        plant: MujocoPlant,
+        robot: RobotConfig,
+        push: Push | None,
+        intervene: Intervention | None = None,
     ) -> None:
         self._plant = plant
         self._link = robot.tip if push is None or push.link is None else push.link
         self._push = push
-        self._acts: bool | None = None  # not known before the first sample, which refuses an unknown link
+        # not known before the first sample, which refuses an unknown link
+        self._acts: bool | None = None
         self._intervene = intervene
 
     def __call__(self) -> None:
@@ -268,7 +293,10 @@ class Disturbance:
 
 
 def _log(
-    plant: MujocoPlant, loop: ControlLoop, cycles: Iterator[tuple[RobotState, RobotDynamics, Command]], count: int
+    plant: MujocoPlant,
+    loop: ControlLoop,
+    cycles: Iterator[tuple[RobotState, RobotDynamics, Command]],
+    count: int,
 ) -> Log:
     """The log of the cycles that a loop has recorded; `count` is the number of them, at most."""
     contacts = np.full((count, 6), np.nan)
@@ -293,11 +321,15 @@ def _log(
         "soft_limited": (limited & SOFT_LIMITED) > 0,
         "contact": contacts,
     }
-    return Log.from_arrays(loop.robot.joints, loop.running.mode, arrays, record.faults(), loop.model.limits)
+    return Log.from_arrays(
+        loop.robot.joints, loop.running.mode, arrays, record.faults(), loop.model.limits
+    )
 
 
 def _pose_errors(targets: Array, poses: Array) -> Array:
-    """Targets minus poses (N, 6), as :func:`~..core.spatial.pose_error` gives them; zeros for a target that is NaN."""
+    """Targets minus poses (N, 6), as :func:`~..core.spatial.pose_error` gives them; zeros for a
+    target that is NaN.
+    """
     errors = np.zeros((len(poses), 6))
     known = ~np.isnan(targets[:, 0, 0])
     target = targets[known]

@@ -18,10 +18,11 @@ from .mujoco_robot import MujocoRobot
 
 
 class JointLaw:
-    """Turns the position commands of a controller into torques or velocities, at the pace of the physics.
+    """Turns the position commands of a controller into torques or velocities, at the pace of the
+    physics.
 
-    The law's reference is the command: its positions, its velocities (zeros where it has none), no acceleration, no
-    pose. It sees neither the controller's gains nor a wrench.
+    The law's reference is the command: its positions, its velocities (zeros where it has none), no
+    acceleration, no pose. It sees neither the controller's gains nor a wrench.
 
     Every command mode is valid, and the law may compensate gravity. It needs a model of its own.
 
@@ -30,7 +31,12 @@ class JointLaw:
     """
 
     def __init__(
-        self, robot: RobotConfig, model: RobotModel, name: str, gains: Mapping[str, Any] | None, period: float
+        self,
+        robot: RobotConfig,
+        model: RobotModel,
+        name: str,
+        gains: Mapping[str, Any] | None,
+        period: float,
     ) -> None:
         motor = replace(robot.profile, commands=tuple(CommandMode), gravity_by_robot=False)
         self._running = RunningLaw(replace(robot, profile=motor), name, gains)
@@ -47,14 +53,18 @@ class JointLaw:
         self._fresh = True
 
     def command(self, state: RobotState, wanted: Command) -> Command:
-        """The motors' command in this physics step; `wanted` is the controller's last command, of positions."""
+        """The motors' command in this physics step; `wanted` is the controller's last
+        command, of positions.
+        """
         kin = self._model.update(state.q, state.v)
         if self._fresh:
             self._running.law.reset(state, kin)
             self._fresh = False
         velocity = self._rest if wanted.velocity is None else wanted.velocity
         reference = Reference(q=wanted.values, v=velocity, a=self._rest)
-        return self._running.law.compute(state, kin, reference, self._running.gains.current, self._period)
+        return self._running.law.compute(
+            state, kin, reference, self._running.gains.current, self._period
+        )
 
 
 class JointMotors:
@@ -94,9 +104,11 @@ class JointMotors:
         self._carried = carried
         self._offset = offset
         self._still = np.zeros(len(limit))
-        self._velocity_bandwidth = 1.0 / robot.model.opt.timestep  # of a motor under a law: within one step
+        # of a motor under a law: within one step
+        self._velocity_bandwidth = 1.0 / robot.model.opt.timestep
         self._is_plain = joint_law is None and carried is None and timeout <= 0.0
-        self._steady_torque: Array | None = None  # of the command, where it follows from nothing else
+        # of the command, where it follows from nothing else
+        self._steady_torque: Array | None = None
         self.start = robot.q
         self.effort = np.zeros(len(limit))
         self._sum = np.zeros(len(limit))
@@ -118,10 +130,11 @@ class JointMotors:
         self.effort = torque
 
     def hold_torque(self) -> bool:
-        """Let the command's torque act in all steps of a period; False where it isn't the same in all of them.
+        """Let the command's torque act in all steps of a period; False where it isn't the same in
+        all of them.
 
-        It follows from the state in a servo, a law within the drives, a carried weight, or a push, whose lever arm
-        moves with the link. A time-out may come within the period.
+        It follows from the state in a servo, a law within the drives, a carried weight, or a push,
+        whose lever arm moves with the link. A time-out may come within the period.
         """
         if self._steady_torque is None or self._robot.pushes:
             return False
@@ -171,7 +184,9 @@ class JointMotors:
             if self._carried is not None and self._command.mode is CommandMode.EFFORT:
                 torque = torque + self._carried.bias(self._robot.q, self._still)
         else:
-            state = RobotState(self._robot.data.time, self._robot.q, self._robot.v, self._robot.torque)
+            state = RobotState(
+                self._robot.data.time, self._robot.q, self._robot.v, self._robot.torque
+            )
             driven = self.joint_law.command(state, self._command)
             torque = self._motor(driven, self._velocity_bandwidth)
             if self._command.feedforward is not None:

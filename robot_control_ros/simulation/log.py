@@ -24,7 +24,9 @@ _BLUES = ("#1f5fa8", "#e07b39", "#3b9e5f")
 
 
 class LogSample(NamedTuple):
-    """One sample, in the shapes of :class:`Log` without the N; None where there is no sensor or no scene."""
+    """One sample, in the shapes of :class:`Log` without the N; None where there is no
+    sensor or no scene.
+    """
 
     t: float
     q: Array
@@ -44,7 +46,9 @@ class LogSample(NamedTuple):
     @classmethod
     def of(cls, t: float, blocks: Mapping[str, Array]) -> LogSample:
         """The sample at a time [s] with the blocks of ``~/state``."""
-        q, v, effort, error = (blocks[name] for name in ("position", "velocity", "effort", "pose_error"))
+        q, v, effort, error = (
+            blocks[name] for name in ("position", "velocity", "effort", "pose_error")
+        )
         twist, wrench, command = (blocks[name] for name in ("twist", "wrench", "command"))
         names = ("saturated", "rate_limited", "soft_limited")
         saturated, rate_limited, soft_limited = (blocks[name] > 0.0 for name in names)
@@ -103,7 +107,8 @@ class Log:
         samples: Sequence[LogSample],
         limits: JointLimits | None = None,
     ) -> Log:
-        """The log of samples in the order of time; with `limits`, `trouble` has the joints that left them as well.
+        """The log of samples in the order of time; with `limits`, `trouble` has the joints that
+        left them as well.
 
         Raises:
             ConfigError: there are none.
@@ -185,7 +190,11 @@ class Log:
         panels = (
             (self.pose_error[:, :3] * 1000.0, "position error [mm]", AXES[:3]),
             (np.degrees(self.pose_error[:, 3:]), "rotation error [deg]", AXES[3:]),
-            (self.wrench[:, :3], "force on the tip [N]" if np.isfinite(self.wrench).any() else "no sensor", AXES[:3]),
+            (
+                self.wrench[:, :3],
+                "force on the tip [N]" if np.isfinite(self.wrench).any() else "no sensor",
+                AXES[:3],
+            ),
         )
         for axis, (values, label, names) in zip(rows, panels, strict=True):
             for column, (name, colour) in enumerate(zip(names, _BLUES, strict=True)):
@@ -225,7 +234,9 @@ def csv_row(sample: LogSample) -> str:
         if name == "fault":
             value = bool(value)
         values.append(np.full(6, np.nan) if value is None else value)
-    return ",".join(f"{number:.18e}" for number in np.concatenate([np.ravel(value) for value in values]))
+    return ",".join(
+        f"{number:.18e}" for number in np.concatenate([np.ravel(value) for value in values])
+    )
 
 
 def figure_class() -> Any:
@@ -245,7 +256,8 @@ def picture_path(path: str | Path) -> Path:
     """The path of a picture that can be drawn and written.
 
     Raises:
-        ConfigError: matplotlib is not installed; it doesn't know the format; see :func:`writable_file`.
+        ConfigError: matplotlib is not installed; it doesn't know the format; see
+            :func:`writable_file`.
     """
     formats = figure_class()().canvas.get_supported_filetypes()
     target = Path(path)
@@ -253,7 +265,9 @@ def picture_path(path: str | Path) -> Path:
         target = target.with_name(f"{target.name}.png")
     ending = target.suffix.lower()
     if ending.removeprefix(".") not in formats:
-        raise refused("picture", str(path), f"must end in one of: {', '.join(formats)}", tuple(formats))
+        raise refused(
+            "picture", str(path), f"must end in one of: {', '.join(formats)}", tuple(formats)
+        )
     return writable_file(target, ending)
 
 

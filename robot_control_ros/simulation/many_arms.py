@@ -1,4 +1,6 @@
-"""Many simulated arms at once: each differs in what is given, and follows from its number and a seed alone."""
+"""Many simulated arms at once: each differs in what is given, and follows from its
+number and a seed alone.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +59,15 @@ def simulate_many(
 ) -> list[Any]:
     """Simulate many arms, each as :func:`simulate` does, in this process or in several.
 
-    The arms may differ in `robot`, `law`, `gains`, `reference`, `push`, `q0`, `imperfections` and `record`. Each of
-    these is one value for all, a list with a value for each arm, or a function of the arm's number and its random
-    generator, which returns the arm's value. The functions are called in the order of the arguments. A `reference` is a
-    function of the start pose, as in :func:`simulate`, or a list of those. A `record` is a file of one arm.
+    The arms may differ in `robot`, `law`, `gains`, `reference`, `push`, `q0`, `imperfections` and
+    `record`. Each of these is one value for all, a list with a value for each arm, or a function of
+    the arm's number and its random generator, which returns the arm's value. The functions are
+    called in the order of the arguments. A `reference` is a function of the start pose, as in
+    :func:`simulate`, or a list of those. A `record` is a file of one arm.
 
-    An arm's generator, and the seed of its imperfections, follow from `seed` and the arm's number alone. So an arm is
-    the same to the last bit among any number of arms, and in any number of processes.
+    An arm's generator, and the seed of its imperfections, follow from `seed` and the arm's number
+    alone. So an arm is the same to the last bit among any number of arms, and in any number of
+    processes.
 
     Args:
         n: Number of arms; or the numbers of those to simulate, as in ``[17]``: each one is the same
@@ -71,8 +75,8 @@ def simulate_many(
         robot, law, gains, reference, duration, push, q0, imperfections, record: Arguments of each
             arm, see above, and :func:`simulate`.
         seed: Seed of all random numbers; not negative.
-        workers: 1 simulates in this process; more do so in as many fresh ones, with one thread each. A script then
-            needs ``if __name__ == "__main__":``.
+        workers: 1 simulates in this process; more do so in as many fresh ones, with one thread
+            each. A script then needs ``if __name__ == "__main__":``.
         executor: Executor that simulates in place of `workers`, and stays open.
         progress: Function that is called with the number of arms that are done, and that of all.
         return_errors: True where an error takes the place of its arm's log; else the first one ends
@@ -80,12 +84,13 @@ def simulate_many(
         settings: Settings of all arms, see :func:`simulate`.
 
     Returns:
-        The logs (n,) in the order of the numbers. What went wrong is the `trouble` of a log, and one TroubleWarning.
+        The logs (n,) in the order of the numbers. What went wrong is the `trouble` of a log, and
+        one TroubleWarning.
 
     Raises:
         ConfigError: an argument is refused, or can't be sent to another process.
-        RobotControlError: of an arm, with its number and arguments. It has the type that :func:`simulate` raises; what
-            isn't an error of this package is its cause.
+        RobotControlError: of an arm, with its number and arguments. It has the type that
+            :func:`simulate` raises; what isn't an error of this package is its cause.
         HardwareFault: a process has ended by itself.
     """
     numbers = _numbers(n)
@@ -105,7 +110,9 @@ def simulate_many(
     _check_lengths(values, numbers)
     if isinstance(record, (str, Path)) and len(numbers) > 1:
         raise refused(
-            "record", str(record), "must be a list of files, or a function that names one: an arm has its own"
+            "record",
+            str(record),
+            "must be a list of files, or a function that names one: an arm has its own",
         )
     settings = {"duration": duration, **settings}
     inspect.signature(simulate).bind(**settings)  # a TypeError names an unknown one
@@ -118,7 +125,9 @@ def simulate_many(
             except BrokenExecutor as error:
                 raise HardwareFault(BROKEN) from error
             except Exception as error:
-                told = _of_arm(error, number, {name: arm[name] for name in values if values[name] is not None})
+                told = _of_arm(
+                    error, number, {name: arm[name] for name in values if values[name] is not None}
+                )
                 if not return_errors:
                     raise told from error
                 results.append(told)
@@ -131,9 +140,15 @@ def simulate_many(
 def _numbers(n: Any) -> Sequence[int]:
     """The numbers of the arms."""
     numbers = range(n) if _is_whole(n, 1) else n
-    if isinstance(numbers, Sequence) and len(numbers) > 0 and all(_is_whole(number, 0) for number in numbers):
+    if (
+        isinstance(numbers, Sequence)
+        and len(numbers) > 0
+        and all(_is_whole(number, 0) for number in numbers)
+    ):
         return numbers
-    raise refused("n", n, "must be a whole number from 1 on, or a list of arms' numbers from 0 on", 1)
+    raise refused(
+        "n", n, "must be a whole number from 1 on, or a list of arms' numbers from 0 on", 1
+    )
 
 
 def _is_whole(value: Any, least: int) -> bool:
@@ -145,15 +160,27 @@ def _is_list(value: Any) -> TypeGuard[Sequence[Any]]:
 
     Joint angles are a list of numbers themselves, so they aren't one.
     """
-    return isinstance(value, (list, tuple, np.ndarray)) and len(value) > 0 and not isinstance(value[0], Real)
+    return (
+        isinstance(value, (list, tuple, np.ndarray))
+        and len(value) > 0
+        and not isinstance(value[0], Real)
+    )
 
 
 def _check_lengths(values: Mapping[str, Any], numbers: Sequence[int]) -> None:
     """Refuse a list that lacks the value of an arm, or has more than there are arms."""
     wanted = max(numbers) + 1
     for name, value in values.items():
-        if _is_list(value) and (len(value) < wanted or (isinstance(numbers, range) and len(value) > wanted)):
-            raise refused(name, len(value), f"must be {wanted} values, one for each arm", wanted, where="values of ")
+        if _is_list(value) and (
+            len(value) < wanted or (isinstance(numbers, range) and len(value) > wanted)
+        ):
+            raise refused(
+                name,
+                len(value),
+                f"must be {wanted} values, one for each arm",
+                wanted,
+                where="values of ",
+            )
 
 
 def _arguments(number: int, values: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -180,7 +207,9 @@ def _arguments(number: int, values: Mapping[str, Any], seed: int) -> dict[str, A
 def _calls(
     arms: Sequence[Mapping[str, Any]], workers: int, executor: Executor | None
 ) -> Iterator[Sequence[Callable[[], _Outcome]]]:
-    """A call for each arm, which returns what it gives: here, or as soon as another process has done it."""
+    """A call for each arm, which returns what it gives: here, or as soon as another
+    process has done it.
+    """
     if executor is not None:
         with _submitted(executor, arms) as calls:
             yield calls
@@ -188,12 +217,17 @@ def _calls(
         yield [partial(_simulate, arm) for arm in arms]
     else:
         _check_sendable(arms[0])
-        with worker_processes(min(workers, len(arms))) as (processes,), _submitted(processes, arms) as calls:
+        with (
+            worker_processes(min(workers, len(arms))) as (processes,),
+            _submitted(processes, arms) as calls,
+        ):
             yield calls
 
 
 @contextmanager
-def _submitted(executor: Executor, arms: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Callable[[], _Outcome]]]:
+def _submitted(
+    executor: Executor, arms: Sequence[Mapping[str, Any]]
+) -> Iterator[Sequence[Callable[[], _Outcome]]]:
     futures = [executor.submit(_simulate, arm) for arm in arms]
     try:
         yield [future.result for future in futures]
@@ -210,7 +244,10 @@ def _simulate(arguments: Mapping[str, Any]) -> _Outcome:
 
 def _of_arm(error: Exception, number: int, arguments: Mapping[str, Any]) -> RobotControlError:
     """The error of an arm, with what the arm was given."""
-    given = ", ".join(f"{name}={short(getattr(value, 'name', value), LONGEST)}" for name, value in arguments.items())
+    given = ", ".join(
+        f"{name}={short(getattr(value, 'name', value), LONGEST)}"
+        for name, value in arguments.items()
+    )
     where = f"arm {number} ({given}): " if given else f"arm {number}: "
     if isinstance(error, RobotControlError):
         return type(error)(f"{where}{error}", name=error.name, value=error.value, bound=error.bound)
@@ -224,7 +261,8 @@ def _check_sendable(arguments: Mapping[str, Any]) -> None:
             pickle.dumps(value)
         except Exception as error:  # whatever the value raises
             rule = (
-                "must be such that another process can have it: defined at the top of a module; or leave out `workers`"
+                "must be such that another process can have it: "
+                "defined at the top of a module; or leave out `workers`"
             )
             raise refused(name, value, rule) from error
 

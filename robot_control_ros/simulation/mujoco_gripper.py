@@ -49,7 +49,8 @@ def add_gripper(mujoco: Any, spec: Any, gripper: GripperConfig) -> None:
 
 
 class MujocoGripper:
-    """The fingers of a simulated gripper; they keep their last command, whatever happens to the arm.
+    """The fingers of a simulated gripper; they keep their last command, whatever happens to the
+    arm.
 
     Attributes:
         config: Configuration of the gripper.

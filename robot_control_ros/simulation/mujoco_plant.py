@@ -28,19 +28,22 @@ _EMPTY = Scene("empty", "", {})
 class MujocoPlant:
     """A robot simulated in lockstep: each read() advances the physics by one control period.
 
-    Joints take effort, position or velocity, each within the description's effort limits. Position and velocity are
-    servoed by computed torque (critically damped, 150 rad/s, or half of what the physics step allows), as a drive that
-    knows its load would; a feed-forward torque is added, and a velocity that goes with the position is followed. Before
-    the first command, and where `command_timeout` passes without one, the joints are held where they are, as brakes
-    would. The robot collides with itself, with its cell, and with everything in the scene. Under a profile with
-    `gravity_by_robot` the weight of the configuration's description is added to efforts, as the real robot does.
+    Joints take effort, position or velocity, each within the description's effort limits. Position
+    and velocity are servoed by computed torque (critically damped, 150 rad/s, or half of what the
+    physics step allows), as a drive that knows its load would; a feed-forward torque is added, and
+    a velocity that goes with the position is followed. Before the first command, and where
+    `command_timeout` passes without one, the joints are held where they are, as brakes would. The
+    robot collides with itself, with its cell, and with everything in the scene. Under a profile
+    with `gravity_by_robot` the weight of the configuration's description is added to efforts, as
+    the real robot does.
 
-    With a `joint_law` the joints take positions, and the law drives the motors instead of the servo: it is called once
-    per physics step, and its reference is the last command. Where it commands velocities, a motor reaches them within
-    the step as far as its effort limit allows.
+    With a `joint_law` the joints take positions, and the law drives the motors instead of the
+    servo: it is called once per physics step, and its reference is the last command. Where it
+    commands velocities, a motor reaches them within the step as far as its effort limit allows.
 
-    The wrench is that of a force-torque sensor at the robot's ``wrench_frame``: what acts on everything beyond
-    it, exerted by the environment on the robot, weight and inertia of what is mounted beyond it included.
+    The wrench is that of a force-torque sensor at the robot's ``wrench_frame``: what acts on
+    everything beyond it, exerted by the environment on the robot, weight and inertia of what is
+    mounted beyond it included.
 
     Args:
         robot: Configuration of the robot.
@@ -66,8 +69,8 @@ class MujocoPlant:
         substeps: Number of physics steps of a period.
 
     Raises:
-        ConfigError: MuJoCo is not installed; a rate or step that isn't above 0; the joint law is refused; the start of
-            the scene can't be reached.
+        ConfigError: MuJoCo is not installed; a rate or step that isn't above 0; the joint law is
+            refused; the start of the scene can't be reached.
         ModelError: MuJoCo can't read the description, or it lacks a joint or frame.
     """
 
@@ -105,21 +108,29 @@ class MujocoPlant:
         self.substeps = world.substeps
         step = self.model.opt.timestep
         bandwidth = min(SERVO_BANDWIDTH, 0.5 / step)
-        law = None if joint_law is None else JointLaw(robot, model, joint_law, joint_law_gains, step)
+        law = (
+            None if joint_law is None else JointLaw(robot, model, joint_law, joint_law_gains, step)
+        )
         self._arm = MujocoRobot(mujoco, self.model, self.data, robot, model.frames)
         v_index = self._arm.v_index
-        self.gripper = None if robot.gripper is None else MujocoGripper(self.model, self.data, robot.gripper)
+        self.gripper = (
+            None if robot.gripper is None else MujocoGripper(self.model, self.data, robot.gripper)
+        )
         if imperfections is not None and imperfections.has_gears:
             mass = self.dynamics(self.start, np.zeros(robot.n))[0]
             rotors = self.model.dof_armature[v_index]
             bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
         self.model.dof_damping[v_index] += (scene or _EMPTY).joints.damping
-        self._objects = SceneState(mujoco, self.model, self.data, robot, scene or _EMPTY, model.frames)
+        self._objects = SceneState(
+            mujoco, self.model, self.data, robot, scene or _EMPTY, model.frames
+        )
         offset = None
         if imperfections is not None and any(imperfections.torque_offset):
             offset = per_joint(imperfections.torque_offset, robot.n)
         carried = RobotModel.of(robot) if robot.profile.gravity_by_robot else None
-        self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law, carried, offset)
+        self._motors = JointMotors(
+            self._arm, model.limits.effort, bandwidth, command_timeout, law, carried, offset
+        )
         world.add(self._motors, self.gripper)
         self.reset()
 
@@ -130,7 +141,9 @@ class MujocoPlant:
 
     @property
     def effort(self) -> Array:
-        """Joint torques (n,), mean of the last period [N·m]: what changed the momentum from one sample to the next."""
+        """Joint torques (n,), mean of the last period [N·m]: what changed the momentum from one
+        sample to the next.
+        """
         return self._motors.effort.copy()
 
     @property
@@ -168,7 +181,8 @@ class MujocoPlant:
         return self.sample()
 
     def advance(self, steps: int | None = None) -> None:
-        """Advance the physics under the last command by one control period, or by so many of its steps.
+        """Advance the physics under the last command by one control period, or by so many of its
+        steps.
 
         Raises:
             HardwareFault: the physics diverged.
@@ -176,11 +190,13 @@ class MujocoPlant:
         self._world.advance(self.substeps if steps is None else steps)
 
     def drive(self, torque: Array, locked: Sequence[bool], dt: float) -> None:
-        """Advance the physics by one step under torques that drives outside make; commands and effort limits don't act.
+        """Advance the physics by one step under torques that drives outside make; commands and
+        effort limits don't act.
 
         Args:
             torque: (n,) behind the gears [N·m].
-            locked: (n,) joints whose brakes are closed: they stay where they were then, whatever pulls at them.
+            locked: (n,) joints whose brakes are closed: they stay where they were then, whatever
+                pulls at them.
             dt: Time of the step [s].
 
         Raises:
@@ -213,7 +229,9 @@ class MujocoPlant:
         """
         law = self._motors.joint_law
         if law is not None and command.mode is not CommandMode.POSITION:
-            raise ConfigError(f"{command.mode.value} command: joint_law {law.name} takes position only")
+            raise ConfigError(
+                f"{command.mode.value} command: joint_law {law.name} takes position only"
+            )
         for values in (command.values, command.feedforward, command.velocity):
             if values is not None and (values.shape != self._shape or not is_finite(values)):
                 n = self._robot.n
@@ -221,14 +239,17 @@ class MujocoPlant:
                 raise refused(f"{command.mode.value} command", values, rule, n)
 
     def push(self, link: str, force: Array, torque: Array) -> None:
-        """Apply a force [N] and torque [N·m] (3,) each, in base axes, at a link's origin, until changed; zeros end it.
+        """Apply a force [N] and torque [N·m] (3,) each, in base axes, at a link's origin, until
+        changed; zeros end it.
 
         Raises ConfigError for numbers that aren't finite, ModelError for an unknown link.
         """
         self._arm.push(link, force, torque)
 
     def contacts(self) -> list[Contact]:
-        """The contacts of the robot with scene, cell and itself, and their wrenches, of the last physics step."""
+        """The contacts of the robot with scene, cell and itself, and their wrenches, of
+        the last physics step.
+        """
         return self._objects.contacts()
 
     def contact_wrench(self) -> Array:
@@ -239,13 +260,16 @@ class MujocoPlant:
         return self._objects.wrench()
 
     def object_pose(self, name: str) -> Array:
-        """Pose (4, 4) of an object in the base, as of the last physics step; ConfigError where it is unknown."""
+        """Pose (4, 4) of an object in the base, as of the last physics step; ConfigError
+        where it is unknown.
+        """
         return self._objects.pose(name)
 
     def move_object(self, name: str, position: Array) -> None:
         """Move an object on its slides to a position (3,) in the base [m].
 
-        Raises ConfigError for an unknown object, one that isn't on slides, and numbers that aren't finite.
+        Raises ConfigError for an unknown object, one that isn't on slides, and numbers that aren't
+        finite.
         """
         self._objects.move(name, position)
 
@@ -254,7 +278,9 @@ class MujocoPlant:
         return self._arm.link_rotation(link)
 
     def dynamics(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """MuJoCo's own inertia (n, n), bias C v + g (n,) and tip pose in base (4, 4): to compare models with."""
+        """MuJoCo's own inertia (n, n), bias C v + g (n,) and tip pose in base (4, 4): to
+        compare models with.
+        """
         return self._arm.dynamics(q, v)
 
 
@@ -276,14 +302,17 @@ def arms_in_one_world(
         settings: More settings of :class:`MujocoPlant`, without imperfections.
 
     Raises:
-        ConfigError: two arms have the same prefix, or profiles have different rates; see :class:`MujocoPlant`.
+        ConfigError: two arms have the same prefix, or profiles have different rates; see
+            :class:`MujocoPlant`.
     """
     prefixes = [robot.prefix for robot in robots]
     if len(set(prefixes)) < len(prefixes):
         raise refused("prefix", prefixes, "must be different: all joints are in one world")
     rates = sorted({robot.profile.rate for robot in robots} if rate is None else {rate})
     if len(rates) > 1:
-        raise refused("rate", rates, "must be the same: the arms share their time; give one", unit="Hz")
+        raise refused(
+            "rate", rates, "must be the same: the arms share their time; give one", unit="Hz"
+        )
     texts = [(robot, robot.urdf()) for robot in robots]
     world = MujocoWorld(_import_mujoco(), texts, rates[0], physics_step, scene or _EMPTY)
     scenes = [scene, *[None] * (len(robots) - 1)]

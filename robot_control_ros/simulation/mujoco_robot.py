@@ -1,4 +1,5 @@
-"""A robot within MuJoCo's model: its joints and links, what pushes or locks them; and the world that robots share.
+"""A robot within MuJoCo's model: its joints and links, what pushes or locks them; and the world
+that robots share.
 
 The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
 """
@@ -35,7 +36,9 @@ class MujocoRobot:
         pushes: (6,) force and torque that act, by number of body, in world axes [N, N·m].
     """
 
-    def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, links: Sequence[str]) -> None:
+    def __init__(
+        self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, links: Sequence[str]
+    ) -> None:
         self._mujoco = mujoco
         self.model = model
         self.data = data
@@ -43,7 +46,8 @@ class MujocoRobot:
         ids = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in robot.joints]
         self.q_index = np.array([int(model.jnt_qposadr[i]) for i in ids])
         self.v_index = np.array([int(model.jnt_dofadr[i]) for i in ids])
-        self._qpos: Array = data.qpos  # MuJoCo's own memory, as the following: what it computes is seen here
+        # MuJoCo's own memory, as the following: what it computes is seen here
+        self._qpos: Array = data.qpos
         self._qvel: Array = data.qvel
         self._bias: Array = data.qfrc_bias
         self._applied: Array = data.qfrc_applied
@@ -52,7 +56,9 @@ class MujocoRobot:
         self._centres: Array = data.xipos
         self._pushed: Array = data.xfrc_applied
         self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
-        self.wrench_index = np.concatenate([model.sensor(name).adr[0] + np.arange(3) for name in wrench_sensors(robot)])
+        self.wrench_index = np.concatenate(
+            [model.sensor(name).adr[0] + np.arange(3) for name in wrench_sensors(robot)]
+        )
         names = [model.body(i).name for i in range(model.nbody)]
         self._bodies = {name: i for i, name in enumerate(names) if name in links}
         self._mass = np.zeros((model.nv, model.nv))
@@ -73,7 +79,9 @@ class MujocoRobot:
 
     @property
     def bias(self) -> Array:
-        """Torques (n,) of gravity, Coriolis and centrifugal forces in the present state [N·m], a copy."""
+        """Torques (n,) of gravity, Coriolis and centrifugal forces in the present
+        state [N·m], a copy.
+        """
         torques: Array = self._bias[self.v_index]
         return torques
 
@@ -90,7 +98,8 @@ class MujocoRobot:
     @property
     def wrench(self) -> Array:
         """Force and torque (6,) by the environment at the sensor, in its axes [N, N·m]."""
-        wrench: Array = -self._sensed[self.wrench_index]  # MuJoCo gives what the parent exerts on the child
+        # MuJoCo gives what the parent exerts on the child
+        wrench: Array = -self._sensed[self.wrench_index]
         return wrench
 
     def mass_matrix(self) -> Array:
@@ -101,7 +110,9 @@ class MujocoRobot:
     def body(self, link: str) -> int:
         """Number of a link's body, or ModelError."""
         if link not in self._bodies:
-            raise unknown("frame", link, (name for name in self._bodies if name != "world"), ModelError)
+            raise unknown(
+                "frame", link, (name for name in self._bodies if name != "world"), ModelError
+            )
         return self._bodies[link]
 
     def link_rotation(self, link: str) -> Array:
@@ -144,7 +155,9 @@ class MujocoRobot:
         for n, (before, after) in enumerate(zip(self._locked, locked, strict=True)):
             if after and not before:
                 place = self.q_index[n]
-                self.model.eq_data[self._locks[n], 0] = self.data.qpos[place] - self.model.qpos0[place]
+                self.model.eq_data[self._locks[n], 0] = (
+                    self.data.qpos[place] - self.model.qpos0[place]
+                )
         self.data.eq_active[self._locks] = locked
         self._locked = locked
 
@@ -156,7 +169,11 @@ class MujocoRobot:
         self._mujoco.mj_fullM(self.model, data, self._mass)
         bodies = (self.body(name) for name in (self._config.base, self._config.tip))
         base, tip = (make_pose(data.xpos[body], data.xmat[body].reshape(3, 3)) for body in bodies)
-        return self._mass[self._chosen], np.array(data.qfrc_bias[self.v_index]), np.linalg.inv(base) @ tip
+        return (
+            self._mass[self._chosen],
+            np.array(data.qfrc_bias[self.v_index]),
+            np.linalg.inv(base) @ tip,
+        )
 
 
 class MujocoWorld:
@@ -199,7 +216,8 @@ class MujocoWorld:
             set_imperfections(mujoco, self.model, self._robot, imperfections)
         self._imperfections = imperfections
         self.data = mujoco.MjData(self.model)
-        self._warnings = self.data.warning.number  # how often each kind came; MuJoCo counts in this memory
+        # how often each kind came; MuJoCo counts in this memory
+        self._warnings = self.data.warning.number
         self._motors: list[JointMotors] = []
         self._grippers: list[MujocoGripper] = []
 
@@ -277,4 +295,6 @@ class MujocoWorld:
         if any(self._warnings.tolist()):
             kinds = self._mujoco.mjtWarning
             found = [kinds(i).name for i, number in enumerate(self._warnings) if number]
-            raise HardwareFault(f"the physics diverged at t = {self.data.time:.3f} s: {', '.join(found)}")
+            raise HardwareFault(
+                f"the physics diverged at t = {self.data.time:.3f} s: {', '.join(found)}"
+            )

@@ -1,4 +1,5 @@
-"""From a description and a scene to MuJoCo's compiled model, and what the scene's objects exert on the robot.
+"""From a description and a scene to MuJoCo's compiled model, and what the scene's objects exert on
+the robot.
 
 The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
 """
@@ -35,7 +36,8 @@ CELL_PREFIX = "cell/"  # of the shapes that stand for the robots' cells
 _AXES = np.eye(3)
 LOCK_PREFIX = "lock/"  # of the constraints that stand for closed brakes
 _COMPILER = (
-    '<mujoco><compiler strippath="false" fusestatic="false" discardvisual="true" balanceinertia="false"/></mujoco>'
+    '<mujoco><compiler strippath="false" fusestatic="false" discardvisual="true" '
+    'balanceinertia="false"/></mujoco>'
 )
 
 
@@ -46,10 +48,11 @@ def compile_model(
     scene: Scene,
     imperfections: Imperfections | None = None,
 ) -> Any:
-    """MuJoCo's model of robots, each with the text of its description, with sensors at their wrench frames.
+    """MuJoCo's model of robots, each with the text of its description, with sensors at their wrench
+    frames.
 
-    Joints that no configuration names are fixed. Scene and imperfections are the first robot's. The physics has steps
-    of `step` [s].
+    Joints that no configuration names are fixed. Scene and imperfections are the first robot's. The
+    physics has steps of `step` [s].
 
     Raises:
         ModelError: MuJoCo can't read the description, or it lacks a joint or frame.
@@ -114,7 +117,10 @@ def _add_sensor(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
     body = spec.body(robot.wrench_frame)
     if body is None:
         raise unknown(
-            "frame", robot.wrench_frame, (other.name for other in spec.bodies if is_link(other.name)), ModelError
+            "frame",
+            robot.wrench_frame,
+            (other.name for other in spec.bodies if is_link(other.name)),
+            ModelError,
         )
     body.add_site(name=site)
     kinds = mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE
@@ -132,8 +138,9 @@ def _add_locks(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
 def _collision_bits(robot: int | None, count: int) -> tuple[int, int]:
     """Type and affinity of the shapes of a robot by its number, or of None, of so many.
 
-    Two shapes may touch where the type of one has a bit of the other's affinity. Bit 0 is that of the scene's objects,
-    which touch all but the cells. Robots touch each other and themselves; cells touch robots alone.
+    Two shapes may touch where the type of one has a bit of the other's affinity. Bit 0 is that of
+    the scene's objects, which touch all but the cells. Robots touch each other and themselves;
+    cells touch robots alone.
     """
     return (1, 0) if robot is None else (1 | 1 << (robot + 1), ((1 << count) - 1) << 1)
 
@@ -152,8 +159,12 @@ def _exclude_touching(spec: Any, robot: RobotConfig, urdf: str) -> None:
             spec.add_exclude(bodyname1=first, bodyname2=second)
 
 
-def _add_cell(mujoco: Any, spec: Any, robots: Sequence[RobotConfig], without: Sequence[str]) -> None:
-    """Let the solids of the robots' cells stand in the world; arms may have some in common, by name."""
+def _add_cell(
+    mujoco: Any, spec: Any, robots: Sequence[RobotConfig], without: Sequence[str]
+) -> None:
+    """Let the solids of the robots' cells stand in the world; arms may have some
+    in common, by name.
+    """
     objects = {name: each for robot in robots for name, each in robot.cell.items()}
     for name, each in objects.items():
         if name in without:
@@ -164,11 +175,13 @@ def _add_cell(mujoco: Any, spec: Any, robots: Sequence[RobotConfig], without: Se
         geom.conaffinity = ((1 << len(robots)) - 1) << 1
 
 
-def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: tuple[int, int]) -> None:
+def _add_scene(
+    mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: tuple[int, int]
+) -> None:
     """Build a scene into a model that is not compiled yet.
 
-    Objects are children of the robot's base, so that everything is in its axes. A free one therefore gets three slides
-    and a ball joint: MuJoCo has free joints in the world only.
+    Objects are children of the robot's base, so that everything is in its axes. A free one
+    therefore gets three slides and a ball joint: MuJoCo has free joints in the world only.
     """
     base = spec.body(robot.base)
     for item in scene.objects.values():
@@ -177,7 +190,9 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: t
         link = prefixed(scene.tool_link, robot.prefix) if scene.tool_link else robot.tip
         body = spec.body(link)
         if body is None:
-            links = [other.name for other in spec.bodies if other.name != "world" and is_link(other.name)]
+            links = [
+                other.name for other in spec.bodies if other.name != "world" and is_link(other.name)
+            ]
             raise unknown("frame", link, links, ModelError)
         geom = _add_geom(mujoco, body, scene.tool, scene.tool.pose)
         geom.mass = 0.0
@@ -243,7 +258,9 @@ def _add_servo(mujoco: Any, spec: Any, joint: str, item: SceneObject) -> None:
 
 
 def _add_geom(mujoco: Any, body: Any, shape: Shape, pose: Array) -> Any:
-    halves = {"box": (0.5, 0.5, 0.5), "capsule": (1.0, 0.5), "cylinder": (1.0, 0.5)}.get(shape.kind, (1.0,))
+    halves = {"box": (0.5, 0.5, 0.5), "capsule": (1.0, 0.5), "cylinder": (1.0, 0.5)}.get(
+        shape.kind, (1.0,)
+    )
     size = np.zeros(3)
     size[: len(shape.size)] = np.multiply(shape.size, halves[: len(shape.size)])
     if shape.kind == "plane":
@@ -272,19 +289,32 @@ def _place(element: Any, pose: Array) -> None:
 
 
 class SceneState:
-    """The objects of a running simulation, and what they exert on the robot; see :class:`.mujoco_plant.MujocoPlant`."""
+    """The objects of a running simulation, and what they exert on the robot; see
+    :class:`.mujoco_plant.MujocoPlant`.
+    """
 
     def __init__(
-        self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, scene: Scene, links: Sequence[str]
+        self,
+        mujoco: Any,
+        model: Any,
+        data: Any,
+        robot: RobotConfig,
+        scene: Scene,
+        links: Sequence[str],
     ) -> None:
         self._mujoco = mujoco
         self._model = model
         self._data = data
         self._scene = scene
         names = [model.body(body).name for body in range(model.nbody)]
-        self._body_of = {name[len(_PREFIX) :]: body for body, name in enumerate(names) if name.startswith(_PREFIX)}
+        self._body_of = {
+            name[len(_PREFIX) :]: body
+            for body, name in enumerate(names)
+            if name.startswith(_PREFIX)
+        }
         self._links = set(links)
-        self._names = [self._name(geom, names) for geom in range(model.ngeom)]  # by geom; None for another robot's
+        # by geom; None for another robot's
+        self._names = [self._name(geom, names) for geom in range(model.ngeom)]
         self._base = names.index(robot.base)
         self._tip = names.index(robot.tip)
         self._beyond_sensor = {robot.wrench_frame}
@@ -302,11 +332,15 @@ class SceneState:
     def move(self, name: str, position: Array) -> None:
         item = self._scene.objects[self._known(name)]
         if item.motion != "slides":
-            movable = [other.name for other in self._scene.objects.values() if other.motion == "slides"]
+            movable = [
+                other.name for other in self._scene.objects.values() if other.motion == "slides"
+            ]
             text = f"{name!r} is {item.motion}; objects on slides: {', '.join(movable) or 'none'}"
             raise ConfigError(text, name=name, value=item.motion, bound=tuple(movable))
         if np.shape(position) != (3,) or not np.isfinite(position).all():
-            raise refused(name, np.asarray(position), "must be 3 finite numbers", 3, where="position of ")
+            raise refused(
+                name, np.asarray(position), "must be 3 finite numbers", 3, where="position of "
+            )
         for axis, way in zip("xyz", position - item.shape.pose[:3, 3], strict=True):
             self._data.actuator(f"{_PREFIX}{name}/{axis}").ctrl = way
 
@@ -317,7 +351,8 @@ class SceneState:
         tip = data.xmat[self._base].reshape(3, 3).T @ (data.xpos[self._tip] - data.xpos[self._base])
         for contact in self.contacts():
             sides = contact.link in self._beyond_sensor, contact.object in self._beyond_sensor
-            sign = float(sides[0]) - float(sides[1])  # between two links beyond the sensor it feels nothing
+            # between two links beyond the sensor it feels nothing
+            sign = float(sides[0]) - float(sides[1])
             total += sign * contact.wrench
             total[3:] += sign * cross(contact.point - tip, contact.wrench[:3])
         return total
@@ -332,11 +367,15 @@ class SceneState:
             names = self._names[first], self._names[second]
             links = names[0] in self._links, names[1] in self._links
             if None not in names and any(links):
-                contacts.append(self._contact(index, *(names if links[0] else names[::-1]), links[0]))
+                contacts.append(
+                    self._contact(index, *(names if links[0] else names[::-1]), links[0])
+                )
         return contacts
 
     def _name(self, geom: int, bodies: Sequence[str]) -> str | None:
-        """The link, or the object of scene or cell, that a geom belongs to; None where it is another robot's."""
+        """The link, or the object of scene or cell, that a geom belongs to; None where it
+        is another robot's.
+        """
         body = bodies[int(self._model.geom_bodyid[geom])]
         if body.startswith(_PREFIX):
             return body[len(_PREFIX) :]
@@ -349,7 +388,8 @@ class SceneState:
         """MuJoCo's contact with a number, of a link with an object or another link."""
         data = self._data
         raw = data.contact[index]
-        on_second = np.zeros(6)  # MuJoCo: what the first geom exerts on the second, in the axes of the contact
+        # MuJoCo: what the first geom exerts on the second, in the axes of the contact
+        on_second = np.zeros(6)
         self._mujoco.mj_contactForce(self._model, data, index, on_second)
         rotation_t = data.xmat[self._base].reshape(3, 3).T
         axes = rotation_t @ raw.frame.reshape(3, 3).T

@@ -1,7 +1,8 @@
-"""Scenes: what stands around a simulated robot, from config/scenes/<name>.yaml or a file of the user's own.
+"""Scenes: what stands around a simulated robot, from config/scenes/<name>.yaml or a file of the
+user's own.
 
-Everything is placed in the robot's base: its origin, its axes, metres and rotation vectors in radians. Nothing here
-knows a physics engine.
+Everything is placed in the robot's base: its origin, its axes, metres and rotation vectors in
+radians. Nothing here knows a physics engine.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Surface:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SceneObject:
-    """Something that the robot can touch; the pose of `shape` is that at the beginning, in the base."""
+    """Something that the robot can touch; the pose of `shape` is that at the
+    beginning, in the base.
+    """
 
     name: str = ""
     shape: Shape = entry(inline=True, doc="The solid.")
@@ -53,9 +56,15 @@ class SceneObject:
         doc="An object that `slides` only translates, on three weightless slides along the base's axes whose servos "
         "pull it to a target.",
     )
-    mass: float = entry(above=0.0, unit="kg", only_with=("motion", ("free", "slides")), doc="Of what moves.")
-    stiffness: float = entry(lower=0.0, unit="N/m", only_with=("motion", ("slides",)), doc="Of the servos.")
-    damping: float = entry(lower=0.0, unit="N·s/m", only_with=("motion", ("slides",)), doc="Of the servos.")
+    mass: float = entry(
+        above=0.0, unit="kg", only_with=("motion", ("free", "slides")), doc="Of what moves."
+    )
+    stiffness: float = entry(
+        lower=0.0, unit="N/m", only_with=("motion", ("slides",)), doc="Of the servos."
+    )
+    damping: float = entry(
+        lower=0.0, unit="N·s/m", only_with=("motion", ("slides",)), doc="Of the servos."
+    )
     surface: Surface = entry(Surface(), doc="In a contact with the robot it goes for both sides.")
 
     def __post_init__(self) -> None:
@@ -69,7 +78,9 @@ class JointLosses:
 
     damping: float = entry(0.0, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
     friction: float = entry(0.0, lower=0.0, unit="N·m", doc="Dry friction.")
-    creep: bool = entry(False, doc="Whether a joint creeps that dry friction holds, as MuJoCo lets it by default.")
+    creep: bool = entry(
+        False, doc="Whether a joint creeps that dry friction holds, as MuJoCo lets it by default."
+    )
     rotor_inertia: float = entry(0.0, lower=0.0, unit="kg·m²", doc="Inertia behind the gears.")
 
 
@@ -85,22 +96,35 @@ class _Tool:
 def _named(objects: dict[str, SceneObject]) -> dict[str, SceneObject]:
     for name in objects:
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
-            raise refused("name", name, "must be a letter, then letters, digits and _", where="objects: ")
+            raise refused(
+                "name", name, "must be a letter, then letters, digits and _", where="objects: "
+            )
     return {name: replace(each, name=name) for name, each in objects.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The objects around a robot, and its tool on a link (None: the tip); `start` is a pose (4, 4)."""
+    """The objects around a robot, and its tool on a link (None: the tip);
+    `start` is a pose (4, 4).
+    """
 
     name: str
     description: str = entry("", doc="The scene, for people.")
-    objects: Mapping[str, SceneObject] = entry({}, convert=_named, doc="What the robot can touch, by name.")
+    objects: Mapping[str, SceneObject] = entry(
+        {}, convert=_named, doc="What the robot can touch, by name."
+    )
     tool: Shape | None = entry(
-        None, of=_Tool | None, convert=lambda tool: tool and tool.shape, doc="A shape without mass on a link."
+        None,
+        of=_Tool | None,
+        convert=lambda tool: tool and tool.shape,
+        doc="A shape without mass on a link.",
     )
     tool_link: str | None = entry(
-        None, key="tool", of=_Tool | None, convert=lambda tool: (tool and tool.link) or None, doc="The same entry."
+        None,
+        key="tool",
+        of=_Tool | None,
+        convert=lambda tool: (tool and tool.link) or None,
+        doc="The same entry.",
     )
     start: Array | None = entry(
         None,
@@ -108,7 +132,9 @@ class Scene:
         convert=lambda start: start and start.pose(),
         doc="Pose of the tip at the beginning, in the base; the robot's home where it is left out.",
     )
-    without: tuple[str, ...] = entry((), doc="Names of what the robot's `cell` has and isn't there in this scene.")
+    without: tuple[str, ...] = entry(
+        (), doc="Names of what the robot's `cell` has and isn't there in this scene."
+    )
     joints: JointLosses = entry(JointLosses(), doc="Losses of the robot's joints, of each.")
 
 

@@ -60,7 +60,8 @@ def find_trouble(
     """Trouble in N samples of n joints: each kind once, of the joint that was first.
 
     - ``fault``: the safe output was sent; the first reason counts.
-    - ``position``, ``velocity``: a joint left its `limits`. An unstable arm breaks its velocity limits.
+    - ``position``, ``velocity``: a joint left its `limits`. An unstable arm breaks its velocity
+      limits.
     - ``saturated``: a command was at its limit in most samples of the last tenth.
     """
     found = [*_faults(t, fault), *_at_limits(joints, t, saturated)]
@@ -77,14 +78,18 @@ def warn_of(trouble: Sequence[Trouble], gains: str = "", stacklevel: int = 2) ->
     if gains:
         warnings.warn(gains, GainsWarning, stacklevel=stacklevel + 1)
     if trouble:
-        warnings.warn("; ".join(each.message for each in trouble), TroubleWarning, stacklevel=stacklevel + 1)
+        warnings.warn(
+            "; ".join(each.message for each in trouble), TroubleWarning, stacklevel=stacklevel + 1
+        )
 
 
 def _faults(t: Array, fault: Sequence[str]) -> Iterator[Trouble]:
     where = [k for k, reason in enumerate(fault) if reason]
     if where:
         first = float(t[where[0]])
-        text = f"fault from {first:.3f} s on, in {len(where)} of {len(t)} samples: {fault[where[0]]}"
+        text = (
+            f"fault from {first:.3f} s on, in {len(where)} of {len(t)} samples: {fault[where[0]]}"
+        )
         yield Trouble("fault", first, text)
 
 
@@ -98,10 +103,19 @@ def _at_limits(joints: Sequence[str], t: Array, saturated: NDArray[np.bool_]) ->
         yield Trouble("saturated", float(t[begin]), text, joints[k], float(share[k]), MOSTLY)
 
 
-def _beyond(joints: Sequence[str], t: Array, q: Array, v: Array, limits: JointLimits) -> Iterator[Trouble]:
+def _beyond(
+    joints: Sequence[str], t: Array, q: Array, v: Array, limits: JointLimits
+) -> Iterator[Trouble]:
     bounds = (
         ("position", q, limits.lower, limits.upper, POSITION_TOLERANCE, "rad"),
-        ("velocity", v, -limits.velocity, limits.velocity, (VELOCITY_TOLERANCE - 1.0) * limits.velocity, "rad/s"),
+        (
+            "velocity",
+            v,
+            -limits.velocity,
+            limits.velocity,
+            (VELOCITY_TOLERANCE - 1.0) * limits.velocity,
+            "rad/s",
+        ),
     )
     for kind, values, lower, upper, tolerance, unit in bounds:
         beyond = np.maximum(values - upper, lower - values)
@@ -113,7 +127,9 @@ def _beyond(joints: Sequence[str], t: Array, q: Array, v: Array, limits: JointLi
         worst = float(values[beyond[:, k].argmax(), k])
         bound = float(upper[k] if worst > upper[k] else lower[k])
         text = f"{joints[k]} left its {kind} limit at {t[row]:.3f} s: {worst:.3g} {unit} at worst, limit {bound:.3g}"
-        yield Trouble(kind, float(t[row]), text + _others(broken.any(axis=0)), joints[k], worst, bound)
+        yield Trouble(
+            kind, float(t[row]), text + _others(broken.any(axis=0)), joints[k], worst, bound
+        )
 
 
 def _others(which: Any) -> str:

@@ -1,4 +1,6 @@
-"""Processes that compute beside this one, each on one thread. They end with it, and with the block that uses them."""
+"""Processes that compute beside this one, each on one thread. They end with it, and with the
+block that uses them.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,18 @@ BROKEN = (
     "a process that simulates has ended by itself: it was killed, had no memory left, or could not import the main "
     'module; a script needs `if __name__ == "__main__":`, and must be a file'
 )
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")  # variables
+# variables
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @contextmanager
 def worker_processes(count: int, pools: int = 1) -> Iterator[list[ProcessPoolExecutor]]:
     """Executors for the time of a block, with `count` fresh processes each.
 
-    At the end of the block they have ended. Where an error or a Ctrl-C ends it, they don't finish what they do.
-    A process imports the main module of the program, as `multiprocessing` does: a script that uses this needs
+    At the end of the block they have ended. Where an error or a Ctrl-C ends it, they don't finish
+    what they do.
+    A process imports the main module of the program, as `multiprocessing` does: a script that uses
+    this needs
     ``if __name__ == "__main__":``.
 
     Args:
@@ -32,7 +37,10 @@ def worker_processes(count: int, pools: int = 1) -> Iterator[list[ProcessPoolExe
         pools: Number of executors; one process each keeps what it has made, from call to call.
     """
     context = _Spawning()
-    executors = [ProcessPoolExecutor(count, mp_context=context, initializer=end_with_parent) for _ in range(pools)]
+    executors = [
+        ProcessPoolExecutor(count, mp_context=context, initializer=end_with_parent)
+        for _ in range(pools)
+    ]
     try:
         yield executors
     except BaseException:
@@ -75,7 +83,9 @@ class _Worker(SpawnProcess):
 
 
 class _Spawning(SpawnContext):
-    """Starts workers, when an executor has to do what none of its workers is free for, and knows them."""
+    """Starts workers, when an executor has to do what none of its workers is free
+    for, and knows them.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -48,7 +48,13 @@ class SampledContact:
     """
 
     def __init__(
-        self, inertia: float, wall: float, load: float, period: float, delay: float, servo: float = SERVO
+        self,
+        inertia: float,
+        wall: float,
+        load: float,
+        period: float,
+        delay: float,
+        servo: float = SERVO,
     ) -> None:
         self._period = period
         self._whole = math.floor(delay / period + 1e-9)
@@ -75,7 +81,8 @@ class SampledContact:
         body[1] /= mass + dt * damping + dt**2 * stiffness
         body[0] = dt * body[1]
         body[0, 2] += 1.0
-        loop = np.zeros((size, size))  # tip, body, then the commands from the last one back to the (d + 1)-th last
+        # tip, body, then the commands from the last one back to the (d + 1)-th last
+        loop = np.zeros((size, size))
         loop[:2, :2] = self._free
         loop[:2, -2:] = self._old
         if self._whole == 0:
@@ -104,7 +111,12 @@ class ContactBound:
 
 
 def contact_bound(
-    running: RunningLaw, kin: RobotDynamics, *, wall: float = WALL, load: float = 0.0, delay: float | None = None
+    running: RunningLaw,
+    kin: RobotDynamics,
+    *,
+    wall: float = WALL,
+    load: float = 0.0,
+    delay: float | None = None,
 ) -> ContactBound | None:
     """The bound of an admittance with its target gains; None of a law without a virtual body.
 
@@ -123,10 +135,16 @@ def contact_bound(
     (spec,) = (each for each in gain_specs(type(gains)) if each.name == "mass")
     least = []
     for axis, light in enumerate(mobility.diagonal()):
-        contact = SampledContact(1.0 / max(float(light), 1.0 / HEAVIEST), wall, load, running.robot.period, late)
-        mass, stiffness, damping = (float(each[axis, axis]) for each in (gains.mass, gains.stiffness, gains.damping))
+        contact = SampledContact(
+            1.0 / max(float(light), 1.0 / HEAVIEST), wall, load, running.robot.period, late
+        )
+        mass, stiffness, damping = (
+            float(each[axis, axis]) for each in (gains.mass, gains.stiffness, gains.damping)
+        )
         body = _Axis(contact, mass, stiffness, float(gains.damping_ratio[axis]), damping)
-        least.append((_least(body.bears_mass, spec.lower, spec.upper), _least(body.bears_damping, *DAMPING)))
+        least.append(
+            (_least(body.bears_mass, spec.lower, spec.upper), _least(body.bears_damping, *DAMPING))
+        )
     return ContactBound(*np.array(least).T)
 
 

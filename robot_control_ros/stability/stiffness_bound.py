@@ -4,16 +4,19 @@ At small errors the arm is M q̈ + B q̇ = tau. The law takes a sample each T, a
 
     tau_k = -K δq_k - D q̇_k
 
-acts from t_k + τ on, until the next one does. With τ = d T + r, 0 ≤ r < T, the motion over a period is exact:
+acts from t_k + τ on, until the next one does. With τ = d T + r, 0 ≤ r < T, the motion over a period
+is exact:
 
     x_{k+1} = Φ(T) x_k + Φ(T - r) Γ(r) tau_{k-d-1} + Γ(T - r) tau_{k-d},   x = [δq; q̇].
 
-The loop, with the torques under way as states, is stable where no eigenvalue is larger than 1. For one inertia that
-gives D T / M < 2 sin(π / (2 (2 d + 1))) without a spring. For d = 0 a spring needs D > K T / 2, the condition of
-J. E. Colgate, G. Schenkel, Passivity of a class of sampled-data systems, J. Robotic Systems 14(1), 1997.
+The loop, with the torques under way as states, is stable where no eigenvalue is larger than 1. For
+one inertia that gives D T / M < 2 sin(π / (2 (2 d + 1))) without a spring. For d = 0 a spring needs
+D > K T / 2, the condition of J. E. Colgate, G. Schenkel, Passivity of a class of sampled-data
+systems, J. Robotic Systems 14(1), 1997.
 
-M has the rotors' inertia; B is viscous friction. Coulomb friction is left out: it stops small oscillations only. Rigid
-joints, exact velocities, and drives that give the commanded torque: so the bounds are upper ones.
+M has the rotors' inertia; B is viscous friction. Coulomb friction is left out: it stops small
+oscillations only. Rigid joints, exact velocities, and drives that give the commanded torque: so the
+bounds are upper ones.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ from .wall_contact import USUAL_DELAY
 STEP = 4.0
 TOLERANCE = 0.1
 MAX_GROWTH = 1.0 + 1e-5  # of a stable loop in a period; what neither spring nor damper holds has 1
-SOFTEST = 1e-3  # fraction of a stiffness' range, or of the present stiffness, where the search begins
+# fraction of a stiffness' range, or of the present stiffness, where the search begins
+SOFTEST = 1e-3
 STIFFEST = 1e4  # times the present stiffness, where the search ends
 
 
@@ -76,7 +80,8 @@ class SampledArm:
         n = self._n
         whole = self._whole
         law = -np.hstack((stiffness, damping))
-        loop = np.zeros(((3 + whole) * n,) * 2)  # x, then the torques from the last one back to the (d + 1)-th last
+        # x, then the torques from the last one back to the (d + 1)-th last
+        loop = np.zeros(((3 + whole) * n,) * 2)
         loop[: 2 * n, : 2 * n] = self._free
         loop[: 2 * n, -n:] = self._old
         if whole == 0:
@@ -144,7 +149,10 @@ class StiffnessBound:
 
 
 def stiffness_bound(
-    running: RunningLaw, kin: RobotDynamics, delay: float | None = None, friction: Array | None = None
+    running: RunningLaw,
+    kin: RobotDynamics,
+    delay: float | None = None,
+    friction: Array | None = None,
 ) -> StiffnessBound | None:
     """The bound of a law with its target gains; None without `joint_gains` or torques.
 
@@ -180,7 +188,8 @@ def running_delay(running: RunningLaw) -> float:
 
 
 def largest_stable(stable: Callable[[float], bool], lowest: float, highest: float) -> float:
-    """The largest stable value that was tried below the first failure, from `lowest` > 0 to `highest`.
+    """The largest stable value that was tried below the first failure, from `lowest` > 0 to
+    `highest`.
 
     The range is scanned from below in factors of STEP. Then it is bisected between the last stable
     value and the first failure, until their ratio is within 1 + TOLERANCE. An unstable island

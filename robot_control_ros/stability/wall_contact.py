@@ -1,8 +1,8 @@
 """The damping and the mass that a virtual body needs to stay in contact with a wall.
 
-The wall is a spring k at the tip. Its force reaches the virtual body, and the body's motion reaches the wall through
-the joints, τ later in all. Beside k the body's own spring is small. With e^{-τs} ≈ 1 - τs + τ²s²/2, what remains of
-M s² + B s + k e^{-τs} = 0 is
+The wall is a spring k at the tip. Its force reaches the virtual body, and the body's motion reaches
+the wall through the joints, τ later in all. Beside k the body's own spring is small. With e^{-τs} ≈
+1 - τs + τ²s²/2, what remains of M s² + B s + k e^{-τs} = 0 is
 
     (M + k τ²/2) s² + (B - k τ) s + k = 0:
 
@@ -10,9 +10,9 @@ the delay takes k τ of the damping. The damping ratio in contact is at least ζ
 
     B ≥ k τ + 2 ζ √(k (M + k τ²/2)).
 
-τ is the delay of the commands and half a period, in which wrench and command are held. In discrete time the exact
-bound is a third to 1.2 times this one. That was computed with the servoed arm's inertia Λ from 1.2 to 6.1 kg, masses
-from 2 to 16 kg, and delays from 4 ms on, at 125 Hz to 1 kHz.
+τ is the delay of the commands and half a period, in which wrench and command are held. In discrete
+time the exact bound is a third to 1.2 times this one. That was computed with the servoed arm's
+inertia Λ from 1.2 to 6.1 kg, masses from 2 to 16 kg, and delays from 4 ms on, at 125 Hz to 1 kHz.
 
 The arm is no stiffer than its joint servos. With the bandwidth w, they are a spring Λ w² and a
 damper 2 Λ w between command and tip. A wall stiffer than Λ w² makes no difference, but then the
@@ -37,7 +37,9 @@ USUAL_DELAY = 2.0  # periods, from a sample to the effect of its command, where 
 
 def least_damping(mass: Any, lag: float, wall: float = WALL) -> Array:
     """Least damping of the virtual body [N·s/m] for masses [kg], a lag τ [s] and a wall [N/m]."""
-    return np.asarray(wall * lag + 2.0 * RATIO * np.sqrt(wall * (np.asarray(mass) + wall * lag**2 / 2.0)))
+    return np.asarray(
+        wall * lag + 2.0 * RATIO * np.sqrt(wall * (np.asarray(mass) + wall * lag**2 / 2.0))
+    )
 
 
 def usual_lag(period: float) -> float:

@@ -1,1 +1,3 @@
-"""Pages without a robot: a planar arm to drag, and one joint under PID, each with the small simulation behind it."""
+"""Pages without a robot: a planar arm to drag, and one joint under PID, each with the small
+simulation behind it.
+"""

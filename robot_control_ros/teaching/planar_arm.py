@@ -1,4 +1,6 @@
-"""The planar two-link arm to play with: its joints are moved by hand, or a law takes it to a target, or to a wall."""
+"""The planar two-link arm to play with: its joints are moved by hand, or a law takes it to a
+target, or to a wall.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,23 @@ JOINT_DAMPING = 5.0
 FASTEST = 1e3  # rad/s, beyond which nothing is simulated any more
 
 
-def page_gains(stiffness: float = STIFFNESS, damping: float = DAMPING, inertia: float = 0.0) -> Impedance.Gains:
-    """The gains that make `impedance` the page's law: Kp, Kd and M, each the same in x and y, and gravity."""
+def page_gains(
+    stiffness: float = STIFFNESS, damping: float = DAMPING, inertia: float = 0.0
+) -> Impedance.Gains:
+    """The gains that make `impedance` the page's law: Kp, Kd and M, each the same in x
+    and y, and gravity.
+    """
     values = {"stiffness": stiffness, "damping": damping, "inertia": inertia, "damping_ratio": 0.0}
     gains: Impedance.Gains = make_gains(Impedance.Gains, {**values, "axes": [1, 1, 0, 0, 0, 0]}, 2)
     return gains
 
 
-def joint_gains(stiffness: float = JOINT_STIFFNESS, damping: float = JOINT_DAMPING) -> JointImpedance.Gains:
-    """The gains that make `joint_impedance` the page's joint PD: a spring and a damper in each joint, and gravity."""
+def joint_gains(
+    stiffness: float = JOINT_STIFFNESS, damping: float = JOINT_DAMPING
+) -> JointImpedance.Gains:
+    """The gains that make `joint_impedance` the page's joint PD: a spring and a damper in each
+    joint, and gravity.
+    """
     values = {"stiffness": stiffness, "damping": damping, "damping_ratio": 0.0}
     gains: JointImpedance.Gains = make_gains(JointImpedance.Gains, values, 2)
     return gains
@@ -73,10 +83,11 @@ class PlanarArmSettings:
 class PlanarArm:
     """The arm A-B-E with A at the origin, stepped by 10 ms; it begins upright, in kinematics mode.
 
-    In kinematics mode the joints B and E are led by hand, nothing acts on them, and the target is glued to the tip E.
-    Otherwise the arm is driven, with its target free: by T = Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G, where
-    v_d = a_d = 0, and a is what the model gives with the wall's force as measured wrench. Or by the joint PD,
-    T = Kq (q_d - q) - Dq q̇ + G, where q_d puts the tip on the target, with the elbow on the side where it was.
+    In kinematics mode the joints B and E are led by hand, nothing acts on them, and the target is
+    glued to the tip E. Otherwise the arm is driven, with its target free: by T = Jᵀ [M (a_d - a) +
+    Kd (v_d - v) + Kp (x_d - x)] + G, where v_d = a_d = 0, and a is what the model gives with the
+    wall's force as measured wrench. Or by the joint PD, T = Kq (q_d - q) - Dq q̇ + G, where q_d
+    puts the tip on the target, with the elbow on the side where it was.
 
     Attributes:
         settings: Present settings.
@@ -129,13 +140,17 @@ class PlanarArm:
 
     @property
     def terms(self) -> Mapping[str, Array]:
-        """The parts (2,) of :attr:`torque` by the law's names, such as stiffness, damping, gravity [N·m]."""
+        """The parts (2,) of :attr:`torque` by the law's names, such as stiffness,
+        damping, gravity [N·m].
+        """
         wrench = np.array([*self.contact, 0.0, 0.0, 0.0, 0.0])
         state = RobotState(self.time, self.q, self.v, np.zeros(2), wrench_on_tip=wrench)
         kin = self._model.update(self.q, self.v)
         if self.settings.joint_pd:
             rest = np.zeros(2)
-            self._joint_pd.compute(state, kin, JointSpaceReference(q=self._goal, v=rest, a=rest), self._joint_gains, DT)
+            self._joint_pd.compute(
+                state, kin, JointSpaceReference(q=self._goal, v=rest, a=rest), self._joint_gains, DT
+            )
             return self._joint_pd.terms
         reference = Reference(pose=make_pose(np.array([*self.target, 0.0])))
         self._impedance.compute(state, kin, reference, self._gains, DT)
@@ -143,7 +158,9 @@ class PlanarArm:
 
     @property
     def tip_stiffness(self) -> tuple[float, float]:
-        """The least and the largest stiffness of the tip over all directions, at rest in this posture [N/m]."""
+        """The least and the largest stiffness of the tip over all directions, at rest in
+        this posture [N/m].
+        """
         if not self.settings.joint_pd:
             return self.settings.stiffness, self.settings.stiffness
         jacobian = self._arm.jacobian(self.q)
@@ -162,7 +179,9 @@ class PlanarArm:
         self._adopt(replace(self.settings, **settings))
 
     def drive(self, driven: bool) -> None:
-        """Let the law drive the arm from where it is drawn, at rest, with a free target; or end that."""
+        """Let the law drive the arm from where it is drawn, at rest, with a free
+        target; or end that.
+        """
         if driven != self.driven:
             self.driven = driven
             self._rest()
@@ -176,7 +195,9 @@ class PlanarArm:
         self._rest()
 
     def lead_elbow(self, point: Pair) -> None:
-        """Turn the first link towards (x, y) [m], the second along with it; in kinematics mode only."""
+        """Turn the first link towards (x, y) [m], the second along with it; in
+        kinematics mode only.
+        """
         if not self.driven and np.any(point):
             self.q = np.array([math.atan2(point[1], point[0]), self.q[1]])
             self._rest()
@@ -190,7 +211,9 @@ class PlanarArm:
             self._rest()
 
     def lead_target(self, point: Pair) -> None:
-        """Put the target to (x, y) [m], or as near to it as the arm reaches; not in kinematics mode."""
+        """Put the target to (x, y) [m], or as near to it as the arm reaches; not
+        in kinematics mode.
+        """
         if self.driven:
             wanted = np.asarray(point, dtype=float)
             self.target = wanted * min(1.0, self.reach / max(float(np.linalg.norm(wanted)), 1e-12))
@@ -200,18 +223,23 @@ class PlanarArm:
         """Simulate the next 10 ms; in kinematics mode nothing happens.
 
         Raises:
-            HardwareFault: the step is too long for the settings: the arm has become too fast, and was reset.
+            HardwareFault: the step is too long for the settings: the arm has become too fast, and
+                was reset.
         """
         if not self.driven:
             return
         push = self._arm.jacobian(self.q).T @ self.contact
-        self.q, self.v = self._arm.advance(self.q, self.v, self.torque + push, DT, taylor=self.settings.taylor)
+        self.q, self.v = self._arm.advance(
+            self.q, self.v, self.torque + push, DT, taylor=self.settings.taylor
+        )
         self.time += DT
         fastest = float(np.abs(self.v).max())
         if not fastest <= FASTEST:
             self.reset()
             reached = f"a joint reached {fastest:.0f} rad/s"
-            raise HardwareFault(f"{reached}: 10 ms are too long a step for these settings; the arm was reset")
+            raise HardwareFault(
+                f"{reached}: 10 ms are too long a step for these settings; the arm was reset"
+            )
 
     def _rest(self) -> None:
         self.v = np.zeros(2)
@@ -221,7 +249,9 @@ class PlanarArm:
             self._goal = self.q
 
     def _angles_of(self, point: Array) -> Array:
-        """(2,) angles with the tip at a point within reach, the elbow on its present side, without whole turns."""
+        """(2,) angles with the tip at a point within reach, the elbow on its present side,
+        without whole turns.
+        """
         q = self._arm.joint_angles(point * (1.0 - 1e-12))
         if self.q[1] < 0.0:
             q = np.array([q[0] + q[1], -q[1]])  # the two links form a rhombus

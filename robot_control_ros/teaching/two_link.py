@@ -1,4 +1,6 @@
-"""A planar arm with two equal links in closed form: the plant of the planar experiments, and the same arm as URDF."""
+"""A planar arm with two equal links in closed form: the plant of the planar experiments, and
+the same arm as URDF.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,13 @@ Pair = Sequence[float] | Array
 
 @dataclass(frozen=True)
 class TwoLink:
-    """Two equal links in the plane x y, y upwards; t1 is counted from x, t2 from the first link, both about z.
+    """Two equal links in the plane x y, y upwards; t1 is counted from x, t2 from the first link,
+    both about z.
 
     H(q) q̈ + c(q, q̇) + G(q) + friction(q̇) = tau, with
 
-        H11 = 2 I + m (l² + 2 lc²) + 2 m l lc cos t2;  H12 = I + m lc² + m l lc cos t2;  H22 = I + m lc²
-        c = m l lc sin t2 [-(2 ṫ1 ṫ2 + ṫ2²); ṫ1²]
+        H11 = 2 I + m (l² + 2 lc²) + 2 m l lc cos t2;  H12 = I + m lc² + m l lc cos t2;  H22 = I + m
+        lc² c = m l lc sin t2 [-(2 ṫ1 ṫ2 + ṫ2²); ṫ1²]
         G = m g [(l + lc) cos t1 + lc cos(t1 + t2); lc cos(t1 + t2)]
         friction = d q̇ + f tanh(q̇ / 0.01 rad/s)
 
@@ -75,7 +78,8 @@ class TwoLink:
     ) -> tuple[Array, Array]:
         """(q, v), each (2,), after `steps` steps of `dt` seconds under a constant tau (2,).
 
-        Semi-implicit Euler: v += a dt, then q += v dt. With `taylor`: q += v dt + a dt² / 2, then v += a dt.
+        Semi-implicit Euler: v += a dt, then q += v dt. With `taylor`: q += v dt + a dt² / 2, then v
+        += a dt.
         """
         t1, t2, w1, w2, tau1, tau2 = map(float, (*q, *v, *tau))
         fraction = 0.5 if taylor else 1.0  # of a dt² that the position sees
@@ -90,14 +94,18 @@ class TwoLink:
     def tip(self, q: Pair) -> Array:
         """(x, y) of the tip [m]."""
         both = q[0] + q[1]
-        return self.length * np.array([math.cos(q[0]) + math.cos(both), math.sin(q[0]) + math.sin(both)])
+        return self.length * np.array(
+            [math.cos(q[0]) + math.cos(both), math.sin(q[0]) + math.sin(both)]
+        )
 
     def jacobian(self, q: Pair) -> Array:
         """(2, 2): velocity of the tip over the joints' [m]."""
         both = q[0] + q[1]
         x = self.length * math.cos(both)
         y = self.length * math.sin(both)
-        return np.array([[-self.length * math.sin(q[0]) - y, -y], [self.length * math.cos(q[0]) + x, x]])
+        return np.array(
+            [[-self.length * math.sin(q[0]) - y, -y], [self.length * math.cos(q[0]) + x, x]]
+        )
 
     def jdot_v(self, q: Pair, v: Pair) -> Array:
         """(2,) acceleration of the tip where the joints have none, J̇ q̇ [m/s²]."""
@@ -127,7 +135,8 @@ class TwoLink:
     def urdf(self, effort: float = 1e4, velocity: float = 1e3) -> str:
         """Robot description of this arm, with these limits of the joints [N·m, rad/s].
 
-        With gravity its base stands up on the root, so that gravity along the root's -z acts along the base's -y.
+        With gravity its base stands up on the root, so that gravity along the root's -z acts along
+        the base's -y.
         """
         upright = math.pi / 2.0 if self.gravity else 0.0
         turn = 2.0 * math.pi
@@ -153,13 +162,19 @@ class TwoLink:
 
     def model(self, effort: float = 1e4, velocity: float = 1e3) -> RobotModel:
         """The package's model of :meth:`urdf` under this arm's own gravity."""
-        return RobotModel(self.urdf(effort, velocity), JOINTS, BASE, TIP, gravity=(0.0, 0.0, -self.gravity))
+        return RobotModel(
+            self.urdf(effort, velocity), JOINTS, BASE, TIP, gravity=(0.0, 0.0, -self.gravity)
+        )
 
     def config(self, rate: float = 1000.0, **changes: Any) -> RobotConfig:
-        """A robot configuration at `rate` [Hz] that takes every command; its description is :meth:`urdf`, no file."""
+        """A robot configuration at `rate` [Hz] that takes every command; its description is
+        :meth:`urdf`, no file.
+        """
         arm = load_robot("planar_two_link").at_rate(rate)
         urdf = Path("two_link.urdf")
-        return replace(arm, urdf_path=urdf, joints=JOINTS, base=BASE, tip=TIP, wrench_frame=TIP, **changes)
+        return replace(
+            arm, urdf_path=urdf, joints=JOINTS, base=BASE, tip=TIP, wrench_frame=TIP, **changes
+        )
 
     def _inertias(self, t2: float) -> tuple[float, float, float, float]:
         """H11, H12, H22 and m l lc sin t2."""

@@ -34,7 +34,18 @@ _PLACES = {
     "tune": ".search",
 }
 
-__all__ = ["Goal", "Point", "Range", "SearchProgress", "Sweep", "TrialOutcome", "TrialRow", "Tuned", "sweep", "tune"]
+__all__ = [
+    "Goal",
+    "Point",
+    "Range",
+    "SearchProgress",
+    "Sweep",
+    "TrialOutcome",
+    "TrialRow",
+    "Tuned",
+    "sweep",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:

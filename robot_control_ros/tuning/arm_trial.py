@@ -79,17 +79,30 @@ class ArmTrial:
         with warnings.catch_warnings():
             _ignore_warnings()
             for number, arm in enumerate(self.arms):
-                measured = {key: run_figures(self._config, self.law, gains, arm, *key) for key in runs}
-                reasons += [f"arm {number}, {run}: {each.reason}" for (run, _), each in measured.items() if each.reason]
+                measured = {
+                    key: run_figures(self._config, self.law, gains, arm, *key) for key in runs
+                }
+                reasons += [
+                    f"arm {number}, {run}: {each.reason}"
+                    for (run, _), each in measured.items()
+                    if each.reason
+                ]
                 found.append(measured)
             asked = self._asked_forces(gains)
-        gc.collect()  # a loop and its plant refer to each other: they are few objects, and megabytes of records
+        # a loop and its plant refer to each other: they are few objects, and megabytes of records
+        gc.collect()
         per_arm = {
-            each.name: tuple(each.counted(_figure(each, one[each.run, each.wall], asked)) for one in found)
+            each.name: tuple(
+                each.counted(_figure(each, one[each.run, each.wall], asked)) for one in found
+            )
             for each in self.objectives
         }
         means = tuple(math.fsum(numbers) / len(numbers) for numbers in per_arm.values())
-        return TrialOutcome(means, "; ".join(reasons), {"arms": {name: list(each) for name, each in per_arm.items()}})
+        return TrialOutcome(
+            means,
+            "; ".join(reasons),
+            {"arms": {name: list(each) for name, each in per_arm.items()}},
+        )
 
     @property
     def _config(self) -> RobotConfig:
@@ -98,7 +111,9 @@ class ArmTrial:
     def _asked_forces(self, gains: Mapping[str, object]) -> dict[float, float]:
         """Force at rest of an arm without imperfections [N], by wall; NaN where it has none."""
         walls = dict.fromkeys(each.wall for each in self.objectives if each.figure == STATIC_FORCE)
-        runs = {wall: run_figures(self._config, self.law, gains, IDEAL, PRESS, wall) for wall in walls}
+        runs = {
+            wall: run_figures(self._config, self.law, gains, IDEAL, PRESS, wall) for wall in walls
+        }
         return {wall: each.figures.get("rest_force", math.nan) for wall, each in runs.items()}
 
 

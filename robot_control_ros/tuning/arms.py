@@ -1,4 +1,6 @@
-"""Simulated arms as they may be: what nobody knows exactly of a real one, drawn at random, and the same each time."""
+"""Simulated arms as they may be: what nobody knows exactly of a real one, drawn at random, and
+the same each time.
+"""
 
 from __future__ import annotations
 
@@ -117,9 +119,13 @@ def sample_arms(
             raise refused(name, value, f"must be a whole number from {least} on", least)
     if base is None:
         ends = _Ends.of(robot)
-        return tuple(_unknown(ends, _generator(seed, held_out, number), number) for number in range(count))
+        return tuple(
+            _unknown(ends, _generator(seed, held_out, number), number) for number in range(count)
+        )
     base.check(robot)
-    return tuple(_around(robot, base, _generator(seed, held_out, number), number) for number in range(count))
+    return tuple(
+        _around(robot, base, _generator(seed, held_out, number), number) for number in range(count)
+    )
 
 
 def friction_scale(effort: Array) -> Array:
@@ -157,7 +163,9 @@ class _Ends:
         held = float(np.min(effort / (GRAVITY * np.maximum(lever, 1e-3))))
         rotors = np.array(robot.rotor_inertia)
         rotors = np.where(rotors > 0.0, rotors, UNKNOWN_ARM.rotor)
-        return cls(friction_scale(effort), min(UNKNOWN_ARM.payload * held, UNKNOWN_ARM.heaviest), rotors)
+        return cls(
+            friction_scale(effort), min(UNKNOWN_ARM.payload * held, UNKNOWN_ARM.heaviest), rotors
+        )
 
 
 def _unknown(ends: _Ends, random: np.random.Generator, number: int) -> Imperfections:
@@ -174,7 +182,11 @@ def _unknown(ends: _Ends, random: np.random.Generator, number: int) -> Imperfect
         seed=_noise_seed(random),
         commands=CommandLine(delay=delay),
         noise=SensorNoise(
-            (ranges.position_noise,), (noise,), (ranges.effort_noise,), ranges.force_noise, ranges.torque_noise
+            (ranges.position_noise,),
+            (noise,),
+            (ranges.effort_noise,),
+            ranges.force_noise,
+            ranges.torque_noise,
         ),
         friction=LoadedFriction(coulomb=_plain(coulomb), viscous=_plain(viscous)),
         model=ModelErrors(payload_mass=payload),
@@ -182,7 +194,9 @@ def _unknown(ends: _Ends, random: np.random.Generator, number: int) -> Imperfect
     )
 
 
-def _around(robot: RobotConfig, base: Imperfections, random: np.random.Generator, number: int) -> Imperfections:
+def _around(
+    robot: RobotConfig, base: Imperfections, random: np.random.Generator, number: int
+) -> Imperfections:
     n = robot.n
     around = KNOWN_ARM
     width = base.half_width
@@ -206,7 +220,11 @@ def _around(robot: RobotConfig, base: Imperfections, random: np.random.Generator
 
 
 def _drawn(
-    random: np.random.Generator, values: Sequence[float], widths: Sequence[float], fraction: float, n: int
+    random: np.random.Generator,
+    values: Sequence[float],
+    widths: Sequence[float],
+    fraction: float,
+    n: int,
 ) -> tuple[float, ...]:
     """Values (n,) drawn uniformly around the given ones, each 0 or more.
 
@@ -220,7 +238,9 @@ def _drawn(
 
 
 def _shifted(line: CommandLine, width: float, shift: float) -> CommandLine:
-    """The line with its delays shifted by a share of their half width; a delay that is 0 and has no width stays so."""
+    """The line with its delays shifted by a share of their half width; a delay that is 0 and
+    has no width stays so.
+    """
     delay = line.delay
     own = line.position_delay
     if delay > 0.0 or own == 0.0:

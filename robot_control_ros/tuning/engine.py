@@ -106,10 +106,12 @@ class Engine:
         return [(self._tasks.pop(future).tag, future) for future in done]
 
     def check_function(self, function: Callable[..., Any]) -> None:
-        """Refuse a function that a worker can't load, before it is needed. The first worker is waited for.
+        """Refuse a function that a worker can't load, before it is needed. The first worker is
+        waited for.
 
         Raises:
-            ConfigError: the function can't be imported there; or the worker has another version of the package.
+            ConfigError: the function can't be imported there; or the worker has another version of
+                the package.
         """
         try:
             future = self._executor.submit(timed, callable, package_version(), function)
@@ -145,15 +147,17 @@ class Engine:
 
     def _broken(self) -> HardwareFault:
         return HardwareFault(
-            "the executor has broken: a process of it was killed, or had no memory left", name="executor"
+            "the executor has broken: a process of it was killed, or had no memory left",
+            name="executor",
         )
 
 
 class _Processes(Engine):
     """Fresh processes of this machine with one thread each.
 
-    Where one of them is killed, all are started anew. Whose call it was isn't known then: the calls that have no result
-    are computed again one by one. A call whose process ends twice while nothing else is computed has failed.
+    Where one of them is killed, all are started anew. Whose call it was isn't known then: the calls
+    that have no result are computed again one by one. A call whose process ends twice while nothing
+    else is computed has failed.
     """
 
     def __init__(self, count: int) -> None:

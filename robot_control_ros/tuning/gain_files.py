@@ -30,7 +30,9 @@ DRAWN_ARMS = 4  # that no search has seen
 PANELS = ((STEP, "Step of the target"), (PRESS, "Wall"), (CONTOUR, "Contour"))
 
 
-def write_report(study: GainStudy, tuned: Tuned, folder: Path, held_out: int, *, workers: int = 0) -> Iterator[Path]:
+def write_report(
+    study: GainStudy, tuned: Tuned, folder: Path, held_out: int, *, workers: int = 0
+) -> Iterator[Path]:
     """Write gains, table, picture and page of a search into a folder; yields each path.
 
     The robot's own gains and the chosen ones are measured on arms that no search has seen.
@@ -88,14 +90,21 @@ def page_text(study: GainStudy, tuned: Tuned, comparison: HeldOutComparison) -> 
         "",
         "## On the arms of the search",
         "",
-        *_table(tuned.goals, {"own gains": _by_name(tuned, own), "chosen gains": _by_name(tuned, chosen)}),
+        *_table(
+            tuned.goals,
+            {"own gains": _by_name(tuned, own), "chosen gains": _by_name(tuned, chosen)},
+        ),
         f"## On {comparison.arms} other arms",
         "",
         "No search has seen these arms. The last row says on how many of them the chosen gains are better.",
         "",
         *_table(
             tuned.goals,
-            {"own gains": comparison.own, "chosen gains": comparison.chosen, "better on": comparison.better},
+            {
+                "own gains": comparison.own,
+                "chosen gains": comparison.chosen,
+                "better on": comparison.better,
+            },
         ),
         "## Gains",
         "",
@@ -105,7 +114,11 @@ def page_text(study: GainStudy, tuned: Tuned, comparison: HeldOutComparison) -> 
     before = study.own_gains()
     for name, value in study.space.gains(chosen.parameters).items():
         lines.append(f"| {name} | {_shown(before[name])} | {_shown(value)} |")
-    lines += ["", f"Pass them on: `gains:={GAINS}` (launch) or `--gains {GAINS}` (robot_control demo).", ""]
+    lines += [
+        "",
+        f"Pass them on: `gains:={GAINS}` (launch) or `--gains {GAINS}` (robot_control demo).",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -117,7 +130,11 @@ def _table(goals: Sequence[Goal], rows: Mapping[str, Mapping[str, float]]) -> It
     yield "| | " + " | ".join(map(str, goals)) + " |"
     yield "|---" * (len(goals) + 1) + "|"
     for name, values in rows.items():
-        yield f"| {name} | " + " | ".join(_shown(values.get(goal.name, "failed")) for goal in goals) + " |"
+        yield (
+            f"| {name} | "
+            + " | ".join(_shown(values.get(goal.name, "failed")) for goal in goals)
+            + " |"
+        )
     yield ""
 
 
@@ -131,7 +148,8 @@ def _shown(value: Any) -> str:
 
 
 def draw(study: GainStudy, tuned: Tuned, path: Path) -> Path:
-    """The trials with their front, and step, wall and contour of the chosen gains beside the robot's own.
+    """The trials with their front, and step, wall and contour of the chosen gains beside the
+    robot's own.
 
     Raises:
         ConfigError: see :func:`~..simulation.log.picture_path`.
@@ -141,13 +159,22 @@ def draw(study: GainStudy, tuned: Tuned, path: Path) -> Path:
     _draw_trials(axes[0, 0], tuned)
     arms = study.trial(held_out=DRAWN_ARMS).arms
     robot = simulated_robot(study.robot)
-    gains = {"own gains": study.own_gains(), "chosen gains": study.space.gains(tuned.best.parameters)}
+    gains = {
+        "own gains": study.own_gains(),
+        "chosen gains": study.space.gains(tuned.best.parameters),
+    }
     for panel, (run, title) in zip((axes[0, 1], axes[1, 0], axes[1, 1]), PANELS, strict=True):
         panel.set_title(f"{title}, {DRAWN_ARMS} other arms")
         for (name, values), colour in zip(gains.items(), (OWN_COLOUR, CHOSEN_COLOUR), strict=True):
             for number, arm in enumerate(arms):
                 curve = run_curve(robot, study.law, values, arm, run)
-                panel.plot(curve.x, curve.y, color=colour, linewidth=1.0, label=name if number == 0 else None)
+                panel.plot(
+                    curve.x,
+                    curve.y,
+                    color=colour,
+                    linewidth=1.0,
+                    label=name if number == 0 else None,
+                )
         if curve.target is not None:
             panel.plot(*curve.target, color="0.2", linewidth=0.8, linestyle="--", label="target")
         panel.set_xlabel(curve.x_label)
@@ -155,7 +182,9 @@ def draw(study: GainStudy, tuned: Tuned, path: Path) -> Path:
         if run == CONTOUR:
             panel.set_aspect("equal", adjustable="datalim")
     axes[0, 1].legend(frameon=False)
-    figure.suptitle(f"{study.robot} under {study.law}: {len(tuned.rows)} trials on {study.arms} arms")
+    figure.suptitle(
+        f"{study.robot} under {study.law}: {len(tuned.rows)} trials on {study.arms} arms"
+    )
     return save_picture(figure, path, dpi=110)
 
 
@@ -166,16 +195,28 @@ def _draw_trials(panel: Any, tuned: Tuned) -> None:
     if len(tuned.goals) == 1:
         (goal,) = tuned.goals
         losses = np.minimum.accumulate([goal.loss(value) for value in values[:, 0]])
-        panel.plot([row.index for row in rows], [goal.loss(loss) for loss in losses], color=CHOSEN_COLOUR)
+        panel.plot(
+            [row.index for row in rows], [goal.loss(loss) for loss in losses], color=CHOSEN_COLOUR
+        )
         panel.set(title="Best value so far", xlabel="trial", ylabel=str(goal))
         return
     panel.set_title("Trials")
     panel.scatter(values[:, 0], values[:, 1], s=14, color=OTHERS_COLOUR, label="trials")
     front = np.array(sorted(row.values[:2] for row in tuned.front))
-    panel.plot(front[:, 0], front[:, 1], ".-", color=CHOSEN_COLOUR, linewidth=0.8, markersize=5, label="Pareto front")
+    panel.plot(
+        front[:, 0],
+        front[:, 1],
+        ".-",
+        color=CHOSEN_COLOUR,
+        linewidth=0.8,
+        markersize=5,
+        label="Pareto front",
+    )
     panel.plot(*tuned.best.values[:2], "o", color=CHOSEN_COLOUR, markersize=10, label="chosen")
     if not tuned.rows[0].failed:
-        panel.plot(*tuned.rows[0].values[:2], "s", color=OWN_COLOUR, markersize=9, label="own gains")
+        panel.plot(
+            *tuned.rows[0].values[:2], "s", color=OWN_COLOUR, markersize=9, label="own gains"
+        )
     marked = np.array([row.values for row in (*tuned.front, tuned.rows[0]) if not row.failed])
     panel.set_xlim(*_around(marked[:, 0]))
     panel.set_ylim(*_around(marked[:, 1]))
@@ -185,7 +226,9 @@ def _draw_trials(panel: Any, tuned: Tuned) -> None:
 
 
 def _around(marked: Array) -> tuple[float, float]:
-    """Ends of an axis that shows the front and the own gains well; trials that a fault ended count far more."""
+    """Ends of an axis that shows the front and the own gains well; trials that a fault
+    ended count far more.
+    """
     lower = float(marked.min())
     upper = float(marked.max())
     room = 0.15 * (upper - lower) or 1.0

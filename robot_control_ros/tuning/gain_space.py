@@ -1,4 +1,6 @@
-"""The gains that a search varies: their names, ranges and scales, and what a law gets for the values of a trial."""
+"""The gains that a search varies: their names, ranges and scales, and what a law gets for
+the values of a trial.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,8 @@ class GainSpace:
     effort: tuple[float, ...]
 
     def gains(self, values: Mapping[str, float]) -> dict[str, Any]:
-        """Gains by name, as plain numbers and lists, as :func:`~..simulation.in_process.simulate` takes them.
+        """Gains by name, as plain numbers and lists, as :func:`~..simulation.in_process.simulate`
+        takes them.
 
         They have six digits, as people read them: what is measured is what is written.
 
@@ -111,19 +114,29 @@ class GainSpace:
                 raise unknown("dimension", name, names)
         missing = [name for name in names if name not in values]
         if missing:
-            raise refused("values", sorted(values), f"must have {', '.join(missing)} as well", names)
+            raise refused(
+                "values", sorted(values), f"must have {', '.join(missing)} as well", names
+            )
         gains = {}
         for name, spec, own in self.own:
             changed = np.array(own)
             for each in self.dimensions:
                 if each.gain == name:
                     value = float(values[each.name])
-                    changed = value * np.array(self.effort) if each.share else _changed(spec, changed, each, value)
-            gains[name] = plain(spec, check_gain(spec, _given(spec, _rounded(changed)), len(self.effort)))
+                    changed = (
+                        value * np.array(self.effort)
+                        if each.share
+                        else _changed(spec, changed, each, value)
+                    )
+            gains[name] = plain(
+                spec, check_gain(spec, _given(spec, _rounded(changed)), len(self.effort))
+            )
         return gains
 
     def defaults(self) -> dict[str, float] | None:
-        """The values that stand for the robot's own gains; None where there are none within the ranges."""
+        """The values that stand for the robot's own gains; None where there are
+        none within the ranges.
+        """
         found: dict[str, float] = {}
         for each in self.dimensions:
             spec, own = self._own(each.gain)
@@ -159,13 +172,17 @@ def gain_space(robot: RobotConfig, law: str, vary: Sequence[str] = ()) -> GainSp
             4x. The compensation of dry friction is then varied from 0% to 2% where it is 0.
 
     Raises:
-        ConfigError: the law is refused on the robot; a text, gain, part or range that can't be; a gain that is named
-            twice, is no number, or is 0 where it shall be multiplied.
+        ConfigError: the law is refused on the robot; a text, gain, part or range that can't be; a
+            gain that is named twice, is no number, or is 0 where it shall be multiplied.
     """
     running = RunningLaw(robot, law)
     specs = {spec.name: spec for spec in running.gains.specs}
     effort = friction_scale(RobotModel.of(robot).limits.effort)
-    own = {name: np.array(_own_values(spec, running)) for name, spec in specs.items() if _is_number(spec)}
+    own = {
+        name: np.array(_own_values(spec, running))
+        for name, spec in specs.items()
+        if _is_number(spec)
+    }
     if vary:
         found = tuple(_asked(text, robot, specs, own, effort) for text in vary)
     else:
@@ -209,7 +226,9 @@ def _mixes(spec: GainSpec, own: Sequence[float]) -> bool:
 
 
 def _changed(spec: GainSpec, own: Array, dimension: Dimension, value: float) -> Array:
-    """The gain's values with those of a dimension changed; a matrix keeps its axes where it is multiplied."""
+    """The gain's values with those of a dimension changed; a matrix keeps its axes
+    where it is multiplied.
+    """
     places = _PLACES[dimension.part]
     if spec.size != MATRIX:
         changed = own.copy()
@@ -245,7 +264,11 @@ def _given(spec: GainSpec, values: Array) -> Any:
 
 
 def _asked(
-    text: str, robot: RobotConfig, specs: Mapping[str, GainSpec], own: Mapping[str, Array], effort: Array
+    text: str,
+    robot: RobotConfig,
+    specs: Mapping[str, GainSpec],
+    own: Mapping[str, Array],
+    effort: Array,
 ) -> Dimension:
     name, _, ends = text.partition("=")
     name = name.strip()
@@ -299,12 +322,20 @@ def _check_part(name: str, part: str, spec: GainSpec, robot: RobotConfig) -> Non
     if part not in PARTS:
         raise unknown("part", part, PARTS)
     if not _has_parts(spec):
-        raise refused("vary", name, f"must be {spec.name} alone: it has no values along the axes of the tip")
+        raise refused(
+            "vary", name, f"must be {spec.name} alone: it has no values along the axes of the tip"
+        )
     if not np.any(np.array(robot.axes)[_PLACES[part]]):
-        raise refused("vary", name, f"must be another part: {robot.name} moves its tip along none of these axes")
+        raise refused(
+            "vary",
+            name,
+            f"must be another part: {robot.name} moves its tip along none of these axes",
+        )
 
 
-def _check_shares(name: str, ends: str, spec: GainSpec, effort: Array, lower: float, upper: float) -> None:
+def _check_shares(
+    name: str, ends: str, spec: GainSpec, effort: Array, lower: float, upper: float
+) -> None:
     if spec.size != JOINT or spec.unit != "N·m":
         rule = "must be numbers, or factors with an x: a share in % is for torques of the joints"
         raise refused(name, ends, rule, where="range of ")
@@ -336,8 +367,12 @@ def _factors(values: Array, spec: GainSpec) -> tuple[float, float]:
 def _check_different(found: Sequence[Dimension]) -> None:
     for index, each in enumerate(found):
         for other in found[:index]:
-            if other.gain == each.gain and (other.part == each.part or "" in (other.part, each.part)):
-                raise refused("vary", each.name, f"must be another gain: {other.name} varies the same numbers")
+            if other.gain == each.gain and (
+                other.part == each.part or "" in (other.part, each.part)
+            ):
+                raise refused(
+                    "vary", each.name, f"must be another gain: {other.name} varies the same numbers"
+                )
 
 
 # --- dimensions where none are asked for ---

@@ -1,4 +1,6 @@
-"""The search for the gains of a law on a robot: what it is of, how it runs, and how its result does on other arms."""
+"""The search for the gains of a law on a robot: what it is of, how it runs, and how its result
+does on other arms.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,8 @@ class GainStudy:
         It does so on the arms of the search, or on `held_out` others that no search has seen.
 
         Raises:
-            ConfigError: the objectives can't be measured on this robot under this law; see :class:`ArmTrial`.
+            ConfigError: the objectives can't be measured on this robot under this law; see
+                :class:`ArmTrial`.
         """
         robot = simulated_robot(self.robot)
         base = load_imperfections(self.arm) if self.arm else None
@@ -92,17 +95,28 @@ class GainStudy:
         return trial
 
     def run(self, trials: int, *, storage: str | None = None, **settings: Any) -> Tuned:
-        """Search; see :func:`~.search.tune` for the settings. The robot's own gains are tried first.
+        """Search; see :func:`~.search.tune` for the settings. The robot's own gains are tried
+        first.
 
         Raises:
-            ConfigError, HardwareFault: see :func:`~.search.tune`, :func:`~.gain_space.gain_space` and :meth:`trial`.
+            ConfigError, HardwareFault: see :func:`~.search.tune`, :func:`~.gain_space.gain_space`
+                and :meth:`trial`.
         """
         trial = self.trial()
         ranges = {name: Range(*each) for name, each in self.space.ranges().items()}
         own = self.space.defaults()
         first = [own] if own is not None else []
         about = {**self.about(), "drawn": _digest(trial.arms)}
-        return tune(trial, ranges, trials, goals=self.goals, first=first, about=about, storage=storage, **settings)
+        return tune(
+            trial,
+            ranges,
+            trials,
+            goals=self.goals,
+            first=first,
+            about=about,
+            storage=storage,
+            **settings,
+        )
 
     def about(self) -> dict[str, Any]:
         """The attributes, as plain JSON."""
@@ -117,7 +131,9 @@ class GainStudy:
         """
         own = self.space.defaults()
         if own is None:
-            raise ConfigError("the robot's own gains lie outside of the ranges that were searched", name="vary")
+            raise ConfigError(
+                "the robot's own gains lie outside of the ranges that were searched", name="vary"
+            )
         return own
 
     def own_gains(self) -> dict[str, Any]:
@@ -167,7 +183,10 @@ def compare(
     chosen_values = [outcome.values for outcome in map_(_measure, singles, [dict(chosen)] * arms)]
     names = [goal.name for goal in study.goals]
     better = {
-        goal.name: sum(goal.loss(chosen_values[arm][place]) < goal.loss(own_values[arm][place]) for arm in range(arms))
+        goal.name: sum(
+            goal.loss(chosen_values[arm][place]) < goal.loss(own_values[arm][place])
+            for arm in range(arms)
+        )
         for place, goal in enumerate(study.goals)
     }
     return HeldOutComparison(_means(names, own_values), _means(names, chosen_values), better, arms)
@@ -178,7 +197,9 @@ def _measure(trial: ArmTrial, parameters: dict[str, float]) -> Any:
 
 
 def _means(names: list[str], values: list[tuple[float, ...]]) -> dict[str, float]:
-    return {name: sum(row[place] for row in values) / len(values) for place, name in enumerate(names)}
+    return {
+        name: sum(row[place] for row in values) / len(values) for place, name in enumerate(names)
+    }
 
 
 def _digest(arms: tuple[Imperfections, ...]) -> str:

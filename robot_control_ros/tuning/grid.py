@@ -57,7 +57,9 @@ class Sweep:
         return [point.result for point in self.points]
 
     def table(self) -> list[list[Any]]:
-        """Header and a row for each point; a result that is a mapping has a column for each name."""
+        """Header and a row for each point; a result that is a mapping has a
+        column for each name.
+        """
         names = list(self.points[0].arguments)
         mappings = [point.result for point in self.points if isinstance(point.result, Mapping)]
         keys = list(dict.fromkeys(key for mapping in mappings for key in mapping))
@@ -87,8 +89,8 @@ def sweep(
 ) -> Sweep:
     """Call a function at each point of a grid.
 
-    An error that the function raises is that point's result, and the others go on. A point whose process is killed is
-    computed again.
+    An error that the function raises is that point's result, and the others go on. A point whose
+    process is killed is computed again.
 
     Args:
         function: Function that is called with one value for each name of the grid. In processes it
@@ -100,7 +102,8 @@ def sweep(
             number of points so far, the number of all points, and the point.
 
     Raises:
-        ConfigError: an empty grid; what :func:`~.engine.engine` refuses; a worker with another version of the package.
+        ConfigError: an empty grid; what :func:`~.engine.engine` refuses; a worker with another
+            version of the package.
         HardwareFault: the scheduler has gone.
     """
     points = _points(grid)
@@ -123,14 +126,18 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
-def _computed(function: Callable[..., Any], points: Sequence[dict[str, Any]], computing: Engine) -> Iterator[Point]:
+def _computed(
+    function: Callable[..., Any], points: Sequence[dict[str, Any]], computing: Engine
+) -> Iterator[Point]:
     """The points in their order, as they come."""
     ended: dict[int, Point] = {}
     following = 0
     given = 0
     while given < len(points):
         while following < len(points) and computing.room(AHEAD) > 0:
-            computing.submit(following, timed, _Named(function), package_version(), points[following])
+            computing.submit(
+                following, timed, _Named(function), package_version(), points[following]
+            )
             following += 1
         for index, future in computing.ended(POLL):
             error = _error_of(future, computing)

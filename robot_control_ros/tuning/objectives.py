@@ -57,7 +57,9 @@ class Objective:
         return min(value, self.worst) if self.minimizes else max(value, self.worst)
 
 
-def _declared(name: str, unit: str, run: str, worst: float, doc: str, direction: str = MINIMIZE) -> Objective:
+def _declared(
+    name: str, unit: str, run: str, worst: float, doc: str, direction: str = MINIMIZE
+) -> Objective:
     return Objective(name, name, unit, direction, doc, run, worst, WALL if run == PRESS else 0.0)
 
 
@@ -70,7 +72,13 @@ _OBJECTIVES = (
         "Time after a step of the target by 20 mm until the tip stays within 1 mm of where it rests. An arm that "
         "doesn't rest, or goes less than half the way, counts 10 s.",
     ),
-    _declared("overshoot", "%", STEP, 1000.0, "How far the tip goes beyond where it rests, in parts of that step."),
+    _declared(
+        "overshoot",
+        "%",
+        STEP,
+        1000.0,
+        "How far the tip goes beyond where it rests, in parts of that step.",
+    ),
     _declared(
         "track",
         "mm",
@@ -132,12 +140,15 @@ def objectives_of(text: str) -> tuple[Objective, ...]:
             contact at a wall of 1e5 N/m.
 
     Raises:
-        ConfigError: an unknown name; lists the valid ones. No name, one twice, or a wall that isn't possible.
+        ConfigError: an unknown name; lists the valid ones. No name, one twice, or a wall that isn't
+            possible.
     """
     names = [each.strip() for each in text.split(",")]
     if not text.strip() or "" in names:
         known = ", ".join(each.name for each in _OBJECTIVES)
-        raise refused("objectives", text, f"must be names with commas between them: {known}; {LISTED}")
+        raise refused(
+            "objectives", text, f"must be names with commas between them: {known}; {LISTED}"
+        )
     found = tuple(_objective(name) for name in names)
     for index, each in enumerate(found):
         if each in found[:index]:

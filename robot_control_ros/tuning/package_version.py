@@ -40,7 +40,9 @@ def check_same_version(expected: str, where: str) -> None:
         ConfigError: this process has another version.
     """
     if package_version() != expected:
-        rule = f"must be {expected}, as where the study runs: install the same commit on each machine"
+        rule = (
+            f"must be {expected}, as where the study runs: install the same commit on each machine"
+        )
         raise ConfigError(
             f"robot_control_ros {package_version()} on {where}: {rule}",
             name="version",

@@ -1,7 +1,7 @@
 """Proposes what is tried next, by Optuna's samplers: a pure function of seed and earlier trials.
 
-Trial k is proposed from the results of the trials 0 to k - lag, and of no others. So it is the same on any number of
-processes and machines, whichever of them has finished what.
+Trial k is proposed from the results of the trials 0 to k - lag, and of no others. So it is the same
+on any number of processes and machines, whichever of them has finished what.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class Proposer:
         for name, each in space.items():
             each.check(name)
         self.distributions = {
-            name: FloatDistribution(each.lower, each.upper, log=each.log) for name, each in space.items()
+            name: FloatDistribution(each.lower, each.upper, log=each.log)
+            for name, each in space.items()
         }
         self._directions = [direction_of(goal) for goal in goals]
         self._sampler = sampler
@@ -94,7 +95,9 @@ class Proposer:
         """Number of trials, from 0 on, that must have ended before `index` can be proposed."""
         return max(index - self._lag + 1, 0)
 
-    def propose(self, index: int, ended: Sequence[FrozenTrial]) -> tuple[dict[str, float], dict[str, Any]]:
+    def propose(
+        self, index: int, ended: Sequence[FrozenTrial]
+    ) -> tuple[dict[str, float], dict[str, Any]]:
         """Parameters of trial `index`, and what the sampler wants to know of it later.
 
         Args:
@@ -121,7 +124,9 @@ class Proposer:
         return parameters, remembered
 
     def _empty(self) -> optuna.Study:
-        return optuna.create_study(directions=self._directions, sampler=RandomSampler(seed=self._seed))
+        return optuna.create_study(
+            directions=self._directions, sampler=RandomSampler(seed=self._seed)
+        )
 
     def _seeded(self, index: int) -> BaseSampler:
         seed = int(np.random.SeedSequence((self._seed, index)).generate_state(1)[0])
@@ -129,7 +134,9 @@ class Proposer:
             return RandomSampler(seed=seed)
         if self._sampler == NSGA2:
             return NSGAIISampler(population_size=POPULATION, seed=seed)
-        return TPESampler(n_startup_trials=STARTUP, seed=seed, multivariate=True, constant_liar=False)
+        return TPESampler(
+            n_startup_trials=STARTUP, seed=seed, multivariate=True, constant_liar=False
+        )
 
 
 def direction_of(goal: Goal) -> StudyDirection:

@@ -39,7 +39,9 @@ class Goal:
         return value if self.direction == MINIMIZE else -value
 
     def ratio(self, value: float, other: float) -> float:
-        """Value / other, or its inverse: below 1 where the value is better. Both count as TINY at least."""
+        """Value / other, or its inverse: below 1 where the value is better. Both
+        count as TINY at least.
+        """
         ratio = max(value, TINY) / max(other, TINY)
         return ratio if self.direction == MINIMIZE else 1.0 / ratio
 
@@ -135,7 +137,9 @@ class Tuned:
         base = with_values[0]
         better = [row for row in self.front if self.is_better(row, base)]
         if better:
-            return max(better, key=lambda row: math.prod(1.0 - ratio for ratio in self._ratios(row, base)))
+            return max(
+                better, key=lambda row: math.prod(1.0 - ratio for ratio in self._ratios(row, base))
+            )
         return min(self.front, key=lambda row: math.prod(self._ratios(row, base)))
 
     def is_better(self, row: TrialRow, base: TrialRow) -> bool:
@@ -153,7 +157,9 @@ class Tuned:
         lines = [header]
         for row in self.rows:
             parameters = [_number(row.parameters.get(name)) for name in names]
-            values = [_number(value) for value in row.values] if row.values else [""] * len(self.goals)
+            values = (
+                [_number(value) for value in row.values] if row.values else [""] * len(self.goals)
+            )
             lines.append([row.index, *parameters, *values, row.reason])
         return lines
 

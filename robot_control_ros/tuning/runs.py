@@ -1,4 +1,6 @@
-"""The simulated runs behind the objectives: a step, a contour, a wall, a rest; and the bound without a simulation."""
+"""The simulated runs behind the objectives: a step, a contour, a wall, a rest; and the bound
+without a simulation.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,10 @@ NOISY = 0.5
 PROBED = 0.06  # s, long enough to see whether a law follows a target
 FINE_STEP = 2.5e-4  # s, of the physics of gears that give way at a wall; see docs/imperfections.md
 LIGHT = 1.0  # kg, of a tip at a wall
-TURN = 0.14  # rad, of the oscillation of such a tip in a step of the physics: its energy stays to 1e-4 a turn
-# of a tip's places in three steps of the physics: where it is a step later, so that a spring there keeps its energy
+# rad, of the oscillation of such a tip in a step of the physics: its energy stays to 1e-4 a turn
+TURN = 0.14
+# of a tip's places in three steps of the physics: where it is a step later, so that a spring there
+# keeps its energy
 NEXT_PLACE = (2.5, -2.0, 0.5)
 NOT_REACHED = "the tip doesn't reach the wall"
 MILLI = 1e3
@@ -129,7 +133,12 @@ def simulated_robot(name: str, profile: str = "", rate: float = 0.0) -> RobotCon
 
 
 def run_figures(
-    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, run: str, wall: float = 0.0
+    robot: RobotConfig,
+    law: str,
+    gains: Mapping[str, Any],
+    arm: Imperfections,
+    run: str,
+    wall: float = 0.0,
 ) -> RunFigures:
     """Simulate a run, and measure it. It depends on nothing but the arguments.
 
@@ -141,8 +150,9 @@ def run_figures(
         wall: Stiffness of the wall [N/m]; only the run "wall" has one.
 
     Returns:
-        Of "step" `settling` [s] and `overshoot` [%]; of "contour" `track` [mm] and `effort` [N·m]; of "wall" `contact`,
-        `rest_force` and its `ripple` [N]; of "rest" `noise` [N·m, or mm/s]; of "bound" `margin`.
+        Of "step" `settling` [s] and `overshoot` [%]; of "contour" `track` [mm] and `effort` [N·m];
+        of "wall" `contact`, `rest_force` and its `ripple` [N]; of "rest" `noise` [N·m, or mm/s]; of
+        "bound" `margin`.
 
     Raises:
         ConfigError: the law or the gains are refused.
@@ -151,9 +161,15 @@ def run_figures(
 
 
 def run_curve(
-    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, run: str, wall: float = WALL
+    robot: RobotConfig,
+    law: str,
+    gains: Mapping[str, Any],
+    arm: Imperfections,
+    run: str,
+    wall: float = WALL,
 ) -> RunCurve:
-    """Simulate a run as :func:`run_figures` does, for a picture; a run that a fault ended is shown until then.
+    """Simulate a run as :func:`run_figures` does, for a picture; a run that a fault ended is shown
+    until then.
 
     Args:
         robot, law, gains, arm: Robot, law, gains and imperfections, as for :func:`run_figures`.
@@ -197,7 +213,9 @@ def _is_bounded(robot: RobotConfig, running: RunningLaw) -> bool:
     return hasattr(running.gains.target, "stiffness") and stiffness_bound(running, kin) is not None
 
 
-def _check_contour(robot: RobotConfig, moves: NDArray[np.bool_], objective: Objective, where: str) -> None:
+def _check_contour(
+    robot: RobotConfig, moves: NDArray[np.bool_], objective: Objective, where: str
+) -> None:
     if moves.sum() < 2:
         rule = "must be another objective: a circle needs two of the axes x, y and z"
         raise refused("objective", objective.name, rule, where=where)
@@ -218,19 +236,27 @@ def _check_contour(robot: RobotConfig, moves: NDArray[np.bool_], objective: Obje
 def _follows(robot: RobotConfig, law: str) -> bool:
     """True where a target elsewhere changes what the law commands."""
     held = _course(robot, law, {}, IDEAL, PROBED, lambda start: Hold(start, None)).record["sent"]
-    moved = _course(robot, law, {}, IDEAL, PROBED, lambda start: _Step(robot, start, STEP_SIZE, 0.0)).record["sent"]
+    moved = _course(
+        robot, law, {}, IDEAL, PROBED, lambda start: _Step(robot, start, STEP_SIZE, 0.0)
+    ).record["sent"]
     return not np.array_equal(held, moved)
 
 
 # --- runs ---
 
 
-def _step_course(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections) -> _Course:
+def _step_course(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections
+) -> _Course:
     duration = STEP_AT + STEP_LENGTH
-    return _course(robot, law, gains, arm, duration, lambda start: _Step(robot, start, STEP_SIZE, STEP_AT))
+    return _course(
+        robot, law, gains, arm, duration, lambda start: _Step(robot, start, STEP_SIZE, STEP_AT)
+    )
 
 
-def _stepped(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunFigures:
+def _stepped(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float
+) -> RunFigures:
     course = _step_course(robot, law, gains, arm)
     if course.fault:
         return RunFigures({}, course.fault)
@@ -248,12 +274,16 @@ def _stepped(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperf
     return RunFigures({"settling": settling, "overshoot": overshoot})
 
 
-def _step_curve(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunCurve:
+def _step_curve(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float
+) -> RunCurve:
     course = _step_course(robot, law, gains, arm)
     t = course.record["time"] - STEP_AT
     way = course.record["pose"][:, _main_axis(robot), 3]
     target = MILLI * STEP_SIZE * (t >= 0.0)
-    return RunCurve(t, MILLI * (way - way[0]), "time [s]", "way of the tip [mm]", (t, target), course.fault)
+    return RunCurve(
+        t, MILLI * (way - way[0]), "time [s]", "way of the tip [mm]", (t, target), course.fault
+    )
 
 
 def _home_contour(robot: RobotConfig) -> CircleContour:
@@ -264,12 +294,16 @@ def _timing(robot: RobotConfig, contour: CircleContour) -> Trapezoid:
     return Trapezoid(contour.length, robot.tip_speed[0], robot.tip_acceleration[0])
 
 
-def _contour_course(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections) -> _Course:
+def _contour_course(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections
+) -> _Course:
     duration = _timing(robot, _home_contour(robot)).duration
     return _course(robot, law, gains, arm, duration, lambda start: _circle(robot, start))
 
 
-def _contour_curve(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunCurve:
+def _contour_curve(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float
+) -> RunCurve:
     """Curve of the tip in the plane of the circle, from its centre [mm]."""
     course = _contour_course(robot, law, gains, arm)
     contour = _home_contour(robot)
@@ -277,10 +311,14 @@ def _contour_curve(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: 
     plane = MILLI * np.column_stack((outward, contour.tangent(0.0)))
     x, y = ((course.record["pose"][:, :3, 3] - contour.center) @ plane).T
     wanted = ((contour.point(np.linspace(0.0, contour.length, DRAWN)) - contour.center) @ plane).T
-    return RunCurve(x, y, "from the centre [mm]", "across that [mm]", (wanted[0], wanted[1]), course.fault)
+    return RunCurve(
+        x, y, "from the centre [mm]", "across that [mm]", (wanted[0], wanted[1]), course.fault
+    )
 
 
-def _followed(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunFigures:
+def _followed(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float
+) -> RunFigures:
     model = RobotModel.of(robot)
     contour = _home_contour(robot)
     timing = _timing(robot, contour)
@@ -292,11 +330,16 @@ def _followed(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imper
     away = record["pose"][:, :3, 3] - contour.point(way)
     gravity = np.array([model.at(q).gravity for q in record["q"]])
     return RunFigures(
-        {"track": MILLI * math.sqrt(float((away**2).sum(axis=1).mean())), "effort": _rms(record["effort"] - gravity)}
+        {
+            "track": MILLI * math.sqrt(float((away**2).sum(axis=1).mean())),
+            "effort": _rms(record["effort"] - gravity),
+        }
     )
 
 
-def _pressed(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunFigures:
+def _pressed(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float
+) -> RunFigures:
     course = _course(robot, law, gains, arm, PRESSED, lambda start: _Approach(robot, start), wall)
     if course.fault:
         return RunFigures({}, course.fault)
@@ -304,16 +347,26 @@ def _pressed(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperf
     if not forces.any():
         return RunFigures({}, NOT_REACHED)
     last = forces[-round(SETTLED / course.step) :]
-    return RunFigures({"contact": float(forces.max()), "rest_force": float(last.mean()), "ripple": float(last.std())})
+    return RunFigures(
+        {
+            "contact": float(forces.max()),
+            "rest_force": float(last.mean()),
+            "ripple": float(last.std()),
+        }
+    )
 
 
-def _wall_curve(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunCurve:
+def _wall_curve(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float
+) -> RunCurve:
     course = _course(robot, law, gains, arm, PRESSED, lambda start: _Approach(robot, start), wall)
     t: Array = course.step * np.arange(len(course.forces), dtype=float)
     return RunCurve(t, course.forces, "time [s]", f"force on {wall:g} N/m [N]", reason=course.fault)
 
 
-def _rested(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunFigures:
+def _rested(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float
+) -> RunFigures:
     course = _course(robot, law, gains, arm, RESTED, lambda start: Hold(start, None))
     if course.fault:
         return RunFigures({}, course.fault)
@@ -332,12 +385,19 @@ def _rested(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfe
     return RunFigures({"noise": MILLI * math.sqrt(float((speed**2).sum(axis=1).mean()))})
 
 
-def _bounded(robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float) -> RunFigures:
-    given = replace(robot, rotor_inertia=tuple(per_joint(arm.rotor_inertia or robot.rotor_inertia, robot.n).tolist()))
+def _bounded(
+    robot: RobotConfig, law: str, gains: Mapping[str, Any], arm: Imperfections, wall: float
+) -> RunFigures:
+    given = replace(
+        robot,
+        rotor_inertia=tuple(per_joint(arm.rotor_inertia or robot.rotor_inertia, robot.n).tolist()),
+    )
     running = RunningLaw(given, law, gains)
     kin = RobotModel.of(given).at(np.array(robot.home))
     bound = stiffness_bound(running, kin, _lag(arm), per_joint(arm.friction.viscous, robot.n))
-    return RunFigures({} if bound is None else {"margin": bound.factor}, "" if bound else "the law has no bound")
+    return RunFigures(
+        {} if bound is None else {"margin": bound.factor}, "" if bound else "the law has no bound"
+    )
 
 
 _RUNS = {STEP: _stepped, CONTOUR: _followed, PRESS: _pressed, REST: _rested, BOUND: _bounded}
@@ -422,8 +482,8 @@ class _Approach:
 class _ArmAtWall(MujocoPlant):
     """A simulated arm before a wall: a spring across an axis of the base, which touches the tip.
 
-    The physics knows where the tip was a step ago. From there and two places before, it is extrapolated: so the spring
-    takes and gives the same energy.
+    The physics knows where the tip was a step ago. From there and two places before, it is
+    extrapolated: so the spring takes and gives the same energy.
 
     Args:
         robot: Configuration of the robot.
@@ -442,7 +502,8 @@ class _ArmAtWall(MujocoPlant):
         self._inward = np.eye(3)[_main_axis(robot)]
         base = self.data.xmat[self.model.body(robot.base).id].reshape(3, 3)
         self._direction = base @ self._inward
-        self._tip_place: Array = self.data.xpos[self.model.body(robot.tip).id]  # MuJoCo's own memory
+        # MuJoCo's own memory
+        self._tip_place: Array = self.data.xpos[self.model.body(robot.tip).id]
         begin = float(self._tip_place @ self._direction)
         self._surface = begin + GAP
         self._last = (begin, begin)
@@ -483,7 +544,9 @@ def _course(
     if wall > 0.0:
         step = min(FINE_STEP if arm.has_gears else PHYSICS_STEP, TURN * math.sqrt(LIGHT / wall))
     settings: dict[str, Any] = {"rate": rate, "physics_step": step, "imperfections": arm}
-    simulated = _ArmAtWall(robot, wall, **settings) if wall > 0.0 else MujocoPlant(robot, **settings)
+    simulated = (
+        _ArmAtWall(robot, wall, **settings) if wall > 0.0 else MujocoPlant(robot, **settings)
+    )
     plant = ImperfectPlant(simulated, robot, arm)
     loop = ControlLoop(robot, law, gains, recorded=duration)
     loop.ringing.settings.set({"reaction": STOP})
@@ -493,7 +556,10 @@ def _course(
             if loop.fault:
                 fault = f"fault: {loop.fault}"
                 break
-    except (HardwareFault, ConfigError) as error:  # ConfigError: joint states that no joint can have
+    except (
+        HardwareFault,
+        ConfigError,
+    ) as error:  # ConfigError: joint states that no joint can have
         fault = str(error)
     forces = np.array(simulated.forces) if isinstance(simulated, _ArmAtWall) else np.zeros(0)
     record = loop.recorder.last(math.inf)

@@ -74,9 +74,10 @@ def tune(
 ) -> Tuned:
     """Search for the parameters that make an objective's values best.
 
-    The same call again goes on where the last one was ended, if it has a storage. Several processes and machines that
-    make the same call with one storage share its trials. The seed and the results decide what is tried: the table is
-    the same on one core, on many processes and on many machines that compute alike.
+    The same call again goes on where the last one was ended, if it has a storage. Several processes
+    and machines that make the same call with one storage share its trials. The seed and the results
+    decide what is tried: the table is the same on one core, on many processes and on many machines
+    that compute alike.
 
     Args:
         objective: Function of the parameters by name. It returns a number, one for each goal, or a
@@ -105,8 +106,9 @@ def tune(
         The trials.
 
     Raises:
-        ConfigError: an argument that can't be used; a storage or scheduler that doesn't answer; a study of something
-            else; workers with another version of the package. Nothing was tried then.
+        ConfigError: an argument that can't be used; a storage or scheduler that doesn't answer; a
+            study of something else; workers with another version of the package. Nothing was tried
+            then.
         HardwareFault: storage or scheduler have gone. What has ended is kept.
     """
     ranges = {key: each if isinstance(each, Range) else Range(*each) for key, each in space.items()}
@@ -167,7 +169,8 @@ class _Driver:
                 self._start(ledger)
                 self._collect()
         except BaseException:
-            self._study.give_up_all()  # so that others can run at once what this process doesn't end
+            # so that others can run at once what this process doesn't end
+            self._study.give_up_all()
             raise
 
     def _start(self, ledger: Ledger) -> None:
@@ -240,13 +243,24 @@ class _Driver:
         )
 
     def _outcome(self, result: Any) -> TrialOutcome:
-        outcome = result if isinstance(result, TrialOutcome) else TrialOutcome(_values(result, self._goals))
+        outcome = (
+            result
+            if isinstance(result, TrialOutcome)
+            else TrialOutcome(_values(result, self._goals))
+        )
         if len(outcome.values) not in (0, len(self._goals)):
             names = ", ".join(goal.name for goal in self._goals)
-            raise refused("values", list(outcome.values), f"must be one for each objective: {names}", len(self._goals))
+            raise refused(
+                "values",
+                list(outcome.values),
+                f"must be one for each objective: {names}",
+                len(self._goals),
+            )
         if not all(math.isfinite(value) for value in outcome.values):
             return TrialOutcome(
-                (), f"values {list(outcome.values)} must be finite. {outcome.reason}".strip(), outcome.details
+                (),
+                f"values {list(outcome.values)} must be finite. {outcome.reason}".strip(),
+                outcome.details,
             )
         return outcome
 
@@ -267,14 +281,21 @@ def _values(result: Any, goals: Sequence[Goal]) -> tuple[float, ...]:
         missing = [goal.name for goal in goals if goal.name not in result]
         if missing:
             raise refused(
-                "values", sorted(result), f"must have each objective; {', '.join(missing)} is missing", missing
+                "values",
+                sorted(result),
+                f"must have each objective; {', '.join(missing)} is missing",
+                missing,
             )
         return tuple(float(result[goal.name]) for goal in goals)
     if isinstance(result, Real):
         return (float(result),)
     if isinstance(result, Iterable) and not isinstance(result, str):
         return tuple(float(value) for value in result)
-    raise refused("result", result, "must be a number, one for each objective, or a mapping of objectives to numbers")
+    raise refused(
+        "result",
+        result,
+        "must be a number, one for each objective, or a mapping of objectives to numbers",
+    )
 
 
 def _check(
@@ -300,13 +321,23 @@ def _check(
         raise refused("goals", names, "must have different names")
     for goal in goals:
         if goal.direction not in DIRECTIONS:
-            raise refused("direction", goal.direction, f"must be one of: {', '.join(DIRECTIONS)}", DIRECTIONS)
+            raise refused(
+                "direction", goal.direction, f"must be one of: {', '.join(DIRECTIONS)}", DIRECTIONS
+            )
     for parameters in first:
         if set(parameters) != set(space):
             raise refused(
-                "first", sorted(parameters), f"must have the parameters {', '.join(sorted(space))}", sorted(space)
+                "first",
+                sorted(parameters),
+                f"must have the parameters {', '.join(sorted(space))}",
+                sorted(space),
             )
         for name, value in parameters.items():
             each = space[name]
             if not each.lower <= value <= each.upper:
-                raise refused(name, value, f"must be within [{each.lower:g}, {each.upper:g}]", (each.lower, each.upper))
+                raise refused(
+                    name,
+                    value,
+                    f"must be within [{each.lower:g}, {each.upper:g}]",
+                    (each.lower, each.upper),
+                )

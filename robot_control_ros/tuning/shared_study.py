@@ -1,9 +1,11 @@
-"""A study that processes and machines share through its storage: who runs which trial, and what has ended.
+"""A study that processes and machines share through its storage: who runs which trial, and what has
+ended.
 
-Each attempt at a trial is a trial of Optuna's. The storage numbers attempts in the order in which they were made, for
-all machines alike. A first attempt's index is the number of first attempts before it. A trial whose worker has gone
-gets another attempt, which names the index. Where an index has two attempts, the one with the lower number counts. So
-no lock is needed beyond those of the storage.
+Each attempt at a trial is a trial of Optuna's. The storage numbers attempts in the order in which
+they were made, for all machines alike. A first attempt's index is the number of first attempts
+before it. A trial whose worker has gone gets another attempt, which names the index. Where an index
+has two attempts, the one with the lower number counts. So no lock is needed beyond those of the
+storage.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ class Ledger:
 
     def running(self, index: int) -> list[FrozenTrial]:
         """The attempts that are under way."""
-        return [attempt for attempt in self._attempts.get(index, ()) if not attempt.state.is_finished()]
+        return [
+            attempt for attempt in self._attempts.get(index, ()) if not attempt.state.is_finished()
+        ]
 
     def all_running(self) -> Iterator[tuple[int, FrozenTrial]]:
         """Index and attempt of all that is under way."""
@@ -118,7 +122,10 @@ class Ledger:
     def tuned(self, goals: Sequence[Goal]) -> Tuned:
         """The rows of the trials that have ended."""
         rows = ((index, self.ended(index)) for index in range(self.count))
-        return Tuned(tuple(goals), tuple(_row(index, attempt) for index, attempt in rows if attempt is not None))
+        return Tuned(
+            tuple(goals),
+            tuple(_row(index, attempt) for index, attempt in rows if attempt is not None),
+        )
 
 
 def _row(index: int, attempt: FrozenTrial) -> TrialRow:
@@ -165,7 +172,9 @@ class SharedStudy:
         self._tell = tell
         directions = [direction_of(goal) for goal in goals]
         self._study = self._patiently(
-            lambda: optuna.create_study(storage=storage, study_name=name, directions=directions, load_if_exists=True)
+            lambda: optuna.create_study(
+                storage=storage, study_name=name, directions=directions, load_if_exists=True
+            )
         )
         self._id = self._patiently(lambda: storage.get_study_id_from_name(name))
         self._check(where, name, about)
@@ -178,7 +187,11 @@ class SharedStudy:
     def read(self) -> Ledger:
         """State of the study's trials now. Attempts whose worker has gone are ended."""
         attempts = self._attempts()
-        gone = [attempt for attempt in attempts if not attempt.state.is_finished() and self._has_gone(attempt)]
+        gone = [
+            attempt
+            for attempt in attempts
+            if not attempt.state.is_finished() and self._has_gone(attempt)
+        ]
         for attempt in gone:
             self._end_without_result(attempt._trial_id)
         return Ledger(self._attempts() if gone else attempts)
@@ -232,7 +245,8 @@ class SharedStudy:
         }
         state = TrialState.COMPLETE if values else TrialState.FAIL
         trial_id = claim.trial_id
-        with contextlib.suppress(UpdateFinishedTrialError):  # taken for gone meanwhile: another attempt is made
+        # taken for gone meanwhile: another attempt is made
+        with contextlib.suppress(UpdateFinishedTrialError):
             for name, value in parameters.items():
                 self._set_parameter(trial_id, name, value, distributions[name])
             if remembered:
@@ -255,7 +269,9 @@ class SharedStudy:
                 self.give_up(claim)
 
     def beat(self) -> None:
-        """Give a sign of life for all attempts of this process; where it can't be written, the next one is."""
+        """Give a sign of life for all attempts of this process; where it can't be
+        written, the next one is.
+        """
         with self._guard:
             claims = list(self._claims)
         for trial_id in claims:
@@ -302,9 +318,13 @@ class SharedStudy:
         with self._guard:
             self._claims.pop(trial_id, None)
 
-    def _set_parameter(self, trial_id: int, name: str, value: float, distribution: FloatDistribution) -> None:
+    def _set_parameter(
+        self, trial_id: int, name: str, value: float, distribution: FloatDistribution
+    ) -> None:
         internal = distribution.to_internal_repr(value)
-        self._patiently(lambda: self._storage.set_trial_param(trial_id, name, internal, distribution))
+        self._patiently(
+            lambda: self._storage.set_trial_param(trial_id, name, internal, distribution)
+        )
 
     def _set(self, trial_id: int, name: str, value: Any) -> None:
         self._patiently(lambda: self._storage.set_trial_user_attr(trial_id, name, value))

@@ -21,7 +21,9 @@ from ..core.output_paths import writable_file
 
 JOURNAL = "journal"
 DATABASES = ("postgresql", "mysql", "sqlite")
-FORMS = "journal:///PATH, postgresql://USER:PASSWORD@HOST:PORT/DATABASE, mysql://… or sqlite:///PATH"
+FORMS = (
+    "journal:///PATH, postgresql://USER:PASSWORD@HOST:PORT/DATABASE, mysql://… or sqlite:///PATH"
+)
 CONNECTING = 5  # s, that a database may take to answer
 LOCKED = 10  # s, after which the lock of a writer that was killed is taken away
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -42,7 +44,8 @@ def open_storage(url: str | None) -> BaseStorage:
             ``postgresql://user:password@host/database``.
 
     Raises:
-        ConfigError: another kind of address; a file that can't be written; a database that doesn't answer.
+        ConfigError: another kind of address; a file that can't be written; a database that doesn't
+            answer.
     """
     if url is None:
         return InMemoryStorage()
@@ -62,7 +65,9 @@ def stored(url: str) -> BaseStorage:
     """
     path = url.removeprefix(f"{JOURNAL}://")
     if path != url and not Path(path).expanduser().is_file():
-        raise refused("storage", url, "is not there: begin a study first, or name the storage of one")
+        raise refused(
+            "storage", url, "is not there: begin a study first, or name the storage of one"
+        )
     return open_storage(url)
 
 
@@ -100,14 +105,20 @@ def _database(url: str) -> RDBStorage:
     try:
         return _with_tables(url, settings)
     except ImportError as error:
-        raise missing_extra(f"storage {without_password(url)}", "a driver of the database", "tuning") from error
+        raise missing_extra(
+            f"storage {without_password(url)}", "a driver of the database", "tuning"
+        ) from error
     except (SQLAlchemyError, RuntimeError) as error:
         reason = str(error).splitlines()[0].replace(_password(url) or "\0", "***")
-        raise refused("storage", without_password(url), f"must be a database that answers: {reason}") from error
+        raise refused(
+            "storage", without_password(url), f"must be a database that answers: {reason}"
+        ) from error
 
 
 def _with_tables(url: str, settings: dict[str, Any]) -> RDBStorage:
-    """The database; its tables are made by whoever comes first, and others that come then try again."""
+    """The database; its tables are made by whoever comes first, and others that
+    come then try again.
+    """
     from sqlalchemy.exc import IntegrityError, ProgrammingError
 
     for _ in range(AT_ONCE):
@@ -118,7 +129,8 @@ def _with_tables(url: str, settings: dict[str, Any]) -> RDBStorage:
 
 
 class WholeLines(JournalFileBackend):
-    """A journal whose lines are whole: what a full disk has cut off is taken away, and can be written again.
+    """A journal whose lines are whole: what a full disk has cut off is taken away, and can be
+    written again.
 
     Args:
         path: Path of the file; absolute, since the lock is a link to it.
@@ -162,7 +174,9 @@ def _write_all(file: Any, content: bytes) -> None:
 
 
 def _end_of_lines(file: Any) -> int:
-    """The size of the file's whole lines; a writer that was killed may have left a part of one behind them."""
+    """The size of the file's whole lines; a writer that was killed may have left a part
+    of one behind them.
+    """
     end = int(file.seek(0, os.SEEK_END))
     while end > 0:
         begin = max(end - 4096, 0)
@@ -190,9 +204,13 @@ def patiently(write: Callable[[], _T], tell: Callable[[str], None]) -> _T:
             return write()
         except OSError as error:
             if error.errno not in FULL:
-                raise HardwareFault(f"the storage can't be written: {error}", name="storage") from error
+                raise HardwareFault(
+                    f"the storage can't be written: {error}", name="storage"
+                ) from error
             if not told:
-                tell(f"the disk of the storage is full ({error.strerror}): results wait here until there is room")
+                tell(
+                    f"the disk of the storage is full ({error.strerror}): results wait here until there is room"
+                )
             told = True
             time.sleep(AGAIN)
         except ConfigError:
@@ -208,4 +226,7 @@ def patiently(write: Callable[[], _T], tell: Callable[[str], None]) -> _T:
 
 def _is_of_database(error: Exception) -> bool:
     modules = (type(error).__module__, type(error.__cause__).__module__)
-    return any(module.startswith("sqlalchemy") for module in modules) or type(error).__name__ == "StorageInternalError"
+    return (
+        any(module.startswith("sqlalchemy") for module in modules)
+        or type(error).__name__ == "StorageInternalError"
+    )

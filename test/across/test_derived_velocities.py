@@ -1,4 +1,6 @@
-"""Every law on an arm whose velocities are derived from its positions behaves as with measured ones, a little late."""
+"""Every law on an arm whose velocities are derived from its positions behaves as with measured
+ones, a little late.
+"""
 
 from dataclasses import replace
 
@@ -41,7 +43,11 @@ def pushed(law, time_constant):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    "law", [law if law in SHOWN else pytest.param(law, marks=pytest.mark.long) for law in law_names(plugins=False)]
+    "law",
+    [
+        law if law in SHOWN else pytest.param(law, marks=pytest.mark.long)
+        for law in law_names(plugins=False)
+    ],
 )
 def test_a_pushed_arm_moves_and_rests_as_with_measured_velocities(law):
     measured, derived = pushed(law, 0.0), pushed(law, TIME_CONSTANT)

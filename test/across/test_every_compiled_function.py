@@ -1,4 +1,6 @@
-"""Every compiled function does the same as its own text run as Python, in the situations that warm up a loop."""
+"""Every compiled function does the same as its own text run as Python, in the situations
+that warm up a loop.
+"""
 
 import json
 import os
@@ -25,10 +27,14 @@ def overflow(number, result):
 
 @pytest.fixture(scope="module")
 def comparisons():
-    """How often each function was compared, and the largest difference; in a process that makes twins of all."""
+    """How often each function was compared, and the largest difference; in a process that
+    makes twins of all.
+    """
     names = ("NUMBA_DISABLE_JIT",)
     environment = {name: value for name, value in os.environ.items() if name not in names}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [environment.get("PYTHONPATH")])])
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
+    )
     command = [sys.executable, compiled_twins.__file__]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(ended.stdout)
@@ -40,7 +46,9 @@ starts = pytest.mark.starts("a program that ends by itself, and replaces what th
 @starts
 def test_every_compiled_function_is_called(comparisons):
     never = [name for name, (compared, _) in comparisons.items() if not compared]
-    assert never == [], "let control/warm_up.py reach them, or add arguments to OTHERS of support/compiled_twins.py"
+    assert never == [], (
+        "let control/warm_up.py reach them, or add arguments to OTHERS of support/compiled_twins.py"
+    )
     assert len(comparisons) > 10
 
 
@@ -75,7 +83,9 @@ def test_difference(one, other, expected):
     assert compiled_twins.difference(one, other) == expected
 
 
-@pytest.mark.parametrize("array", [np.eye(3), np.eye(3).T, np.ones((4, 6))[::2, ::3], np.ones((2, 3), order="F")])
+@pytest.mark.parametrize(
+    "array", [np.eye(3), np.eye(3).T, np.ones((4, 6))[::2, ::3], np.ones((2, 3), order="F")]
+)
 def test_a_copy_has_the_same_type_for_numba(array):
     import numba
 

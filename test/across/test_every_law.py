@@ -1,4 +1,5 @@
-"""What must hold for every law of the package, with each of its outputs, on every robot of the package.
+"""What must hold for every law of the package, with each of its outputs, on every robot of the
+package.
 
 Laws of a user's own: see laws_under_test.py.
 """
@@ -22,8 +23,10 @@ from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 
 DT = 0.002
-ROBOTS = {name: load_robot(name) for name in robot_names() if name != "ur5e"}  # that is the UR5 with other numbers
-MAX_TORQUE = 1e4  # N·m, of a law before safety, metres and half a turn away; an inverse of J knows no bound at all
+# that is the UR5 with other numbers
+ROBOTS = {name: load_robot(name) for name in robot_names() if name != "ur5e"}
+# N·m, of a law before safety, metres and half a turn away; an inverse of J knows no bound at all
+MAX_TORQUE = 1e4
 MAX_LAG = 10.0  # rad, of a joint position commanded by a law before safety
 
 
@@ -67,26 +70,37 @@ CASES = [Case(law, output, robot) for law in LAWS for output in outputs(law) for
 REPEATED = "ur5"  # what holds for seven joints, some without end, and for two, holds for these six
 every_case = pytest.mark.parametrize(
     "case",
-    [case if case.robot != REPEATED else pytest.param(case, marks=pytest.mark.long) for case in CASES],
+    [
+        case if case.robot != REPEATED else pytest.param(case, marks=pytest.mark.long)
+        for case in CASES
+    ],
     ids=str,
 )
-every_law = pytest.mark.parametrize("case", [case for case in CASES if case.robot == "gen3"], ids=str)
+every_law = pytest.mark.parametrize(
+    "case", [case for case in CASES if case.robot == "gen3"], ids=str
+)
 
 
 def sample(time, q, v=None, wrench=None):
     still = np.zeros_like(q)
-    return RobotState(time, q, still if v is None else v, still, None, np.zeros(6) if wrench is None else wrench)
+    return RobotState(
+        time, q, still if v is None else v, still, None, np.zeros(6) if wrench is None else wrench
+    )
 
 
 def resting(model, q, pose=None):
     """The reference to rest at joint angles q, and at their pose or another one."""
     still = np.zeros_like(q)
     pose = model.at(q).pose if pose is None else pose
-    return Reference(pose, np.zeros(6), np.zeros(6), None, q, still, still, lambda s: (q, still, still))
+    return Reference(
+        pose, np.zeros(6), np.zeros(6), None, q, still, still, lambda s: (q, still, still)
+    )
 
 
 def swing(middle, which, t, speed):
-    """Positions, velocities and accelerations of joints that swing by 0.2 rad, the i-th in its own phase and pace."""
+    """Positions, velocities and accelerations of joints that swing by 0.2 rad, the i-th in its
+    own phase and pace.
+    """
     rate = speed + 0.3 * which
     angle = rate * t + which
     return middle + 0.2 * np.sin(angle), 0.2 * rate * np.cos(angle), -0.2 * rate**2 * np.sin(angle)
@@ -100,7 +114,8 @@ def swinging(running, model, middle, steps=60, which=None, turns=0.0):
         middle: (n,) joint angles in the middle of the swing.
         steps: as many commands.
         which: (n,) number of each joint, in another order than the robot's own.
-        turns: whole turns (n,) that the measured angles are further in the second half, as a driver that wraps has it.
+        turns: whole turns (n,) that the measured angles are further in the second half, as a driver
+            that wraps has it.
     """
     which = np.arange(model.n) if which is None else which
     law, commands = running.law, []
@@ -117,7 +132,9 @@ def swinging(running, model, middle, steps=60, which=None, turns=0.0):
         there = model.at(q_ref, v_ref)
         acceleration = there.jacobian @ a_ref + there.jdot_v
         path = lambda s: swing(middle, which, s, 2.0)  # noqa: E731
-        reference = Reference(there.pose, there.twist, acceleration, None, q_ref, v_ref, a_ref, path)
+        reference = Reference(
+            there.pose, there.twist, acceleration, None, q_ref, v_ref, a_ref, path
+        )
         commands.append(law.compute(state, kin, reference, running.gains.current, DT))
     return commands
 
@@ -145,15 +162,21 @@ def awkward_configurations(case):
         wrist = case.home.copy()
         wrist[4:] = 0.0
         found += [wrist, wrist + 1e-6]
-    return [np.clip(q, *reach(case.model)) for q in found] + list(random_configurations(case.model, 4))
+    return [np.clip(q, *reach(case.model)) for q in found] + list(
+        random_configurations(case.model, 4)
+    )
 
 
 def awkward_poses(pose):
-    """Half a turn away, nearly or exactly, about axes that have nothing in common with the arm's; and far away."""
+    """Half a turn away, nearly or exactly, about axes that have nothing in common with the
+    arm's; and far away.
+    """
     axes = np.vstack((np.eye(3), [[1.0, -1.0, 0.0], [1.0, 2.0, 3.0]]))
     for axis in axes / np.linalg.norm(axes, axis=1)[:, None]:
         for short in (0.0, 1e-12, 1e-7, 1e-3, -1e-3):
-            yield make_pose(pose[:3, 3] + 0.5 * axis, rotation_exp((np.pi - short) * axis) @ pose[:3, :3])
+            yield make_pose(
+                pose[:3, 3] + 0.5 * axis, rotation_exp((np.pi - short) * axis) @ pose[:3, :3]
+            )
     yield make_pose(pose[:3, 3] + np.array([3.0, -3.0, 3.0]), pose[:3, :3])
 
 
@@ -173,7 +196,9 @@ def test_commands_stay_finite_and_bounded_near_singularities_and_half_a_turn_awa
             for k in range(2):
                 state = sample(k * DT, q, v, rng.uniform(-50.0, 50.0, 6))
                 reference = resting(model, q_ref, pose)
-                command = running.law.compute(state, model.update(q, v), reference, running.gains.current, DT)
+                command = running.law.compute(
+                    state, model.update(q, v), reference, running.gains.current, DT
+                )
                 assert command.values.shape == (model.n,)
                 assert np.isfinite(numbers([command])).all()
                 bound = {
@@ -181,28 +206,46 @@ def test_commands_stay_finite_and_bounded_near_singularities_and_half_a_turn_awa
                     CommandMode.POSITION: MAX_LAG,
                     CommandMode.VELOCITY: MAX_LAG * limits.velocity,
                 }[command.mode]
-                assert np.all(np.abs(command.values - q * (command.mode is CommandMode.POSITION)) < bound)
+                assert np.all(
+                    np.abs(command.values - q * (command.mode is CommandMode.POSITION)) < bound
+                )
 
 
 @pytest.mark.few(6)
 @every_case
 def test_after_safety_commands_are_within_limits_and_rates_whatever_is_asked_for(case):
-    """The reference jumps half a turn and metres away every 20 ms, while the joints swing, and the wrench is large."""
+    """The reference jumps half a turn and metres away every 20 ms, while the joints swing, and
+    the wrench is large.
+    """
     model, limits, rate = case.model, case.model.limits, np.array(case.config.effort_rate)
     loop = ControlLoop(case.config, case.running(), model=model)
-    poses, goals = list(awkward_poses(model.at(case.home).pose)), random_configurations(model, 5, seed=3)
-    rng, last, extra, limited = np.random.default_rng(4), None, np.zeros(model.n), np.zeros(model.n, bool)
+    poses, goals = (
+        list(awkward_poses(model.at(case.home).pose)),
+        random_configurations(model, 5, seed=3),
+    )
+    rng, last, extra, limited = (
+        np.random.default_rng(4),
+        None,
+        np.zeros(model.n),
+        np.zeros(model.n, bool),
+    )
     for k in range(150):
         q, v, _ = swing(case.home, np.arange(model.n), k * DT, 1.9)
         wrench = Wrench(rng.uniform(-50, 50, 3), rng.uniform(-5, 5, 3), case.config.tip)
         sent = loop.tick(RobotState(k * DT, q, v, np.zeros(model.n), wrench))
-        assert loop.safety.fault == "" or "doesn't follow" in loop.safety.fault  # for the joints swing as they like
+        # for the joints swing as they like
+        assert loop.safety.fault == "" or "doesn't follow" in loop.safety.fault
         if k % 10 == 0:
-            loop.motion.trajectory = Hold(poses[rng.integers(len(poses))], goals[k // 10 % len(goals)])
+            loop.motion.trajectory = Hold(
+                poses[rng.integers(len(poses))], goals[k // 10 % len(goals)]
+            )
         assert np.isfinite(numbers([sent])).all()
         most, step = {
             CommandMode.EFFORT: (limits.effort, rate * DT),
-            CommandMode.POSITION: (np.maximum(np.abs(limits.lower), np.abs(limits.upper)), limits.velocity * DT),
+            CommandMode.POSITION: (
+                np.maximum(np.abs(limits.lower), np.abs(limits.upper)),
+                limits.velocity * DT,
+            ),
             CommandMode.VELOCITY: (limits.velocity, 4.0 * limits.velocity * DT),
         }[sent.mode]
         assert np.all(np.abs(sent.values) <= most)
@@ -236,13 +279,19 @@ def test_the_first_command_after_a_reset_holds_the_robot(case):
             CommandMode.POSITION: q,
             CommandMode.VELOCITY: np.zeros(model.n),
         }[command.mode]
-        within = np.clip(command.values, -limits.effort, limits.effort) if running.mode == "effort" else command.values
+        within = (
+            np.clip(command.values, -limits.effort, limits.effort)
+            if running.mode == "effort"
+            else command.values
+        )
         assert within == pytest.approx(held, abs=1e-6)
         if command.velocity is not None:
             assert command.velocity == pytest.approx(np.zeros(model.n), abs=1e-6)
         if command.feedforward is not None:
             expected = running.gains.current.gravity * kin.gravity
-            assert command.feedforward == pytest.approx(np.clip(expected, -limits.effort, limits.effort), abs=1e-6)
+            assert command.feedforward == pytest.approx(
+                np.clip(expected, -limits.effort, limits.effort), abs=1e-6
+            )
 
 
 @pytest.mark.few(6)
@@ -253,7 +302,9 @@ def test_without_an_error_nothing_builds_up(case):
         kin = model.update(q, np.zeros(model.n))
         running.law.reset(sample(0.0, q), kin)
         reference, gains = resting(model, q), running.gains.current
-        commands = [running.law.compute(sample(k * DT, q), kin, reference, gains, DT) for k in range(200)]
+        commands = [
+            running.law.compute(sample(k * DT, q), kin, reference, gains, DT) for k in range(200)
+        ]
         found = numbers(commands)
         assert found == pytest.approx(np.broadcast_to(found[0], found.shape), abs=1e-6)
 
@@ -278,7 +329,8 @@ def test_a_simulated_robot_stays_where_it_is(case):
 
     gains = case.gains
     if case.output == "position" and hasattr(case.running().gains.current, "gravity"):
-        gains = {**gains, "gravity": False}  # the simulated servos know their load, as the gain's text has it
+        # the simulated servos know their load, as the gain's text has it
+        gains = {**gains, "gravity": False}
     log = simulate(case.config, case.law, gains, duration=0.3, rate=500.0)
     assert log.q == pytest.approx(np.broadcast_to(case.home, log.q.shape), abs=1e-4)
     assert log.v[-1] == pytest.approx(np.zeros(case.config.n), abs=1e-3)
@@ -289,7 +341,9 @@ def test_a_simulated_robot_stays_where_it_is(case):
 
 @every_case
 def test_two_instances_give_the_same_commands_bit_for_bit(case):
-    first, second = (numbers(swinging(case.running(), RobotModel.of(case.config), case.home)) for _ in range(2))
+    first, second = (
+        numbers(swinging(case.running(), RobotModel.of(case.config), case.home)) for _ in range(2)
+    )
     assert np.array_equal(first, second)
     assert len(np.unique(first, axis=0)) == len(first)  # the swing does move the commands
 
@@ -326,7 +380,9 @@ def test_joints_in_another_order_get_the_same_commands_in_that_order(case):
             own[spec.name] = np.clip(default * rng.uniform(0.5, 1.0, n), spec.lower, spec.upper)
             mixed[spec.name] = own[spec.name][order]
     expected = values_of(swinging(case.running(**own), case.model, case.home))
-    found = values_of(swinging(case.running(other, **mixed), RobotModel.of(other), case.home[order], which=order))
+    found = values_of(
+        swinging(case.running(other, **mixed), RobotModel.of(other), case.home[order], which=order)
+    )
     for name, value in expected.items():
         assert found[name] == pytest.approx(value[:, order], rel=1e-7, abs=1e-7), name
 
@@ -343,9 +399,12 @@ def values_of(commands):
 @pytest.mark.parametrize("case", [c for c in CASES if c.model.cyclic.any()], ids=str)
 def test_a_joint_that_turns_without_end_may_be_measured_a_whole_turn_further(case):
     turns = case.model.cyclic * np.array([1.0, -1.0, 2.0, 1.0, -1.0, 1.0, 1.0])[: case.config.n]
-    posture = {s.name: 20.0 for s in gain_specs(law_class(case.law).Gains) if s.name == "posture_stiffness"}
+    posture = {
+        s.name: 20.0 for s in gain_specs(law_class(case.law).Gains) if s.name == "posture_stiffness"
+    }
     plain, turned = (
-        numbers(swinging(case.running(**posture), case.model, case.home, turns=some)) for some in (0.0, turns)
+        numbers(swinging(case.running(**posture), case.model, case.home, turns=some))
+        for some in (0.0, turns)
     )
     assert turned == pytest.approx(plain, rel=1e-7, abs=1e-7)
 
@@ -370,7 +429,11 @@ def test_the_terms_of_a_torque_are_its_sum(case):
 def test_every_gain_may_be_at_either_bound(case):
     specs = gain_specs(law_class(case.law).Gains)
     for end in ("lower", "upper"):
-        chosen = {s.name: (end == "upper") if s.switch else getattr(s, end) for s in specs if not s.choices}
+        chosen = {
+            s.name: (end == "upper") if s.switch else getattr(s, end)
+            for s in specs
+            if not s.choices
+        }
         found = numbers(swinging(case.running(**chosen), case.model, case.home, 20))
         assert np.isfinite(found).all(), end
 
@@ -396,6 +459,8 @@ def test_a_gain_beyond_its_bounds_is_refused_with_its_name_and_the_bounds_and_no
         for bad in (spec.lower - 1.0, spec.upper * 1.001 + 1.0, np.nan, np.inf):
             with pytest.raises(ConfigError) as refusal:
                 running.gains.set({spec.name: bad})
-            assert str(refusal.value).startswith(f"{spec.name} = ") or f"{spec.name}[" in str(refusal.value)
+            assert str(refusal.value).startswith(f"{spec.name} = ") or f"{spec.name}[" in str(
+                refusal.value
+            )
             assert spec.switch or f"[{spec.lower:g}, {spec.upper:g}]" in str(refusal.value)
     assert running.gains.target is before

@@ -21,20 +21,30 @@ from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 DATA = Path(__file__).parents[1] / "support" / "data"
-VENDOR = {path.stem.removesuffix("_vendor"): json.loads(path.read_text()) for path in DATA.glob("*_vendor.json")}
+VENDOR = {
+    path.stem.removesuffix("_vendor"): json.loads(path.read_text())
+    for path in DATA.glob("*_vendor.json")
+}
 ROBOTS = {name: load_robot(name) for name in robot_names()}
 NO_VENDOR = {"planar_two_link"}
 
 every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
-# The UR5e is the UR5 with other numbers: what moves is tried with one of them, and both rates with that one, which
-# takes long: the tests of the laws run on it.
+# The UR5e is the UR5 with other numbers: what moves is tried with one of them, and both rates with
+# that one, which takes long: the tests of the laws run on it.
 MOVING = {name: robot for name, robot in ROBOTS.items() if name != "ur5e"}
 every_moving_robot = pytest.mark.parametrize("robot", MOVING.values(), ids=MOVING)
-RATES = [(name, rate) for name in MOVING for rate in ((500.0, 1000.0) if name == "ur5" else (500.0,))]
+RATES = [
+    (name, rate) for name in MOVING for rate in ((500.0, 1000.0) if name == "ur5" else (500.0,))
+]
 every_robot_and_rate = pytest.mark.parametrize(
     ("robot", "rate"),
     [
-        pytest.param(ROBOTS[name], rate, id=f"{name}-{rate:g}", marks=pytest.mark.long if name == "ur5" else ())
+        pytest.param(
+            ROBOTS[name],
+            rate,
+            id=f"{name}-{rate:g}",
+            marks=pytest.mark.long if name == "ur5" else (),
+        )
         for name, rate in RATES
     ],
 )
@@ -120,7 +130,9 @@ def test_impedance_runs_where_torques_are_taken_and_is_refused_elsewhere(robot):
     for profiled in profiles(robot):
         if CommandMode.EFFORT in profiled.profile.commands:
             loop = ControlLoop(profiled, "impedance")
-            assert loop.running.gains.target.gravity == (0.0 if profiled.profile.gravity_by_robot else 1.0)
+            assert loop.running.gains.target.gravity == (
+                0.0 if profiled.profile.gravity_by_robot else 1.0
+            )
         else:
             with pytest.raises(ConfigError, match=f"profile {profiled.profile_name}.* takes only"):
                 ControlLoop(profiled, "impedance")
@@ -160,14 +172,20 @@ def test_every_link_with_mass_can_be_seen_and_touched(robot):
 def test_the_description_needs_no_other_file(robot):
     geometries = list(ElementTree.fromstring(robot.urdf()).iter("geometry"))
     assert geometries
-    assert all(shape.tag in ("box", "cylinder", "sphere") for geometry in geometries for shape in geometry)
+    assert all(
+        shape.tag in ("box", "cylinder", "sphere") for geometry in geometries for shape in geometry
+    )
 
 
 @every_robot
 def test_every_colour_that_is_referred_to_is_defined(robot):
     description = ElementTree.fromstring(robot.urdf())
     defined = {material.get("name") for material in description.findall("material")}
-    used = {material.get("name") for visual in description.iter("visual") for material in visual.findall("material")}
+    used = {
+        material.get("name")
+        for visual in description.iter("visual")
+        for material in visual.findall("material")
+    }
     assert used
     assert used <= defined
 
@@ -177,7 +195,11 @@ def test_inertias_are_those_of_real_bodies(robot):
     for inertia in ElementTree.fromstring(robot.urdf()).iter("inertia"):
         i = {key: float(value) for key, value in inertia.attrib.items()}
         tensor = np.array(
-            [[i["ixx"], i["ixy"], i["ixz"]], [i["ixy"], i["iyy"], i["iyz"]], [i["ixz"], i["iyz"], i["izz"]]]
+            [
+                [i["ixx"], i["ixy"], i["ixz"]],
+                [i["ixy"], i["iyy"], i["iyz"]],
+                [i["ixz"], i["iyz"], i["izz"]],
+            ]
         )
         moments = np.linalg.eigvalsh(tensor)
         assert moments[0] > 0.0
@@ -202,8 +224,12 @@ def test_limits_are_the_vendors(name):
     expected = VENDOR[name]["limits"]
     np.testing.assert_array_equal(limits.effort, expected["effort"])
     np.testing.assert_array_equal(limits.velocity, expected["velocity"])
-    np.testing.assert_array_equal(limits.lower, [-np.inf if x is None else x for x in expected["lower"]])
-    np.testing.assert_array_equal(limits.upper, [np.inf if x is None else x for x in expected["upper"]])
+    np.testing.assert_array_equal(
+        limits.lower, [-np.inf if x is None else x for x in expected["lower"]]
+    )
+    np.testing.assert_array_equal(
+        limits.upper, [np.inf if x is None else x for x in expected["upper"]]
+    )
 
 
 @every_vendors_robot
@@ -217,7 +243,9 @@ def test_inertials_are_the_vendors(name):
                 "mass": float(inertial.find("mass").get("value")),
                 "xyz": [float(x) for x in at.get("xyz").split()],
                 "rpy": [float(x) for x in at.get("rpy").split()],
-                "inertia": [float(inertia.get(key)) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")],
+                "inertia": [
+                    float(inertia.get(key)) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+                ],
             }
     assert found == VENDOR[name]["inertials"]
 
@@ -232,7 +260,9 @@ def test_pose_and_dynamics_are_the_vendors(name):
         np.testing.assert_allclose(kin.pose[:3, :3], state["tip_rotation"], rtol=0, atol=1e-9)
         np.testing.assert_allclose(kin.gravity, state["gravity_torque"], rtol=0, atol=1e-9)
         np.testing.assert_allclose(kin.mass, state["mass_matrix"], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(model.bias(state["q"], state["v"]), state["bias"], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            model.bias(state["q"], state["v"]), state["bias"], rtol=0, atol=1e-9
+        )
 
 
 # --- the model ---
@@ -244,7 +274,9 @@ def test_pose_and_inertia_are_those_of_the_description_by_textbook_formulae(robo
     for q, v in states(robot, rng, 5):
         angles = dict(zip(robot.joints, q, strict=True))
         kin = model.at(q, v)
-        np.testing.assert_allclose(kin.pose, chain.relative(robot.base, robot.tip, angles), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            kin.pose, chain.relative(robot.base, robot.tip, angles), rtol=0, atol=1e-10
+        )
         np.testing.assert_allclose(kin.mass, chain.mass_matrix(angles), rtol=0, atol=1e-10)
 
 
@@ -317,10 +349,15 @@ def test_impedance_gives_way_to_a_push_as_a_spring_and_then_comes_to_rest(robot,
     from robot_control_ros.simulation.in_process import Push, simulate
 
     stiffness = [500.0] * 3 + [50.0] * 3
-    rest = max(2.0, 12.0 / slowest_swing(robot, stiffness))  # (1 + 12) e^-12 of the way is left then
+    # (1 + 12) e^-12 of the way is left then
+    rest = max(2.0, 12.0 / slowest_swing(robot, stiffness))
     push = Push((20.0, 0.0, 0.0), start=0.1, duration=rest)
-    log = simulate(robot, gains={"stiffness": stiffness}, duration=2.0 * rest + 0.5, push=push, rate=rate)
-    np.testing.assert_allclose(log.pose_error[log.t.searchsorted(rest), :3], [-20.0 / 500.0, 0, 0], rtol=0, atol=1e-3)
+    log = simulate(
+        robot, gains={"stiffness": stiffness}, duration=2.0 * rest + 0.5, push=push, rate=rate
+    )
+    np.testing.assert_allclose(
+        log.pose_error[log.t.searchsorted(rest), :3], [-20.0 / 500.0, 0, 0], rtol=0, atol=1e-3
+    )
     assert abs(log.pose_error[-1]).max() < 1e-4
     assert abs(log.v[log.t > 2.0 * rest]).max() < 1e-3
 
@@ -333,7 +370,10 @@ def test_a_stiffly_held_robot_does_not_run_away_when_it_is_pushed_hard(robot, ra
     from robot_control_ros.simulation.in_process import Push, simulate
 
     stiffness = [2000.0] * 3 + [200.0] * 3
-    rest, push = max(1.0, 12.0 / slowest_swing(robot, stiffness)), Push((40.0, 0.0, 0.0), start=0.1, duration=1.0)
+    rest, push = (
+        max(1.0, 12.0 / slowest_swing(robot, stiffness)),
+        Push((40.0, 0.0, 0.0), start=0.1, duration=1.0),
+    )
     log = simulate(robot, gains={"stiffness": stiffness}, push=push, duration=1.1 + rest, rate=rate)
     assert abs(log.pose_error[:, :3]).max() < 1.2 * 40.0 / 2000.0
     assert abs(log.v[-1]).max() < 1e-3
@@ -364,7 +404,9 @@ def test_a_simulation_does_not_depend_on_the_order_of_the_joints(robot):
 
     order = np.arange(robot.n)[::-1]
     push = Push((10.0, 5.0, 0.0), start=0.1, duration=0.2)
-    log, other = (simulate(config, duration=0.5, push=push) for config in (robot, shuffled(robot, order)))
+    log, other = (
+        simulate(config, duration=0.5, push=push) for config in (robot, shuffled(robot, order))
+    )
     np.testing.assert_allclose(other.q, log.q[:, order], rtol=0, atol=1e-9)
     np.testing.assert_allclose(other.command, log.command[:, order], rtol=0, atol=1e-6)
     assert np.ptp(log.q, axis=0).max() > 1e-3
@@ -376,14 +418,20 @@ def test_safe_torque_brings_a_moving_arm_to_rest(robot, delay):
     model, plant = RobotModel.of(robot), MujocoPlant(robot)
     safety, late = Safety(robot, model.limits), round(delay / robot.period)
     plant.open()
-    speed = 0.5 * np.minimum(model.limits.velocity, 2.0) * np.where(np.arange(robot.n) % 2, -1.0, 1.0)
+    speed = (
+        0.5 * np.minimum(model.limits.velocity, 2.0) * np.where(np.arange(robot.n) % 2, -1.0, 1.0)
+    )
     for _ in range(round(0.4 / robot.period)):
         plant.write(Command(CommandMode.VELOCITY, speed))
         state = plant.read()
     assert np.abs(state.v).max() > 0.5
     sent = []
     for _ in range(round(0.5 / robot.period)):
-        sent.append(safety.safe_output(CommandMode.EFFORT, state, model.update(state.q, state.v), robot.period))
+        sent.append(
+            safety.safe_output(
+                CommandMode.EFFORT, state, model.update(state.q, state.v), robot.period
+            )
+        )
         if len(sent) > late:
             plant.write(sent[-1 - late])
         state = plant.read()

@@ -40,7 +40,12 @@ DIMENSIONLESS = {
 @dataclass(frozen=True, eq=False)
 class Gains:
     stiffness: np.ndarray = gain(
-        (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), size=TASK, unit="N/m", lower=0.0, upper=100.0, doc="A spring."
+        (1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
+        size=TASK,
+        unit="N/m",
+        lower=0.0,
+        upper=100.0,
+        doc="A spring.",
     )
     damping: np.ndarray = gain(7.0, size=JOINT, unit="N·m·s/rad", upper=50.0, doc="A damper.")
     ratio: float = gain(0.5, lower=0.1, upper=2.0, doc="A number.")
@@ -91,7 +96,8 @@ def test_bounds_are_inclusive():
 
 
 @pytest.mark.parametrize(
-    ("given", "value"), [(True, 1.0), (False, 0.0), (1, 1.0), (0, 0.0), (1.0, 1.0), (np.False_, 0.0)]
+    ("given", "value"),
+    [(True, 1.0), (False, 0.0), (1, 1.0), (0, 0.0), (1.0, 1.0), (np.False_, 0.0)],
 )
 def test_a_switch_is_a_number_so_that_it_can_be_faded(given, value):
     gravity = made(gravity=given).gravity
@@ -142,7 +148,10 @@ REFUSED = [
     ("stiffness", "50", "stiffness", LENGTHS),
     ("stiffness", [1j] * 6, "stiffness", LENGTHS),
     *(("ratio", bad, "ratio", (1,)) for bad in ([1.0, 1.0], "1.0", {}, 1.0 + 0.0j, None, True)),
-    *(("gravity", bad, "gravity", (False, True)) for bad in (0.5, 2, math.nan, "true", None, [0, 1], np.zeros(2))),
+    *(
+        ("gravity", bad, "gravity", (False, True))
+        for bad in (0.5, 2, math.nan, "true", None, [0, 1], np.zeros(2))
+    ),
 ]
 
 
@@ -161,7 +170,10 @@ def test_a_refusal_has_the_gain_the_value_and_the_bound(gain, value, name, bound
     [
         ({"stiffness": -1.0}, "stiffness = -1: must be within [0, 100] N/m"),
         ({"stiffness": "soft"}, "stiffness = 'soft': must be 1 or 6 numbers (x, y, z, rx, ry, rz)"),
-        ({"damping": [1, 2]}, f"damping has 2 values [1.0, 2.0]: must have 1 or {N} numbers (one per joint)"),
+        (
+            {"damping": [1, 2]},
+            f"damping has 2 values [1.0, 2.0]: must have 1 or {N} numbers (one per joint)",
+        ),
         ({"gravity": 2}, "gravity = 2: it is a switch, must be true or false"),
         ({"stifness": 1.0}, "unknown gain 'stifness'; gains: stiffness, damping, ratio, gravity"),
     ],
@@ -215,7 +227,12 @@ def test_a_change_reaches_63_percent_after_the_time_constant():
 
 
 def test_a_change_is_continuous_monotone_and_exact_at_the_end():
-    old, new, dt, tau = made(stiffness=0.0, gravity=True), made(stiffness=100.0, gravity=False), 0.002, 0.2
+    old, new, dt, tau = (
+        made(stiffness=0.0, gravity=True),
+        made(stiffness=100.0, gravity=False),
+        0.002,
+        0.2,
+    )
     schedule = schedule_of(old, tau)
     schedule.change(new)
     path = [schedule.advance(dt) for _ in range(round(10 * tau / dt))]
@@ -285,7 +302,9 @@ def test_a_bad_time_constant_is_refused_with_its_value(bad):
 @dataclass(frozen=True, eq=False)
 class Richer:
     output: str = choice("effort", ("effort", "position"), doc="What is commanded.")
-    offset: np.ndarray = gain((0.1, -0.2, 0.3), size=VECTOR, unit="m", lower=-1.0, upper=1.0, doc="An offset.")
+    offset: np.ndarray = gain(
+        (0.1, -0.2, 0.3), size=VECTOR, unit="m", lower=-1.0, upper=1.0, doc="An offset."
+    )
     matrix: np.ndarray = gain(5.0, size=MATRIX, unit="N/m", upper=10.0, doc="A spring.")
 
 
@@ -318,7 +337,9 @@ def test_a_word_is_one_of_the_choices_and_plain_text():
     assert chosen == "position"
 
 
-@pytest.mark.parametrize("bad", ["velocity", "Effort", "", 1, True, None, ["effort"], np.array(["effort", "position"])])
+@pytest.mark.parametrize(
+    "bad", ["velocity", "Effort", "", 1, True, None, ["effort"], np.array(["effort", "position"])]
+)
 def test_another_word_is_refused_with_the_choices(bad):
     with pytest.raises(ConfigError) as refusal:
         richer(output=bad)
@@ -347,7 +368,8 @@ FULL[3, 5], FULL[5, 3] = 0.7, -0.3  # its symmetric part counts
         (FULL.tolist(), FULL),
         (FULL.ravel().tolist(), FULL),
         (0.0, np.zeros((6, 6))),
-        (np.full((6, 6), 10.0), np.full((6, 6), 10.0)),  # at its bound, of rank one: positive semidefinite
+        # at its bound, of rank one: positive semidefinite
+        (np.full((6, 6), 10.0), np.full((6, 6), 10.0)),
     ],
 )
 def test_a_matrix_is_given_as_one_six_or_36_numbers(given, matrix):
@@ -384,8 +406,12 @@ def entry(row, column, value, matrix=FULL):
         ("matrix", entry(4, 1, np.nan), "matrix[4, 1]", (-10.0, 10.0)),
         ("matrix", entry(4, 1, np.inf), "matrix[4, 1]", (-10.0, 10.0)),
         ("matrix", entry(4, 1, -10.5), "matrix[4, 1]", (-10.0, 10.0)),
-        ("matrix", entry(0, 1, -9.0), "matrix", (0.0, math.inf)),  # an eigenvalue of the symmetric part
-        *(("matrix", bad, "matrix", (1, 6, 36)) for bad in ([1.0] * 12, np.ones((5, 5)), np.ones((4, 9)), "stiff")),
+        # an eigenvalue of the symmetric part
+        ("matrix", entry(0, 1, -9.0), "matrix", (0.0, math.inf)),
+        *(
+            ("matrix", bad, "matrix", (1, 6, 36))
+            for bad in ([1.0] * 12, np.ones((5, 5)), np.ones((4, 9)), "stiff")
+        ),
         ("matrix", FULL + 0j, "matrix", (1, 6, 36)),
     ],
 )
@@ -413,7 +439,8 @@ def test_a_matrix_as_plain_numbers_makes_the_same_matrix_again(given):
     values = {name: plain_value(spec, gains) for name, spec in RICHER.items()}
     assert values["output"] == "position"
     assert values["offset"] == [0.1, -0.2, 0.3]
-    assert len(values["matrix"]) == (36 if given is FULL else 6)  # a diagonal matrix as its diagonal
+    # a diagonal matrix as its diagonal
+    assert len(values["matrix"]) == (36 if given is FULL else 6)
     assert all(type(x) is float for x in values["matrix"])
     again = richer(**values)
     assert np.array_equal(again.matrix, gains.matrix)
@@ -528,7 +555,11 @@ def test_every_gain_of_a_law_says_what_it_is(law):
 def test_plain_values_of_every_law_make_the_same_gains_again(law):
     gains_type = law_class(law).Gains
     specs = gain_specs(gains_type)
-    ends = {s.name: [s.lower, s.upper][i % 2] for i, s in enumerate(specs) if not (s.switch or s.choices)}
+    ends = {
+        s.name: [s.lower, s.upper][i % 2]
+        for i, s in enumerate(specs)
+        if not (s.switch or s.choices)
+    }
     switched = {s.name: not s.default for s in specs if s.switch}
     worded = {s.name: s.choices[-1] for s in specs if s.choices}
     gains = make_gains(gains_type, {**ends, **switched, **worded}, 7)

@@ -1,6 +1,8 @@
-"""No guard reacts to what real arms have: friction, backlash, quantised encoders, wrong masses, late commands.
+"""No guard reacts to what real arms have: friction, backlash, quantised encoders, wrong masses,
+late commands.
 
-Friction is 2 to 8 N·m, backlash 0.5 mrad, masses are up to 20 % off, commands act 1 to 8 ms late, with jitter.
+Friction is 2 to 8 N·m, backlash 0.5 mrad, masses are up to 20 % off, commands act 1 to 8 ms late,
+with jitter.
 """
 
 import pytest

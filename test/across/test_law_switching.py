@@ -1,4 +1,6 @@
-"""Switching laws while the robot moves: no step of the command beyond safety's rates, and the target is reached."""
+"""Switching laws while the robot moves: no step of the command beyond safety's rates, and
+the target is reached.
+"""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -41,8 +43,13 @@ def name(variant):
 
 
 def usual(variants):
-    """One law of each kind of command, and the others as long tests: each pair of laws is tested at any rate."""
-    return [pytest.param(each, id=name(each), marks=() if name(each) in SHOWN else LONG) for each in variants]
+    """One law of each kind of command, and the others as long tests: each pair of laws is
+    tested at any rate.
+    """
+    return [
+        pytest.param(each, id=name(each), marks=() if name(each) in SHOWN else LONG)
+        for each in variants
+    ]
 
 
 class Rig:
@@ -92,7 +99,9 @@ class Rig:
         return {
             CommandMode.EFFORT: self.model.at(state.q).gravity,
             CommandMode.POSITION: state.q,
-            CommandMode.VELOCITY: np.clip(state.v, -self.model.limits.velocity, self.model.limits.velocity),
+            CommandMode.VELOCITY: np.clip(
+                state.v, -self.model.limits.velocity, self.model.limits.velocity
+            ),
         }[mode]
 
     def _check(self, sent, state):
@@ -108,12 +117,15 @@ class Rig:
         same = self.sent is not None and sent.mode is self.sent.mode
         last = self.sent.values if same else self.holding(sent.mode, state)
         added = (sent.mode is CommandMode.EFFORT) & self.loop.soft_limits.active
-        step = np.where(added | self.added, 2.0 * limits.effort, step)  # soft limits brake a fast joint at once
+        # soft limits brake a fast joint at once
+        step = np.where(added | self.added, 2.0 * limits.effort, step)
         self.added = added
         assert np.all(np.abs(sent.values - last) <= step * (1.0 + 1e-9) + 1e-12), (sent.mode, same)
         torque = np.zeros(self.robot.n) if sent.feedforward is None else sent.feedforward
         before = self.torque if same else np.zeros(self.robot.n)
-        assert np.all(np.abs(torque - before) <= largest * (1.0 + 1e-9) + 1e-12), "torque fed forward"
+        assert np.all(np.abs(torque - before) <= largest * (1.0 + 1e-9) + 1e-12), (
+            "torque fed forward"
+        )
         self.torque = torque
         if sent.velocity is not None:
             assert np.isfinite(sent.velocity).all()
@@ -136,7 +148,8 @@ MOTIONS = {"circle": begin_circle, "joint move": begin_joint_move, "push": begin
 
 
 def settle_on(rig, pose):
-    """Error (m, rad) 4 s after the tip was sent to a pose, and the fastest joint 1 s later; a null space takes 6 s.
+    """Error (m, rad) 4 s after the tip was sent to a pose, and the fastest joint 1 s later; a null
+    space takes 6 s.
 
     The slowest law, admittance, takes its error back at 1/s.
     """
@@ -174,7 +187,9 @@ def test_twenty_switches_while_moving_neither_jerk_nor_lose_the_target(robot, mo
 
 
 def every_pair(count):
-    """Numbers 0 … count - 1 in an order in which each of them follows each other one exactly once."""
+    """Numbers 0 … count - 1 in an order in which each of them follows each
+    other one exactly once.
+    """
     order = [number for i in range(count) for j in range(i + 1, count) for number in (i, j)]
     return [*order, 0]
 
@@ -207,7 +222,9 @@ def test_every_law_takes_over_from_every_other_one(robot, motion):
 @pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("variant", usual(TARGETING))
 def test_a_law_that_takes_over_in_mid_motion_keeps_to_the_path(robot, variant):
-    """As near to the path as an arm whose law isn't switched, and half a centimetre for servos that start at 0."""
+    """As near to the path as an arm whose law isn't switched, and half a centimetre for
+    servos that start at 0.
+    """
     rig, twin = (Rig(robot, ("impedance", None)) for _ in range(2))
     start = rig.loop.tip()
     for each in (rig, twin):
@@ -247,7 +264,9 @@ SWITCHED = 1.5  # s, at which the law is switched
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 @pytest.mark.parametrize("delay", [0.0, 0.004])
 def test_a_law_without_a_spring_that_takes_over_as_a_push_ends_does_not_drive_on(name, delay):
-    """45 N over 500 N/m have 2 J in the spring. None of them go on with an arm that isn't held any more."""
+    """45 N over 500 N/m have 2 J in the spring. None of them go on with an arm that
+    isn't held any more.
+    """
     robot = trial_robot(name)
     arm = TrialArm(robot)
     loop = ControlLoop(robot, "impedance")
@@ -270,7 +289,9 @@ def test_a_law_without_a_spring_that_takes_over_as_a_push_ends_does_not_drive_on
 @pytest.mark.parametrize("name", [pytest.param("ur5e", marks=pytest.mark.long), "gen3"])
 @pytest.mark.parametrize("law", ["joint_impedance", "joint_pid_effort", "position_domain_pd"])
 def test_a_law_of_the_joints_that_takes_over_in_contact_neither_leaps_off_nor_strikes(name, law):
-    """The tip is pressed on a wall with 40 N. The new law may press harder, as its stiffness wants, but only slowly."""
+    """The tip is pressed on a wall with 40 N. The new law may press harder, as its stiffness
+    wants, but only slowly.
+    """
     robot = trial_robot(name)
     arm = TrialArm(robot, "wall")
     loop = ControlLoop(robot, "impedance", {"stiffness": [1000.0] * 3 + [50.0] * 3})
@@ -323,7 +344,9 @@ def test_a_law_that_takes_over_from_itself_gives_no_bump(robot, variant):
     for each in (rig, twin):
         goal = each.home + 0.3 * np.cos(np.arange(each.robot.n))
         speed = 0.3 * each.model.limits.velocity
-        each.loop.motion.trajectory = JointMove(each.model, each.state.q, goal, each.state.time, speed)
+        each.loop.motion.trajectory = JointMove(
+            each.model, each.state.q, goal, each.state.time, speed
+        )
         each.steps(150)
     before = rig.sent.values
     pace = np.abs(twin.step().values - before).max()
@@ -331,7 +354,8 @@ def test_a_law_that_takes_over_from_itself_gives_no_bump(robot, variant):
     assert np.abs(rig.step().values - before).max() <= pace + 1e-9
     for each in (rig, twin):
         each.steps(2500)
-    # what floats, or leaves the elbow of the gen3 free, may come to rest somewhere else: so without what holds it there
+    # what floats, or leaves the elbow of the gen3 free, may come to rest somewhere else: so without
+    # what holds it there
     beyond = [each.sent.values - each.holding(each.sent.mode, each.state) for each in (rig, twin)]
     assert np.abs(beyond[0] - beyond[1]).max() < 1e-6 * max(1.0, np.abs(twin.sent.values).max())
     assert rig.loop.tip() == pytest.approx(twin.loop.tip(), abs=1e-5)
@@ -402,7 +426,11 @@ def test_a_mode_that_the_hardware_has_not_got_is_refused_with_the_way_out_and_th
     ):
         with pytest.raises(ConfigError) as refusal:
             ask()
-        for part in ("takes only: position", "use admittance or position_domain_pd", "profile real"):
+        for part in (
+            "takes only: position",
+            "use admittance or position_domain_pd",
+            "profile real",
+        ):
             assert part in str(refusal.value)
         one, other = both(k + 1)
         assert loop.running.name == "position_domain_pd"

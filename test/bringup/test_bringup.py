@@ -24,13 +24,30 @@ from robot_control_ros.ros.process_environment import environment
 STANDING = (0.0,) * 6  # x, y, z, roll, pitch, yaw of an arm that no work cell places
 WRENCH = "force_torque_sensor_broadcaster/wrench"
 SHARE = share_directory()
-REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
+REQUIRED = {
+    "ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"},
+    "gen3": {"robot_ip": "192.168.1.10"},
+}
 REQUIRED["ethercat"] = {"interface": "eth1"}
-SINGLE = {name: setup for name, setup in SETUPS.items() if name != "two_arms"}  # the others: test_workcell
-WITH_CONTROLLER = [name for name, setup in SINGLE.items() if "law" in {argument.name for argument in setup.arguments}]
-LOCAL = [name for name, setup in SETUPS.items() if "robot" in {argument.name for argument in setup.arguments}]
-WATCHED = [name for name, setup in SINGLE.items() if "watchdog" in {argument.name for argument in setup.arguments}]
-MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat")]  # with a controller manager of ours, or Gazebo's
+# the others: test_workcell
+SINGLE = {name: setup for name, setup in SETUPS.items() if name != "two_arms"}
+WITH_CONTROLLER = [
+    name
+    for name, setup in SINGLE.items()
+    if "law" in {argument.name for argument in setup.arguments}
+]
+LOCAL = [
+    name
+    for name, setup in SETUPS.items()
+    if "robot" in {argument.name for argument in setup.arguments}
+]
+WATCHED = [
+    name
+    for name, setup in SINGLE.items()
+    if "watchdog" in {argument.name for argument in setup.arguments}
+]
+# with a controller manager of ours, or Gazebo's
+MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat")]
 # A choice that doesn't go with the other arguments' defaults, and what it goes with.
 PARTNERS = {
     ("gazebo", "interface", "position"): {"law": "admittance"},
@@ -51,7 +68,10 @@ def made(name, **given):
 
 def order(system):
     """Stage by stage, the names of what is started."""
-    return [[part.path if isinstance(part, LaunchFile) else part.name for part in stage] for stage in system.stages]
+    return [
+        [part.path if isinstance(part, LaunchFile) else part.name for part in stage]
+        for stage in system.stages
+    ]
 
 
 def launch_files(system):
@@ -78,8 +98,17 @@ def test_a_node_is_named_on_its_command_line():
 
 
 def test_parameters_files_and_remappings_follow_in_that_order():
-    parameters = {"robot": "ur5", "rate": 250.0, "count": 3, "paused": True, "quiet": False, "gains": [1.0, 2.5]}
-    spec = NodeSpec("controller", "c", parameters, ("one.yaml", "two.yaml"), {"wrench": "/sensor/wrench"})
+    parameters = {
+        "robot": "ur5",
+        "rate": 250.0,
+        "count": 3,
+        "paused": True,
+        "quiet": False,
+        "gains": [1.0, 2.5],
+    }
+    spec = NodeSpec(
+        "controller", "c", parameters, ("one.yaml", "two.yaml"), {"wrench": "/sensor/wrench"}
+    )
     assert spec.ros_arguments() == [
         *("--ros-args", "-r", "__node:=c"),
         *("--params-file", "one.yaml", "--params-file", "two.yaml"),  # what comes later wins
@@ -95,12 +124,18 @@ def test_parameters_files_and_remappings_follow_in_that_order():
 @every_setup
 def test_arguments_that_are_not_given_have_their_defaults(name):
     arguments = SETUPS[name].arguments
-    assert {argument.name for argument in arguments if argument.default is None} == set(REQUIRED.get(name, ()))
-    defaults = {argument.name: argument.default for argument in arguments if argument.default is not None}
+    assert {argument.name for argument in arguments if argument.default is None} == set(
+        REQUIRED.get(name, ())
+    )
+    defaults = {
+        argument.name: argument.default for argument in arguments if argument.default is not None
+    }
     assert made(name, **defaults) == made(name)
 
 
-@pytest.mark.parametrize(("name", "argument"), [(name, each) for name, given in REQUIRED.items() for each in given])
+@pytest.mark.parametrize(
+    ("name", "argument"), [(name, each) for name, given in REQUIRED.items() for each in given]
+)
 def test_an_argument_without_a_default_must_be_given(name, argument):
     given = {key: value for key, value in REQUIRED[name].items() if key != argument}
     with pytest.raises(ConfigError) as refusal:
@@ -119,14 +154,21 @@ def test_a_value_that_is_no_choice_is_refused_with_the_choices():
     with pytest.raises(ConfigError) as refusal:
         made("sim", pacing="maybe")
     (argument,) = [argument for argument in SETUPS["sim"].arguments if argument.name == "pacing"]
-    assert (refusal.value.name, refusal.value.value, refusal.value.bound) == ("pacing", "maybe", argument.choices)
+    assert (refusal.value.name, refusal.value.value, refusal.value.bound) == (
+        "pacing",
+        "maybe",
+        argument.choices,
+    )
 
 
 def test_every_argument_is_explained_and_has_a_valid_default():
     for name, setup in SETUPS.items():
         for argument in setup.arguments:
             assert argument.text.endswith("."), (name, argument.name)
-            assert not argument.choices or argument.default in (None, *argument.choices), (name, argument.name)
+            assert not argument.choices or argument.default in (None, *argument.choices), (
+                name,
+                argument.name,
+            )
 
 
 @with_controller
@@ -135,7 +177,9 @@ def test_the_page_is_of_the_controllers_robot_and_the_others_go_on_without_it(na
     control, page = system.node("controller"), system.node("dashboard")
     shared = {key: control.parameters[key] for key in ("robot", "profile")}
     assert page == NodeSpec("dashboard", "dashboard", shared, vital=False, respawn=True)
-    assert "dashboard" not in {part.name for stage in made(name).stages for part in stage if hasattr(part, "name")}
+    assert "dashboard" not in {
+        part.name for stage in made(name).stages for part in stage if hasattr(part, "name")
+    }
 
 
 def test_every_launch_file_with_our_controller_has_the_page():
@@ -167,7 +211,10 @@ def test_names_are_unique_and_files_exist(name):
     nodes = system.nodes()
     assert len({node.full_name for node in nodes}) == len(nodes)
     for node in nodes:
-        given = [*node.parameter_files, *(text for text in node.arguments if text.endswith(".yaml"))]
+        given = [
+            *node.parameter_files,
+            *(text for text in node.arguments if text.endswith(".yaml")),
+        ]
         assert all(os.path.isabs(path) and os.path.isfile(path) for path in given)
 
 
@@ -194,39 +241,65 @@ def test_the_watchdog_watches_before_the_controller_starts_and_knows_the_same(na
     assert names.index("watchdog") < names.index("controller")
     watchdog, control = system.node("watchdog"), system.node("controller")
     shared = {
-        key: value for key, value in control.parameters.items() if key in ("robot", "profile", "rate", "use_sim_time")
+        key: value
+        for key, value in control.parameters.items()
+        if key in ("robot", "profile", "rate", "use_sim_time")
     }
     assert watchdog == NodeSpec("watchdog", "watchdog", shared, vital=control.vital)
-    assert [stage for stage in system.stages if watchdog in stage] == [s for s in system.stages if control in s]
+    assert [stage for stage in system.stages if watchdog in stage] == [
+        s for s in system.stages if control in s
+    ]
 
 
 @watched
 def test_without_a_watchdog_all_else_is_the_same(name):
     def others(system):
-        return [[part for part in stage if getattr(part, "name", "") != "watchdog"] for stage in system.stages]
+        return [
+            [part for part in stage if getattr(part, "name", "") != "watchdog"]
+            for stage in system.stages
+        ]
 
-    assert others(made(name, watchdog="false")) == [list(stage) for stage in made(name, watchdog="false").stages]
+    assert others(made(name, watchdog="false")) == [
+        list(stage) for stage in made(name, watchdog="false").stages
+    ]
     assert others(made(name)) == others(made(name, watchdog="false"))
 
 
 @with_controller
 def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
-    profile = {"sim": "sim", "mock": "mock", "gazebo": "gz", "ethercat": "ethercat", "icube": "icube"}.get(name, "real")
+    profile = {
+        "sim": "sim",
+        "mock": "mock",
+        "gazebo": "gz",
+        "ethercat": "ethercat",
+        "icube": "icube",
+    }.get(name, "real")
     control = made(name).node("controller")
     assert control.parameters["profile"] == profile
     robot = load_robot(control.parameters["robot"], profile)
-    assert control.parameters["use_sim_time"] is robot.profile.simulated_time is (name in ("sim", "gazebo"))
-    assert control.remappings == ({"wrench": robot.profile.wrench_topic} if robot.profile.wrench_topic else {})
+    assert (
+        control.parameters["use_sim_time"]
+        is robot.profile.simulated_time
+        is (name in ("sim", "gazebo"))
+    )
+    assert control.remappings == (
+        {"wrench": robot.profile.wrench_topic} if robot.profile.wrench_topic else {}
+    )
     assert control.parameters["description"] == ("topic" if name == "gazebo" else "config")
-    assert control.vital is (name in ("sim", "mock", "gazebo"))  # on a real arm, what is left keeps it safe
+    # on a real arm, what is left keeps it safe
+    assert control.vital is (name in ("sim", "mock", "gazebo"))
 
 
 @with_controller
 def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
     law = "impedance" if name in ("sim", "gazebo", "ethercat", "icube") else "admittance"
     file = tmp_path / "gains.yaml"
-    file.write_text(f"/**: {{ ros__parameters: {{ {law}: {{ stiffness: 100.0 }} }} }}", encoding="utf-8")
-    system = made(name, law=law, gains=str(file), **({"supported": "true"} if name == "icube" else {}))
+    file.write_text(
+        f"/**: {{ ros__parameters: {{ {law}: {{ stiffness: 100.0 }} }} }}", encoding="utf-8"
+    )
+    system = made(
+        name, law=law, gains=str(file), **({"supported": "true"} if name == "icube" else {})
+    )
     assert system.node("controller").parameter_files == (str(file),)
 
 
@@ -245,7 +318,10 @@ def test_a_controller_that_cannot_be_is_refused(name, arguments, words):
 
 @pytest.mark.parametrize(
     ("robot", "words"),
-    [("nonsense", "unknown robot 'nonsense'; robots: "), ("nowhere.yaml", "robot 'nowhere.yaml': no such file")],
+    [
+        ("nonsense", "unknown robot 'nonsense'; robots: "),
+        ("nowhere.yaml", "robot 'nowhere.yaml': no such file"),
+    ],
 )
 def test_a_robot_that_there_is_not_is_refused(robot, words):
     with pytest.raises(ConfigError, match=words):
@@ -264,13 +340,33 @@ def test_a_robot_that_there_is_not_is_refused(robot, words):
         ),
         ("sim", {"imperfections": "like_gen3"}, "imperfections like_gen3: "),
         ("sim", {"rate": "fast"}, "rate = 'fast': must be a number"),
-        ("mock", {"law": "impedance"}, "law impedance commands effort, but .* takes only: position, velocity. Mock"),
-        ("gazebo", {"law": "admittance"}, "takes only: effort. Start Gazebo with interface:=position"),
-        ("gazebo", {"interface": "position"}, "takes only: position, velocity. Start Gazebo with interface:=effort"),
-        ("gazebo", {"interface": "velocity"}, "interface = 'velocity': must be one of: effort, position"),
+        (
+            "mock",
+            {"law": "impedance"},
+            "law impedance commands effort, but .* takes only: position, velocity. Mock",
+        ),
+        (
+            "gazebo",
+            {"law": "admittance"},
+            "takes only: effort. Start Gazebo with interface:=position",
+        ),
+        (
+            "gazebo",
+            {"interface": "position"},
+            "takes only: position, velocity. Start Gazebo with interface:=effort",
+        ),
+        (
+            "gazebo",
+            {"interface": "velocity"},
+            "interface = 'velocity': must be one of: effort, position",
+        ),
         ("gazebo", {"world": "nowhere.sdf"}, "world = '/.*/nowhere.sdf': no such file"),
         ("icube", {"robot": "planar_two_link"}, "unknown profile 'icube'; profiles: sim, mock, "),
-        ("icube", {"slave_config": "nowhere.yaml"}, "slave_config = '/.*/nowhere.yaml': no such file"),
+        (
+            "icube",
+            {"slave_config": "nowhere.yaml"},
+            "slave_config = '/.*/nowhere.yaml': no such file",
+        ),
         ("sim_ros2_control", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
         ("sim_ros2_control", {"rate": "fast"}, "rate = 'fast': must be a number"),
         (
@@ -284,9 +380,21 @@ def test_a_robot_that_there_is_not_is_refused(robot, words):
             "takes only: position, velocity. Use one of: joint_pid, ",
         ),
         ("gen3", {"law": "impedance"}, "takes only: position. Use one of: admittance, "),
-        ("gen3", {"law": "impedance", "use_mock_hardware": "true"}, "takes only: position. Use one of: "),
-        ("ur", {"law": "admittance", "use_mock_hardware": "true"}, "law admittance needs a wrench, but .* Use one"),
-        ("gen3", {"law": "admittance", "use_mock_hardware": "true"}, "law admittance needs a wrench, but .* Use one"),
+        (
+            "gen3",
+            {"law": "impedance", "use_mock_hardware": "true"},
+            "takes only: position. Use one of: ",
+        ),
+        (
+            "ur",
+            {"law": "admittance", "use_mock_hardware": "true"},
+            "law admittance needs a wrench, but .* Use one",
+        ),
+        (
+            "gen3",
+            {"law": "admittance", "use_mock_hardware": "true"},
+            "law admittance needs a wrench, but .* Use one",
+        ),
     ],
 )
 def test_a_system_that_cannot_be_is_refused_with_the_way_out(name, arguments, words):
@@ -314,10 +422,14 @@ def test_a_robot_by_path_is_handed_on_by_an_absolute_one(name, tmp_path, monkeyp
 @managed
 def test_a_robot_of_the_users_needs_controllers_of_the_users(name, tmp_path):
     path = str(users_robot(tmp_path, name="mine"))
-    with pytest.raises(ConfigError, match=r"controllers_file = '/.*/ros2_control/mine\.yaml': no such file"):
+    with pytest.raises(
+        ConfigError, match=r"controllers_file = '/.*/ros2_control/mine\.yaml': no such file"
+    ):
         made(name, robot=path)
     file = tmp_path / "controllers.yaml"
-    file.write_text("controller_manager: { ros__parameters: { update_rate: 500 } }", encoding="utf-8")
+    file.write_text(
+        "controller_manager: { ros__parameters: { update_rate: 500 } }", encoding="utf-8"
+    )
     system = made(name, robot=path, controllers_file=str(file))
     spawners = [node for node in system.nodes() if node.executable == "spawner"]
     assert spawners
@@ -329,15 +441,26 @@ def test_a_robot_of_the_users_needs_controllers_of_the_users(name, tmp_path):
 
 
 def test_a_description_without_tags_is_refused(tmp_path):
-    (tmp_path / "mine.urdf").write_text((SHARE / "urdf/ur5/ur5.urdf").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "mine.urdf").write_text(
+        (SHARE / "urdf/ur5/ur5.urdf").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     path = users_robot(tmp_path, urdf="mine.urdf")
-    words = f"robot ur5: no description with ros2_control's tags: {tmp_path}/mine.urdf.xacro is missing"
+    words = (
+        f"robot ur5: no description with ros2_control's tags: {tmp_path}/mine.urdf.xacro is missing"
+    )
     with pytest.raises(ConfigError, match=words):
         made("mock", robot=str(path))
 
 
 def test_topics_of_the_profile_are_those_of_controller_and_watchdog(tmp_path):
-    profiles = {"sim": {"rate": 500, "commands": ["effort"], "gravity_by_robot": False, "joint_states": "/arm/states"}}
+    profiles = {
+        "sim": {
+            "rate": 500,
+            "commands": ["effort"],
+            "gravity_by_robot": False,
+            "joint_states": "/arm/states",
+        }
+    }
     system = made("sim", robot=str(users_robot(tmp_path, profiles=profiles)))
     for name in ("watchdog", "controller"):
         assert system.node(name).remappings == {"joint_states": "/arm/states"}
@@ -354,7 +477,9 @@ def test_a_simulation_is_a_simulator_a_watchdog_and_a_controller_of_one_robot():
     shared = {"robot": "ur5", "profile": "sim", "use_sim_time": True}
     assert system.node("watchdog") == NodeSpec("watchdog", "watchdog", shared)
     given = shared | {"law": "impedance", "description": "config"}
-    assert system.node("controller") == NodeSpec("controller", "controller", given, remappings={"wrench": WRENCH})
+    assert system.node("controller") == NodeSpec(
+        "controller", "controller", given, remappings={"wrench": WRENCH}
+    )
 
 
 def test_arguments_reach_the_nodes():
@@ -363,13 +488,18 @@ def test_arguments_reach_the_nodes():
     given = {"robot": "ur5", "pacing": "lockstep", "rate": 250.0, **chosen}
     assert system.node("simulator").parameters == given
     assert system.node("controller").parameters["law"] == "gravity_compensation"
-    assert [system.node(name).parameters["rate"] for name in ("watchdog", "controller")] == [250.0, 250.0]
+    assert [system.node(name).parameters["rate"] for name in ("watchdog", "controller")] == [
+        250.0,
+        250.0,
+    ]
 
 
 def test_a_scene_by_path_is_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
     (tmp_path / "mine.yaml").write_text("objects: {}", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert made("sim", scene="mine.yaml").node("simulator").parameters["scene"] == str(tmp_path / "mine.yaml")
+    assert made("sim", scene="mine.yaml").node("simulator").parameters["scene"] == str(
+        tmp_path / "mine.yaml"
+    )
 
 
 # --- ros2_control ---
@@ -381,13 +511,22 @@ def spawner(*names, file="config/ros2_control/ur5.yaml", inactive=False, **flags
     arguments += ["--param-file", str(SHARE / file)] if file else []
     arguments += ["--inactive"] if inactive else []
     name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True, **flags)
+    return NodeSpec(
+        "spawner",
+        name,
+        package="controller_manager",
+        arguments=tuple(arguments),
+        once=True,
+        **flags,
+    )
 
 
 @pytest.mark.parametrize("output", ["position", "velocity"])
 def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front(output, tmp_path):
     gains, forward = tmp_path / "gains.yaml", f"forward_{output}_controller"
-    gains.write_text(f"/**: {{ ros__parameters: {{ admittance: {{ output: {output} }} }} }}", encoding="utf-8")
+    gains.write_text(
+        f"/**: {{ ros__parameters: {{ admittance: {{ output: {output} }} }} }}", encoding="utf-8"
+    )
     system = made("mock", law="admittance", gains=str(gains))
     assert order(system) == [
         ["robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
@@ -397,9 +536,14 @@ def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front
         [f"spawn_{forward}"],
     ]
     publisher, manager, broadcaster, wrench_broadcaster, load, _, _, wait, activate = system.nodes()
-    assert (publisher.package, publisher.executable) == ("robot_state_publisher", "robot_state_publisher")
+    assert (publisher.package, publisher.executable) == (
+        "robot_state_publisher",
+        "robot_state_publisher",
+    )
     assert publisher.parameters == {
-        "robot_description": Xacro(SHARE / "urdf/ur5/ur5.urdf.xacro", {"hardware": "mock"}, mount=STANDING),
+        "robot_description": Xacro(
+            SHARE / "urdf/ur5/ur5.urdf.xacro", {"hardware": "mock"}, mount=STANDING
+        ),
         "use_sim_time": False,
     }
     assert manager == NodeSpec(
@@ -410,7 +554,9 @@ def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front
         remappings={"~/robot_description": "/robot_description"},
     )
     assert broadcaster == spawner("joint_state_broadcaster")
-    assert wrench_broadcaster == spawner("force_torque_sensor_broadcaster", vital=False, optional=True)
+    assert wrench_broadcaster == spawner(
+        "force_torque_sensor_broadcaster", vital=False, optional=True
+    )
     assert load == spawner(forward, inactive=True)
     assert wait == NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True)
     assert activate == spawner(forward)
@@ -423,7 +569,9 @@ def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front
         ("position", "admittance", "forward_position_controller", "gz_position"),
     ],
 )
-def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(interface, law, forward, profile):
+def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(
+    interface, law, forward, profile
+):
     system = made("gazebo", robot="ur5e", law=law, interface=interface)
     assert order(system) == [
         ["gazebo", "robot_state_publisher", "clock_bridge", "create"],
@@ -435,7 +583,9 @@ def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(inte
     ]
     file = "config/ros2_control/ur5e.yaml"
     arguments = {"hardware": f"gz_{interface}", "controllers": str(SHARE / file)}
-    assert description(system) == Xacro(SHARE / "urdf/ur5e/ur5e.urdf.xacro", arguments, mount=STANDING)
+    assert description(system) == Xacro(
+        SHARE / "urdf/ur5e/ur5e.urdf.xacro", arguments, mount=STANDING
+    )
     bridge, create = system.node("clock_bridge"), system.node("create")
     assert (bridge.package, bridge.executable, bridge.arguments, bridge.once) == (
         "ros_gz_bridge",
@@ -449,7 +599,9 @@ def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(inte
         ("-topic", "robot_description", "-name", "ur5e"),
         True,
     )
-    assert system.node("spawn_joint_state_broadcaster") == spawner("joint_state_broadcaster", file=file)
+    assert system.node("spawn_joint_state_broadcaster") == spawner(
+        "joint_state_broadcaster", file=file
+    )
     sensor = "force_torque_sensor_broadcaster"  # an older Gazebo doesn't show it
     assert system.node(f"spawn_{sensor}") == spawner(sensor, file=file, vital=False, optional=True)
     assert system.node(f"load_{forward}") == spawner(forward, file=file, inactive=True)
@@ -459,20 +611,29 @@ def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(inte
 
 def test_in_gazebo_all_keep_simulated_time():
     system = made("gazebo")
-    given = {node.name: node.parameters["use_sim_time"] for node in system.nodes() if "use_sim_time" in node.parameters}
+    given = {
+        node.name: node.parameters["use_sim_time"]
+        for node in system.nodes()
+        if "use_sim_time" in node.parameters
+    }
     assert given == {"robot_state_publisher": True, "watchdog": True, "controller": True}
 
 
 @with_controller
 def test_a_controller_is_told_that_the_forward_controller_follows_where_it_does(name):
     system = made(name)
-    follows = any(node.name.startswith("spawn_forward_") for node in system.stages[-1] if isinstance(node, NodeSpec))
+    follows = any(
+        node.name.startswith("spawn_forward_")
+        for node in system.stages[-1]
+        if isinstance(node, NodeSpec)
+    )
     assert system.node("controller").parameters.get("forward_follows", False) is follows
     assert follows is (name in ("mock", "gazebo", "icube", "ur"))
 
 
 @pytest.mark.parametrize(
-    ("law", "interface"), [("impedance", "effort"), ("admittance", "position"), ("gravity_compensation", "effort")]
+    ("law", "interface"),
+    [("impedance", "effort"), ("admittance", "position"), ("gravity_compensation", "effort")],
 )
 def test_drives_take_what_the_law_commands(tmp_path, law, interface):
     file = tmp_path / "gains.yaml"  # these drives come without a sensor
@@ -495,7 +656,9 @@ def test_drives_take_what_the_law_commands(tmp_path, law, interface):
 
 
 def test_drives_that_would_drop_the_arm_are_refused():
-    with pytest.raises(ConfigError, match=r"law impedance commands effort, .* the arm would fall.* supported:=true"):
+    with pytest.raises(
+        ConfigError, match=r"law impedance commands effort, .* the arm would fall.* supported:=true"
+    ):
         made("icube", law="impedance")
     assert description(made("icube")).arguments["command_interface"] == "velocity"
 
@@ -513,12 +676,16 @@ def test_a_folder_of_the_users_drives_is_one_with_a_bus(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"slave_config = '/.*/bus/bus.yaml': no such file"):
         made("icube", slave_config="bus")
     (tmp_path / "bus" / "bus.yaml").touch()
-    assert description(made("icube", slave_config="bus")).arguments["slave_config"] == str(tmp_path / "bus")
+    assert description(made("icube", slave_config="bus")).arguments["slave_config"] == str(
+        tmp_path / "bus"
+    )
 
 
 def test_drives_of_a_robot_without_a_folder_are_generic(tmp_path):
     controllers = str(SHARE / "config/ros2_control/ur5.yaml")
-    system = made("icube", robot=str(users_robot(tmp_path, name="mine")), controllers_file=controllers)
+    system = made(
+        "icube", robot=str(users_robot(tmp_path, name="mine")), controllers_file=controllers
+    )
     generic = SHARE / "config/ros2_control/ethercat/cia402_servo.yaml"
     assert description(system).arguments["slave_config"] == str(generic)
 
@@ -540,7 +707,9 @@ def test_drives_of_a_robot_without_a_folder_are_generic(tmp_path):
 def test_a_manager_at_another_rate_than_the_drives_is_refused(tmp_path, content, found):
     file = tmp_path / "controllers.yaml"
     file.write_text(content, encoding="utf-8")
-    with pytest.raises(ConfigError, match=rf"controllers_file = .*: update_rate = {found} Hz: must be 500 Hz"):
+    with pytest.raises(
+        ConfigError, match=rf"controllers_file = .*: update_rate = {found} Hz: must be 500 Hz"
+    ):
         made("icube", controllers_file=str(file))
     made("mock", controllers_file=str(file))  # nothing there has to be in step
 
@@ -549,13 +718,19 @@ def test_a_manager_at_another_rate_than_the_drives_is_refused(tmp_path, content,
 def test_a_manager_at_the_drives_rate_is_taken(tmp_path, section):
     file = tmp_path / "controllers.yaml"
     file.write_text(f"{section}: {{ ros__parameters: {{ update_rate: 500 }} }}", encoding="utf-8")
-    assert str(file) in made("icube", controllers_file=str(file)).node("controller_manager").parameter_files
+    assert (
+        str(file)
+        in made("icube", controllers_file=str(file)).node("controller_manager").parameter_files
+    )
 
 
 def test_controllers_that_are_no_parameter_file_are_refused_in_words(tmp_path):
     file = tmp_path / "controllers.yaml"
     file.write_text("controller_manager: 5", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"controllers_file = .*: 5: must be a mapping: node, then ros__parameters"):
+    with pytest.raises(
+        ConfigError,
+        match=r"controllers_file = .*: 5: must be a mapping: node, then ros__parameters",
+    ):
         made("icube", controllers_file=str(file))
 
 
@@ -571,11 +746,21 @@ def test_controllers_that_are_no_parameter_file_are_refused_in_words(tmp_path):
 def test_behind_ros2_control_the_simulator_is_the_robot(driving, interface):
     system = made("sim_ros2_control", controller=driving, scene="ball", rate="250")
     assert order(system) == [
-        ["simulator", "robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
+        [
+            "simulator",
+            "robot_state_publisher",
+            "controller_manager",
+            "spawn_joint_state_broadcaster",
+        ],
         [f"spawn_{driving}"],
     ]
     simulator = system.node("simulator")
-    assert simulator.parameters == {"robot": "ur5", "rate": 250.0, "scene": "ball", "imperfections": ""}
+    assert simulator.parameters == {
+        "robot": "ur5",
+        "rate": 250.0,
+        "scene": "ball",
+        "imperfections": "",
+    }
     assert simulator.remappings == {
         "joint_states": "/robot/joint_states",
         "joint_commands": "/robot/joint_commands",
@@ -628,7 +813,9 @@ def test_the_program_makes_what_xacro_makes_here(xacro_program, request):
 @pytest.mark.usefixtures("xacro_program")
 def test_what_xacro_refuses_is_refused_with_its_words():
     path = SHARE / "urdf/ur5/ur5.urdf.xacro"
-    with pytest.raises(ConfigError, match=r"ur5.urdf.xacro: .*hardware:='nonsense': choices: none, mock"):
+    with pytest.raises(
+        ConfigError, match=r"ur5.urdf.xacro: .*hardware:='nonsense': choices: none, mock"
+    ):
         Xacro(path, {"hardware": "nonsense"}).text()
 
 
@@ -643,7 +830,9 @@ def test_what_xacro_refuses_is_refused_with_its_words():
         ("ur5e", "impedance", "forward_effort_controller", 500.0),
     ],
 )
-def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_activated(ur_type, law, forward, rate):
+def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_activated(
+    ur_type, law, forward, rate
+):
     system = made("ur", ur_type=ur_type, law=law, headless_mode="true")
     assert order(system) == [
         ["launch/ur_control.launch.py", "watchdog", "controller", "wait_active"],
@@ -663,17 +852,23 @@ def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_a
     }
     control = system.node("controller").parameters
     assert (control["robot"], control["profile"], control["rate"]) == (ur_type, "real", rate)
-    # Of a driver that runs already the controller may be active already, and that is no reason to end it.
+    # Of a driver that runs already the controller may be active already, and that is no reason to
+    # end it.
     assert system.node(f"spawn_{forward}") == spawner(forward, file="", vital=False, optional=True)
     assert not system.node("wait_active").vital
 
 
 @pytest.mark.parametrize("mock", ["true", "false"])
-@pytest.mark.parametrize(("name", "given"), [("ur", {"ur_type": "ur5"}), ("ur", {"ur_type": "ur5e"}), ("gen3", {})])
-def test_a_driver_runs_with_its_default_law_and_takes_every_law_that_a_refusal_hints_at(name, given, mock):
+@pytest.mark.parametrize(
+    ("name", "given"), [("ur", {"ur_type": "ur5"}), ("ur", {"ur_type": "ur5e"}), ("gen3", {})]
+)
+def test_a_driver_runs_with_its_default_law_and_takes_every_law_that_a_refusal_hints_at(
+    name, given, mock
+):
     given = given | {"use_mock_hardware": mock}
     assert (
-        made(name, **given).node("controller").parameters["law"] == DEFAULT_LAWS["mock" if mock == "true" else "real"]
+        made(name, **given).node("controller").parameters["law"]
+        == DEFAULT_LAWS["mock" if mock == "true" else "real"]
     )
     for law in law_names():
         try:
@@ -692,7 +887,11 @@ def test_a_driver_runs_with_its_default_law_and_takes_every_law_that_a_refusal_h
         ("icube", ("ethercat_driver", "joint_state_broadcaster", "forward_command_controller")),
         (
             "sim_ros2_control",
-            ("joint_state_topic_hardware_interface", "joint_state_broadcaster", "joint_trajectory_controller"),
+            (
+                "joint_state_topic_hardware_interface",
+                "joint_state_broadcaster",
+                "joint_trajectory_controller",
+            ),
         ),
     ],
 )
@@ -705,12 +904,20 @@ def test_a_rate_that_was_not_given_does_not_override_the_file_of_the_gains():
     assert made("sim", rate="250").node("controller").parameters["rate"] == 250.0
 
 
-@pytest.mark.parametrize(("name", "section"), [*((name, "controller") for name in WITH_CONTROLLER), ("sim", "/**")])
-def test_a_rate_in_the_file_of_the_gains_counts_for_controller_and_watchdog(name, section, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "section"), [*((name, "controller") for name in WITH_CONTROLLER), ("sim", "/**")]
+)
+def test_a_rate_in_the_file_of_the_gains_counts_for_controller_and_watchdog(
+    name, section, tmp_path
+):
     file = tmp_path / "gains.yaml"
     file.write_text(f"{section}: {{ros__parameters: {{rate: 321.0}}}}\n", encoding="utf-8")
     system = made(name, gains=str(file))
-    assert {node.parameters["rate"] for node in system.nodes() if node.name in ("controller", "watchdog")} == {321.0}
+    assert {
+        node.parameters["rate"]
+        for node in system.nodes()
+        if node.name in ("controller", "watchdog")
+    } == {321.0}
 
 
 def test_a_rate_that_is_given_overrides_the_file_of_the_gains(tmp_path):
@@ -721,7 +928,9 @@ def test_a_rate_that_is_given_overrides_the_file_of_the_gains(tmp_path):
 
 def test_packages_of_all_controllers_in_kinovas_file_are_looked_up_with_the_driver():
     file = SHARE / "config/ros2_control/gen3_forward_position.yaml"
-    manager = yaml.safe_load(file.read_text(encoding="utf-8"))["controller_manager"]["ros__parameters"]
+    manager = yaml.safe_load(file.read_text(encoding="utf-8"))["controller_manager"][
+        "ros__parameters"
+    ]
     types = [entry["type"] for entry in manager.values() if isinstance(entry, dict)]
     assert set(made("gen3").plugins) == {each.partition("/")[0] for each in types}
     assert made("gen3", driver="false").plugins == ()
@@ -746,7 +955,8 @@ def test_kinovas_driver_has_a_forward_controller_by_our_file():
 
 
 @pytest.mark.parametrize(
-    ("name", "argument", "rate"), [("ur", "use_mock_hardware", 125.0), ("gen3", "use_fake_hardware", 1000.0)]
+    ("name", "argument", "rate"),
+    [("ur", "use_mock_hardware", 125.0), ("gen3", "use_fake_hardware", 1000.0)],
 )
 def test_a_driver_on_mock_hardware_has_the_profile_of_that_and_its_own_rate(name, argument, rate):
     system = made(name, use_mock_hardware="true", law="position_domain_pd")
@@ -777,7 +987,13 @@ def test_gains_by_path_are_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "content", ["- a", "controller: 5", "/**: { ros__parameters: [] }", "/**: {ros__parameters: {impedance: 3}}"]
+    "content",
+    [
+        "- a",
+        "controller: 5",
+        "/**: { ros__parameters: [] }",
+        "/**: {ros__parameters: {impedance: 3}}",
+    ],
 )
 def test_gains_that_are_no_parameter_file_are_refused_in_words(tmp_path, content):
     file = tmp_path / "gains.yaml"
@@ -807,10 +1023,14 @@ def test_gains_that_would_leave_the_default_ones_are_refused(tmp_path, content):
     assert str(caught.value).startswith(f"gains = {str(file)!r}: ")
 
 
-@pytest.mark.parametrize("entry", ["stiffness: -5.0", "stifness: 5.0", "stiffness: [1.0, 2.0, 3.0, 4.0, 5.0, -6.0]"])
+@pytest.mark.parametrize(
+    "entry", ["stiffness: -5.0", "stifness: 5.0", "stiffness: [1.0, 2.0, 3.0, 4.0, 5.0, -6.0]"]
+)
 def test_a_gain_that_is_refused_is_told_with_file_and_line(tmp_path, entry):
     file = tmp_path / "gains.yaml"
-    file.write_text(f"controller:\n  ros__parameters:\n    impedance:\n      coriolis: true\n      {entry}\n")
+    file.write_text(
+        f"controller:\n  ros__parameters:\n    impedance:\n      coriolis: true\n      {entry}\n"
+    )
     with pytest.raises(ConfigError) as caught:
         made("sim", gains=str(file))
     assert str(caught.value).startswith(f"gains = {str(file)!r}: line 5: ")
@@ -862,7 +1082,12 @@ def test_where_nothing_is_chosen_the_system_keeps_to_this_machine(prefix):
 
 
 def test_the_prefix_of_the_interpreter_comes_first_and_once(prefix):
-    for before in ("", "/opt/ros", f"/opt/ros{os.pathsep}{prefix}", f"{prefix}{os.pathsep}/opt/ros"):
+    for before in (
+        "",
+        "/opt/ros",
+        f"/opt/ros{os.pathsep}{prefix}",
+        f"{prefix}{os.pathsep}/opt/ros",
+    ):
         parts = environment({"AMENT_PREFIX_PATH": before})["AMENT_PREFIX_PATH"].split(os.pathsep)
         assert parts == ([prefix, "/opt/ros"] if before else [prefix])
 

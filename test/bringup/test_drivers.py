@@ -1,4 +1,6 @@
-"""Names of vendors' drivers: each with branches and source, and the same in bringup, profiles and docs."""
+"""Names of vendors' drivers: each with branches and source, and the same in
+bringup, profiles and docs.
+"""
 
 import re
 from pathlib import Path
@@ -13,7 +15,8 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import config_names, read_config
 
 ROOT = Path(__file__).parents[2]
-ROBOTS = {"ur5": "ur_robot_driver", "ur5e": "ur_robot_driver", "gen3": "ros2_kortex"}  # and the driver of each
+# and the driver of each
+ROBOTS = {"ur5": "ur_robot_driver", "ur5e": "ur_robot_driver", "gen3": "ros2_kortex"}
 OURS = {"forward_position_controller"}  # what our file adds to ros2_kortex's controllers
 NAMED = re.compile(r"(?<![\w/])/\w+_(?:controller|broadcaster)/\w+")
 VERSION = re.compile(r"\b\d+\.\d+\.\d+\b")
@@ -27,7 +30,11 @@ def names(driver):
 
 def rows(driver):
     """Every name of a driver with what is said of it, by group and name."""
-    groups = {group: rows for group, rows in names(driver).items() if group != "commits" and isinstance(rows, dict)}
+    groups = {
+        group: rows
+        for group, rows in names(driver).items()
+        if group != "commits" and isinstance(rows, dict)
+    }
     return {(group, name): row for group, each in groups.items() for name, row in each.items()}
 
 
@@ -37,7 +44,11 @@ def page(robot):
 
 def versions(driver, group, *features):
     """By what `versions` has them for."""
-    return {key: each for feature in features for key, each in names(driver)[group][feature]["versions"].items()}
+    return {
+        key: each
+        for feature in features
+        for key, each in names(driver)[group][feature]["versions"].items()
+    }
 
 
 def all_versions(*features):
@@ -71,12 +82,18 @@ def test_a_value_of_an_argument_is_fixed_or_an_argument_of_ours(driver):
 @every_robot
 def test_a_profile_has_the_names_of_its_driver(robot):
     driver, profile = names(ROBOTS[robot]), load_robot(robot, "real").profile
-    controllers = {name for name, row in driver["controllers"].items() if set(row["branches"]) >= {"jazzy", "main"}}
+    controllers = {
+        name
+        for name, row in driver["controllers"].items()
+        if set(row["branches"]) >= {"jazzy", "main"}
+    }
     assert profile.fallback_controller in controllers
     assert {profile.controllers[mode] for mode in profile.commands} <= controllers | OURS
     assert f"/{profile.controller_manager}" in driver["nodes"]
     assert {f"/{profile.joint_states}"} <= set(driver["topics"])
-    assert {f"/{topic}" for topic in (profile.running_topic, profile.wrench_topic) if topic} <= set(driver["topics"])
+    assert {f"/{topic}" for topic in (profile.running_topic, profile.wrench_topic) if topic} <= set(
+        driver["topics"]
+    )
     assert set(profile.wrench_frames) == set(driver.get("frames", ()))
     assert profile.rate == driver["rates"][robot]["rate"]
 
@@ -92,14 +109,24 @@ def test_a_page_has_the_names_of_its_driver(robot):
     given = re.findall(r"(\w+):=", launched[1])
     assert given
     assert set(given) <= set(driver["arguments"])
-    mentioned = {name for name in re.findall(r"`(\w+_(?:file|ip|comm))(?::=\w+)?`", text) if name != "controllers_file"}
+    mentioned = {
+        name
+        for name in re.findall(r"`(\w+_(?:file|ip|comm))(?::=\w+)?`", text)
+        if name != "controllers_file"
+    }
     assert mentioned <= set(driver["arguments"])
 
 
 def test_the_types_of_kinovas_controllers_in_our_file_are_its_own():
     path = ROOT / "config/ros2_control/gen3_forward_position.yaml"
-    manager = yaml.safe_load(path.read_text(encoding="utf-8"))["controller_manager"]["ros__parameters"]
-    ours = {name: entry["type"] for name, entry in manager.items() if isinstance(entry, dict) and name not in OURS}
+    manager = yaml.safe_load(path.read_text(encoding="utf-8"))["controller_manager"][
+        "ros__parameters"
+    ]
+    ours = {
+        name: entry["type"]
+        for name, entry in manager.items()
+        if isinstance(entry, dict) and name not in OURS
+    }
     assert ours == {name: row["type"] for name, row in names("ros2_kortex")["controllers"].items()}
 
 
@@ -116,16 +143,22 @@ def test_the_page_of_the_ur5e_says_which_version_is_for_what(row, features):
     assert set(VERSION.findall(cell)) == all_versions(*features)
 
 
-@pytest.mark.parametrize(("begin", "feature"), [("Effort", "effort"), ("Friction scales", "friction_scales")])
+@pytest.mark.parametrize(
+    ("begin", "feature"), [("Effort", "effort"), ("Friction scales", "friction_scales")]
+)
 def test_the_notes_of_the_ur5e_say_which_version_is_for_what(begin, feature):
-    notes = " ".join(note for note in load_robot("ur5e", "real").profile.notes if note.startswith(begin))
+    notes = " ".join(
+        note for note in load_robot("ur5e", "real").profile.notes if note.startswith(begin)
+    )
     released = set(versions("ur_robot_driver", "releases", feature).values())
     assert set(VERSION.findall(notes)) == all_versions(feature) | released
 
 
 @pytest.mark.parametrize("robot", ["ur5", "ur5e"])
 def test_the_pages_ask_for_the_driver_that_has_everything(robot):
-    newest = versions("ur_robot_driver", "releases", "effort", "wrench_at_tcp", "friction_scales", "wrench_frame")
+    newest = versions(
+        "ur_robot_driver", "releases", "effort", "wrench_at_tcp", "friction_scales", "wrench_frame"
+    )
     words = f"ur_robot_driver {newest['jazzy']} (Jazzy) or {newest['kilted']} (Kilted)"
     assert words in page(robot)
 
@@ -136,22 +169,29 @@ def test_the_page_of_the_ur5_has_the_oldest_polyscope():
 
 
 def test_the_page_of_the_gen3_has_the_release():
-    assert f"ros2_kortex {versions('ros2_kortex', 'releases', 'binary_packages')['jazzy']} for Jazzy" in page("gen3")
+    assert (
+        f"ros2_kortex {versions('ros2_kortex', 'releases', 'binary_packages')['jazzy']} for Jazzy"
+        in page("gen3")
+    )
 
 
 def test_gazebo_is_started_by_its_names():
     system, driver = SETUPS["gazebo"].make(headless="true"), names("gazebo")
     started = {part.command[0]: part for part in system.parts() if isinstance(part, Program)}
     started |= {
-        part.executable: part for part in system.parts() if isinstance(part, NodeSpec) and "ros_gz" in part.package
+        part.executable: part
+        for part in system.parts()
+        if isinstance(part, NodeSpec) and "ros_gz" in part.package
     }
     assert set(started) == set(driver["programs"])
     for name, row in driver["programs"].items():
         assert started[name].package == row["package"]
-    assert [word for word in started["gz"].command[1:] if not word.endswith(".sdf")] == driver["programs"]["gz"][
-        "arguments"
-    ]
-    assert [word for word in started["create"].arguments if word[0] == "-"] == driver["programs"]["create"]["arguments"]
+    assert [word for word in started["gz"].command[1:] if not word.endswith(".sdf")] == driver[
+        "programs"
+    ]["gz"]["arguments"]
+    assert [word for word in started["create"].arguments if word[0] == "-"] == driver["programs"][
+        "create"
+    ]["arguments"]
     assert set(started["gz"].environment) <= set(driver["environment"])
     assert set(driver["plugins"]) <= set(system.plugins)
     assert set(driver["services"]) == {WORLDS}

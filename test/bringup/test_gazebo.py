@@ -1,4 +1,6 @@
-"""How Gazebo is started: its command, where it looks for plug-ins and models, and what runs already."""
+"""How Gazebo is started: its command, where it looks for plug-ins and models,
+and what runs already.
+"""
 
 import os
 import subprocess
@@ -21,7 +23,9 @@ EXPORTS = """
 
 
 def program(**given):
-    (found,) = [part for part in SETUPS["gazebo"].make(**given).parts() if isinstance(part, Program)]
+    (found,) = [
+        part for part in SETUPS["gazebo"].make(**given).parts() if isinstance(part, Program)
+    ]
     return found
 
 
@@ -47,7 +51,9 @@ def test_plugins_of_gazebo_count_as_needed():
 
 @pytest.fixture
 def prefixes(tmp_path, monkeypatch):
-    """Two prefixes: one with gz_ros2_control, one with a package that exports places; no variable is set."""
+    """Two prefixes: one with gz_ros2_control, one with a package that exports places;
+    no variable is set.
+    """
     for name, package in (("one", "gz_ros2_control"), ("two", "models")):
         index = tmp_path / name / "share/ament_index/resource_index/packages"
         index.mkdir(parents=True)
@@ -55,7 +61,9 @@ def prefixes(tmp_path, monkeypatch):
         (tmp_path / name / "share" / package).mkdir()
     (tmp_path / "two/share/models/package.xml").write_text(EXPORTS)
     (tmp_path / "one/share/gz_ros2_control/package.xml").write_text("not XML")
-    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(str(tmp_path / name) for name in ("one", "two")))
+    monkeypatch.setenv(
+        "AMENT_PREFIX_PATH", os.pathsep.join(str(tmp_path / name) for name in ("one", "two"))
+    )
     for name in (PLUGINS, RESOURCES, "LD_LIBRARY_PATH"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
@@ -104,7 +112,9 @@ def test_beside_no_gazebo_it_may_start(services):
     check_alone()
 
 
-@pytest.mark.parametrize("found", [(1, ""), FileNotFoundError("gz"), subprocess.TimeoutExpired("gz", 10.0)])
+@pytest.mark.parametrize(
+    "found", [(1, ""), FileNotFoundError("gz"), subprocess.TimeoutExpired("gz", 10.0)]
+)
 def test_where_nobody_can_tell_it_may_start(services, found):
     services(found)
     check_alone()

@@ -1,7 +1,7 @@
 """What Gazebo's side needs of our files, as a table: each row names where the fact was read.
 
-Read for Jazzy with Harmonic (gz-sim 8), for Kilted with Ionic (gz-sim 9), and for gz-sim 10. Kilted's gz_ros2_control
-was read as rolling, from which it branched; its ros_gz as ros2.
+Read for Jazzy with Harmonic (gz-sim 8), for Kilted with Ionic (gz-sim 9), and for gz-sim 10.
+Kilted's gz_ros2_control was read as rolling, from which it branched; its ros_gz as ros2.
 """
 
 import functools
@@ -44,7 +44,9 @@ class Case:
         self.robot, self.interface = load_robot(robot, profile), interface
         self.system = SETUPS["gazebo"].make(robot=robot, interface=interface, law=law)
         given = self.system.node("robot_state_publisher").parameters["robot_description"]
-        self.root = ElementTree.fromstring(xacro.process_file(str(given.path), mappings=dict(given.arguments)).toxml())
+        self.root = ElementTree.fromstring(
+            xacro.process_file(str(given.path), mappings=dict(given.arguments)).toxml()
+        )
         (program,) = [part for part in self.system.parts() if isinstance(part, Program)]
         self.world = ElementTree.parse(program.command[-1]).getroot().find("world")
         with open(given.arguments["controllers"], encoding="utf-8") as file:
@@ -106,7 +108,10 @@ TABLE = [
         "gz_ros2_control jazzy, rolling: gz_ros2_control/CMakeLists.txt, src/gz_ros2_control_plugin.cpp",
         lambda case: [plugin.attrib for plugin in case.root.findall("gazebo/plugin")],
         lambda case: [
-            {"filename": "gz_ros2_control-system", "name": "gz_ros2_control::GazeboSimROS2ControlPlugin"},
+            {
+                "filename": "gz_ros2_control-system",
+                "name": "gz_ros2_control::GazeboSimROS2ControlPlugin",
+            },
         ],
     ),
     Row(
@@ -130,7 +135,11 @@ TABLE = [
     Row(
         "the manager's cycle must not be shorter than the world's step, or it runs late",
         "gz_ros2_control jazzy, rolling: src/gz_ros2_control_plugin.cpp, PreUpdate(), PostUpdate()",
-        lambda case: (1.0 / case.controllers["update_rate"]) / float(case.world.findtext("physics/max_step_size")) >= 1,
+        lambda case: (
+            (1.0 / case.controllers["update_rate"])
+            / float(case.world.findtext("physics/max_step_size"))
+            >= 1
+        ),
         lambda case: True,
     ),
     Row(
@@ -149,7 +158,10 @@ TABLE = [
     Row(
         "only joints with one axis are taken",
         "gz_ros2_control jazzy, rolling: src/gz_ros2_control_plugin.cpp, GetEnabledJoints()",
-        lambda case: {joint.get("type") for joint in case.moved().values()} <= {"revolute", "continuous", "prismatic"},
+        lambda case: (
+            {joint.get("type") for joint in case.moved().values()}
+            <= {"revolute", "continuous", "prismatic"}
+        ),
         lambda case: True,
     ),
     Row(
@@ -192,7 +204,9 @@ TABLE = [
     Row(
         "by the child (the environment) on the parent (the robot), in the child's axes",
         "sdformat 14, 15, 16: sdf/1.11/forcetorque.sdf",
-        lambda case: [case.sensor.findtext(f"force_torque/{tag}") for tag in ("frame", "measure_direction")],
+        lambda case: [
+            case.sensor.findtext(f"force_torque/{tag}") for tag in ("frame", "measure_direction")
+        ],
         lambda case: ["child", "child_to_parent"],
     ),
     Row(
@@ -211,7 +225,9 @@ TABLE = [
     Row(
         "systems, by library and class; a world that lists some gets no others",
         "gz-sim 8, 9, 10: examples/worlds/empty.sdf, sensors.sdf, apply_link_wrench.sdf",
-        lambda case: {(plugin.get("filename"), plugin.get("name")) for plugin in case.world.findall("plugin")},
+        lambda case: {
+            (plugin.get("filename"), plugin.get("name")) for plugin in case.world.findall("plugin")
+        },
         lambda case: {
             ("gz-sim-physics-system", "gz::sim::systems::Physics"),
             ("gz-sim-user-commands-system", "gz::sim::systems::UserCommands"),
@@ -224,7 +240,9 @@ TABLE = [
         "gravity is 9.8 unless the world says otherwise; the model's is 9.81",
         "sdformat 14, 15, 16: sdf/1.9/world.sdf",
         lambda case: [float(value) for value in case.world.findtext("gravity").split()],
-        lambda case: list(RobotModel(case.robot.urdf(), case.robot.joints, "world", case.robot.tip).gravity),
+        lambda case: list(
+            RobotModel(case.robot.urdf(), case.robot.joints, "world", case.robot.tip).gravity
+        ),
     ),
     Row(
         "the topics of wrenches have the world's name, which the docs' commands have, too",
@@ -246,7 +264,9 @@ def spawners(case):
 
 
 def sensor_joint(case):
-    (place,) = [element for element in case.root.findall("gazebo") if element.find("sensor") is not None]
+    (place,) = [
+        element for element in case.root.findall("gazebo") if element.find("sensor") is not None
+    ]
     return place.get("reference")
 
 
@@ -254,7 +274,9 @@ def sensor_joint(case):
 def test_gazebos_side_gets_what_it_needs(row):
     for robot, interface in GAZEBO_CASES:
         one = case(robot, interface)
-        assert row.found(one) == row.needed(one), f"{robot}, {interface}: {row.fact}; read in {row.read}"
+        assert row.found(one) == row.needed(one), (
+            f"{robot}, {interface}: {row.fact}; read in {row.read}"
+        )
 
 
 def test_the_world_is_one_for_every_robot():

@@ -1,4 +1,6 @@
-"""The launch files, in which nothing is decided, and what launching makes of what the bringup decides."""
+"""The launch files, in which nothing is decided, and what launching makes of what
+the bringup decides.
+"""
 
 import ast
 import importlib.util
@@ -11,13 +13,27 @@ import pytest
 
 from robot_control_ros import bringup
 from robot_control_ros.bringup import SETUPS
-from robot_control_ros.bringup.system import LONG_ENOUGH, PACKAGE, LaunchFile, NodeSpec, Program, Setup, System, Xacro
+from robot_control_ros.bringup.system import (
+    LONG_ENOUGH,
+    PACKAGE,
+    LaunchFile,
+    NodeSpec,
+    Program,
+    Setup,
+    System,
+    Xacro,
+)
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.files import share_directory
 
 SHARE = share_directory()
-FILES = {path.name.removesuffix(".launch.py"): path for path in sorted((SHARE / "launch").glob("*.py"))}
-REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
+FILES = {
+    path.name.removesuffix(".launch.py"): path for path in sorted((SHARE / "launch").glob("*.py"))
+}
+REQUIRED = {
+    "ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"},
+    "gen3": {"robot_ip": "192.168.1.10"},
+}
 REQUIRED["ethercat"] = {"interface": "eth1"}
 
 every_file = pytest.mark.parametrize("name", FILES)
@@ -33,7 +49,11 @@ def load(path, name=None):
 
 def arguments_of(name):
     """What has to be given, and the defaults of the rest."""
-    defaults = {argument.name: argument.default for argument in SETUPS[name].arguments if argument.default is not None}
+    defaults = {
+        argument.name: argument.default
+        for argument in SETUPS[name].arguments
+        if argument.default is not None
+    }
     return defaults | REQUIRED.get(name, {})
 
 
@@ -106,9 +126,12 @@ def launching(monkeypatch, xacro_here):
             kind = Configuration if name == "LaunchConfiguration" else Entity
             setattr(stand_in, name, type(name, (kind,), {}))
         monkeypatch.setitem(sys.modules, module, stand_in)
-    made = load(Path(bringup.__file__).with_name("launch_actions.py"), f"{PACKAGE}.bringup.launch_actions")
+    made = load(
+        Path(bringup.__file__).with_name("launch_actions.py"), f"{PACKAGE}.bringup.launch_actions"
+    )
     monkeypatch.setitem(sys.modules, f"{PACKAGE}.bringup.launch_actions", made)
-    monkeypatch.setattr(made, "check_requirements", lambda system: None)  # nothing of it is installed here
+    # nothing of it is installed here
+    monkeypatch.setattr(made, "check_requirements", lambda system: None)
     return made
 
 
@@ -126,10 +149,17 @@ class Launch:
     def __init__(self, description, arguments):
         self.started, self.said, self.timers, self.reasons, self._handlers = [], [], [], [], []
         self.failures = []
-        (opaque,) = [entity for entity in description.positional[0] if type(entity).__name__ == "OpaqueFunction"]
+        (opaque,) = [
+            entity
+            for entity in description.positional[0]
+            if type(entity).__name__ == "OpaqueFunction"
+        ]
         loop = SimpleNamespace(call_exception_handler=self.failures.append)
         self.context = SimpleNamespace(
-            arguments=arguments, launch_configurations=arguments, is_shutdown=False, asyncio_loop=loop
+            arguments=arguments,
+            launch_configurations=arguments,
+            is_shutdown=False,
+            asyncio_loop=loop,
         )
         self.take(opaque.named["function"](self.context))
 
@@ -209,7 +239,9 @@ def test_stage_after_stage_starts_when_the_one_before_has_got_so_far(launching, 
     launch = Launch(load(FILES[name]).generate_launch_description(), arguments_of(name))
     started = []
     for stage in SETUPS[name].make(**arguments_of(name)).stages:
-        started += [part.path if isinstance(part, LaunchFile) else process_name(part) for part in stage]
+        started += [
+            part.path if isinstance(part, LaunchFile) else process_name(part) for part in stage
+        ]
         assert launch.names == started
         if isinstance(stage[-1], NodeSpec) and stage[-1].once:
             launch.end(stage[-1].name)
@@ -234,7 +266,9 @@ def test_where_a_stage_fails_that_is_not_optional_the_next_never_starts(launchin
         assert launch.reasons == ([reason] if last.vital else [])
         assert bool(launch.failures) != last.optional
         (said,) = launch.said
-        assert said == (f"{reason}: everything else ends" if last.vital else f"{reason}; the others go on")
+        assert said == (
+            f"{reason}: everything else ends" if last.vital else f"{reason}; the others go on"
+        )
 
 
 def test_a_system_that_cannot_be_is_refused_in_words(launching):
@@ -243,7 +277,9 @@ def test_a_system_that_cannot_be_is_refused_in_words(launching):
         Launch(description, arguments_of("sim") | {"robot": "nonsense"})
 
 
-@pytest.mark.parametrize(("given", "meant"), [("lw", "law"), ("gain", "gains"), ("dashbord", "dashboard")])
+@pytest.mark.parametrize(
+    ("given", "meant"), [("lw", "law"), ("gain", "gains"), ("dashbord", "dashboard")]
+)
 def test_a_misspelt_argument_is_refused_with_the_valid_ones(launching, given, meant):
     description = load(FILES["sim"]).generate_launch_description()
     with pytest.raises(ConfigError) as raised:
@@ -255,7 +291,11 @@ def test_a_misspelt_argument_is_refused_with_the_valid_ones(launching, given, me
 
 def test_arguments_of_an_included_launch_file_pass(launching):
     description = load(FILES["ur"]).generate_launch_description()
-    Launch(description, arguments_of("ur") | {"kinematics_params_file": "/my/calibration.yaml", "tf_prefix": "left_"})
+    Launch(
+        description,
+        arguments_of("ur")
+        | {"kinematics_params_file": "/my/calibration.yaml", "tf_prefix": "left_"},
+    )
 
 
 @pytest.mark.parametrize("argument", ["gripper", "robot_type", "dof", "vision", "launch_rviz"])
@@ -265,8 +305,21 @@ def test_arguments_of_kinovas_launch_file_are_no_misspelt_ones_of_ours(launching
 
 
 def test_a_node_is_what_its_spec_says(launching):
-    parameters = {"rate": 0.0, "use_sim_time": True, "gains": [1.0, 2.0], "robot": "ur5", "scene": ""}
-    spec = NodeSpec("controller", "left", parameters, ("a.yaml", "b.yaml"), {"old": "new"}, arguments=("-x", "1"))
+    parameters = {
+        "rate": 0.0,
+        "use_sim_time": True,
+        "gains": [1.0, 2.0],
+        "robot": "ur5",
+        "scene": "",
+    }
+    spec = NodeSpec(
+        "controller",
+        "left",
+        parameters,
+        ("a.yaml", "b.yaml"),
+        {"old": "new"},
+        arguments=("-x", "1"),
+    )
     (node,) = play(launching, [spec]).started
     *files, given = node.named.pop("parameters")
     assert node.named == {
@@ -284,7 +337,10 @@ def test_a_node_is_what_its_spec_says(launching):
     assert [given[name] for name in ("rate", "use_sim_time", "gains")] == [0.0, True, [1.0, 2.0]]
     for name in ("robot", "scene"):  # launch would read them as YAML
         assert type(given[name]).__name__ == "ParameterValue"
-        assert (given[name].positional, given[name].named) == ((parameters[name],), {"value_type": str})
+        assert (given[name].positional, given[name].named) == (
+            (parameters[name],),
+            {"value_type": str},
+        )
 
 
 def test_a_node_without_parameters_gets_none(launching):
@@ -293,7 +349,9 @@ def test_a_node_without_parameters_gets_none(launching):
 
 
 def test_nodes_of_other_packages_keep_their_names(launching):
-    (node,) = play(launching, [NodeSpec("ros2_control_node", "controller_manager", package="other")]).started
+    (node,) = play(
+        launching, [NodeSpec("ros2_control_node", "controller_manager", package="other")]
+    ).started
     assert (node.named["name"], node.named["exec_name"]) == (None, "controller_manager")
 
 
@@ -306,13 +364,17 @@ def test_a_description_is_made_by_xacro_at_the_start(launching):
 
 
 def test_a_launch_file_is_included_with_its_arguments(launching):
-    (action,) = play(launching, [LaunchFile("their_driver", "launch/arm.launch.py", {"ip": "1.2.3.4"})]).started
+    (action,) = play(
+        launching, [LaunchFile("their_driver", "launch/arm.launch.py", {"ip": "1.2.3.4"})]
+    ).started
     assert include(action) == ("their_driver", "launch/arm.launch.py")
     assert dict(action.named["launch_arguments"]) == {"ip": "1.2.3.4"}
 
 
 def test_a_program_runs_in_a_session_that_ends_with_it(launching):
-    program = Program(("gz", "sim", "a world.sdf"), "gazebo", "ros_gz_sim", {"GZ_SIM_RESOURCE_PATH": "/models"})
+    program = Program(
+        ("gz", "sim", "a world.sdf"), "gazebo", "ros_gz_sim", {"GZ_SIM_RESOURCE_PATH": "/models"}
+    )
     (action,) = play(launching, [program]).started
     assert action.named == {
         "cmd": [
@@ -357,7 +419,9 @@ def test_the_end_of_what_is_vital_is_soon_the_end_of_all(launching, spec):
 
 @pytest.mark.parametrize("status", [0, 1, -9])
 @pytest.mark.parametrize("spec", [NODE, replace(NODE, vital=False), PROGRAM])
-def test_a_launch_has_failed_where_a_process_has_died_and_not_where_it_has_ended(launching, spec, status):
+def test_a_launch_has_failed_where_a_process_has_died_and_not_where_it_has_ended(
+    launching, spec, status
+):
     launch = play(launching, [spec])
     launch.end("arm", status)
     assert len(launch.failures) == (status != 0)
@@ -432,7 +496,11 @@ def test_only_a_failure_that_is_optional_does_not_hold_up_what_comes_after_it(la
 
 def test_a_stage_that_nothing_holds_up_starts_with_the_one_before(launching):
     file = LaunchFile("their_driver", "launch/arm.launch.py", {})
-    assert play(launching, [file], [NODE], [replace(NODE, name="second")]).names == [file.path, "arm", "second"]
+    assert play(launching, [file], [NODE], [replace(NODE, name="second")]).names == [
+        file.path,
+        "arm",
+        "second",
+    ]
 
 
 # --- with launch itself ---
@@ -447,7 +515,9 @@ def launch_ros():
 def test_launch_takes_every_file(launch_ros, xacro_here, name, monkeypatch):
     import launch
 
-    monkeypatch.setattr("robot_control_ros.bringup.launch_actions.check_requirements", lambda system: None)
+    monkeypatch.setattr(
+        "robot_control_ros.bringup.launch_actions.check_requirements", lambda system: None
+    )
     description = load(FILES[name]).generate_launch_description()
     arguments = SETUPS[name].arguments
     declared = {argument.name: argument for argument in description.get_launch_arguments()}
@@ -457,15 +527,22 @@ def test_launch_takes_every_file(launch_ros, xacro_here, name, monkeypatch):
         assert entity.description.startswith(argument.text)  # it tells the choices, too
         assert (entity.choices or []) == list(argument.choices)
         default = entity.default_value
-        assert (default if default is None else "".join(part.text for part in default)) == argument.default
+        assert (
+            default if default is None else "".join(part.text for part in default)
+        ) == argument.default
     context = launch.LaunchContext()
     context.launch_configurations.update(REQUIRED.get(name, {}))
     for entity in declared.values():
         entity.execute(context)
-    (opaque,) = [entity for entity in description.entities if isinstance(entity, launch.actions.OpaqueFunction)]
+    (opaque,) = [
+        entity
+        for entity in description.entities
+        if isinstance(entity, launch.actions.OpaqueFunction)
+    ]
     actions = opaque.execute(context)
     first = SETUPS[name].make(**arguments_of(name)).stages[0]
-    kinds = (launch.actions.ExecuteProcess, launch.actions.IncludeLaunchDescription)  # a node is a process, too
+    # a node is a process, too
+    kinds = (launch.actions.ExecuteProcess, launch.actions.IncludeLaunchDescription)
     started = [action for action in actions if isinstance(action, kinds)]
     assert len(started) == len(first)
     for action, spec in zip(started, first, strict=True):

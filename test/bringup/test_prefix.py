@@ -1,4 +1,6 @@
-"""Behind ros2_control a robot may have a prefix, and stand elsewhere: description, controllers and our nodes agree."""
+"""Behind ros2_control a robot may have a prefix, and stand elsewhere: description, controllers
+and our nodes agree.
+"""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -37,14 +39,23 @@ def unprefixed(value):
 
 @pytest.mark.parametrize("name", ["mock", "gazebo", "icube", "sim_ros2_control"])
 def test_behind_ros2_control_a_prefix_is_at_all_joints_and_frames_alike(name):
-    """In the description, at its hardware, in the file of the controllers, and for our own nodes."""
+    """In the description, at its hardware, in the file of the controllers,
+    and for our own nodes.
+    """
     plain, system = SETUPS[name].make(), SETUPS[name].make(prefix="left_")
     joints = [f"left_{joint}" for joint in UR5.joints]
     text = description(system)
     before, after = ElementTree.fromstring(description(plain)), ElementTree.fromstring(text)
     assert [joint.get("name") for joint in after.iterfind("ros2_control/joint")] == joints
-    for path, attribute in (("link", "name"), ("joint", "name"), ("joint/child", "link"), ("gazebo", "reference")):
-        old, new = ([each.get(attribute) for each in root.iterfind(path)] for root in (before, after))
+    for path, attribute in (
+        ("link", "name"),
+        ("joint", "name"),
+        ("joint/child", "link"),
+        ("gazebo", "reference"),
+    ):
+        old, new = (
+            [each.get(attribute) for each in root.iterfind(path)] for root in (before, after)
+        )
         assert new == [each and (each if each == "world" else f"left_{each}") for each in old]
     assert RobotModel.of(load_robot("ur5", prefix="left_"), text).joints == tuple(joints)
     file = controllers_file(system)
@@ -52,8 +63,14 @@ def test_behind_ros2_control_a_prefix_is_at_all_joints_and_frames_alike(name):
     given = [each["ros__parameters"] for each in sections.values()]
     assert all(each["joints"] == joints for each in given if "joints" in each)
     assert [each["frame_id"] for each in given if "frame_id" in each] == ["left_ft_frame"]
-    assert unprefixed(sections) == yaml.safe_load(controllers_file(plain).read_text(encoding="utf-8"))
-    ours = [node for node in system.nodes() if node.package == PACKAGE and node.executable != "wait_active"]
+    assert unprefixed(sections) == yaml.safe_load(
+        controllers_file(plain).read_text(encoding="utf-8")
+    )
+    ours = [
+        node
+        for node in system.nodes()
+        if node.package == PACKAGE and node.executable != "wait_active"
+    ]
     assert ours
     assert {node.parameters["prefix"] for node in ours} == {"left_"}
 
@@ -61,13 +78,19 @@ def test_behind_ros2_control_a_prefix_is_at_all_joints_and_frames_alike(name):
 def test_gazebos_sensor_keeps_its_name_and_its_frame_gets_the_prefix():
     root = ElementTree.fromstring(description(SETUPS["gazebo"].make(prefix="left_")))
     assert root.findtext("gazebo/sensor/gz_frame_id") == "left_ft_frame"
-    names = {each.get("name") for path in ("ros2_control", "gazebo") for each in root.iterfind(f"{path}/sensor")}
+    names = {
+        each.get("name")
+        for path in ("ros2_control", "gazebo")
+        for each in root.iterfind(f"{path}/sensor")
+    }
     assert names == {"force_torque_sensor"}
 
 
 def test_behind_ros2_control_an_arm_stands_where_its_file_says(tmp_path):
     path = tmp_path / "mine.yaml"
-    path.write_text("extends: ur5\nprefix: my_\nmount: [1.0, 0.0, 0.5, 0.0, 0.0, 0.0]\n", encoding="utf-8")
+    path.write_text(
+        "extends: ur5\nprefix: my_\nmount: [1.0, 0.0, 0.5, 0.0, 0.0, 0.0]\n", encoding="utf-8"
+    )
     text = description(SETUPS["mock"].make(robot=str(path)))
     for given in (text, load_robot(str(path)).urdf()):
         (placed,) = [
@@ -92,5 +115,6 @@ def test_kinovas_driver_its_controllers_and_our_nodes_get_the_same_prefix():
     sections = yaml.safe_load(file.read_text(encoding="utf-8"))
     joints = [f"left_{joint}" for joint in load_robot("gen3").joints]
     assert sections["forward_position_controller"]["ros__parameters"]["joints"] == joints
-    assert sections["twist_controller"]["ros__parameters"]["joint"] == "tcp"  # ros2_kortex gives it no prefix
+    # ros2_kortex gives it no prefix
+    assert sections["twist_controller"]["ros__parameters"]["joint"] == "tcp"
     assert {node.parameters["prefix"] for node in system.nodes()} == {"left_"}

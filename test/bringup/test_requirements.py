@@ -10,10 +10,18 @@ from robot_control_ros.core.errors import ConfigError
 
 SYSTEM = System(
     (
-        (Program(("gz", "sim"), "gazebo", "ros_gz_sim"), LaunchFile("ur_robot_driver", "launch/any.py", {})),
+        (
+            Program(("gz", "sim"), "gazebo", "ros_gz_sim"),
+            LaunchFile("ur_robot_driver", "launch/any.py", {}),
+        ),
         (
             NodeSpec("controller", "controller"),
-            NodeSpec("any", "any", {"robot_description": Xacro(Path("any.xacro"), {})}, package="controller_manager"),
+            NodeSpec(
+                "any",
+                "any",
+                {"robot_description": Xacro(Path("any.xacro"), {})},
+                package="controller_manager",
+            ),
         ),
     ),
     plugins=("gz_ros2_control",),
@@ -51,7 +59,10 @@ def test_what_is_missing_is_named_alone(install, missing):
     with pytest.raises(ConfigError) as raised:
         check_requirements(SYSTEM)
     named, _, rest = str(raised.value).partition(". ")
-    assert named == f"not installed here: {'program' if missing in PROGRAMS else 'ROS package'} {missing}"
+    assert (
+        named
+        == f"not installed here: {'program' if missing in PROGRAMS else 'ROS package'} {missing}"
+    )
     debian = {"gz": "ros-gz-sim"}.get(missing, missing.replace("_", "-"))
     assert f"sudo apt-get install ros-kilted-{debian}. " in rest
 

@@ -23,8 +23,9 @@ RESET = "fault_reset_controller"
 
 FORWARD = "forward_command_controller/ForwardCommandController"
 TRAJECTORY = "joint_trajectory_controller/JointTrajectoryController"
-# By type, the parameters written here out of those that there are: ros2_controllers, <package>/src/*_parameters.yaml;
-# ros2_control, controller_manager/src/controller_manager_parameters.yaml; ros2_kortex, ros2_controllers.yaml.
+# By type, the parameters written here out of those that there are: ros2_controllers,
+# <package>/src/*_parameters.yaml; ros2_control,
+# controller_manager/src/controller_manager_parameters.yaml; ros2_kortex, ros2_controllers.yaml.
 PARAMETERS = {
     FORWARD: {"joints", "interface_name"},
     TRAJECTORY: {"joints", "command_interfaces", "state_interfaces", "constraints"},
@@ -55,19 +56,25 @@ def parameters(name, controller):
 
 def system(robot, hardware):
     """The ros2_control tag of a robot."""
-    return processed(robot.urdf_path.with_name(f"{robot.name}.urdf.xacro"), FILES[robot.name], hardware)
+    return processed(
+        robot.urdf_path.with_name(f"{robot.name}.urdf.xacro"), FILES[robot.name], hardware
+    )
 
 
 @cache
 def processed(path, controllers, hardware):
     given = {"hardware": hardware, "controllers": str(controllers), "slave_config": str(DRIVE)}
-    return ElementTree.fromstring(xacro.process_file(str(path), mappings=given).toxml()).find("ros2_control")
+    return ElementTree.fromstring(xacro.process_file(str(path), mappings=given).toxml()).find(
+        "ros2_control"
+    )
 
 
 def interfaces(robot, hardware, kind):
     """What every joint has, as ``command_interface`` or ``state_interface``."""
     joints = system(robot, hardware).findall("joint")
-    return set.intersection(*({interface.get("name") for interface in joint.findall(kind)} for joint in joints))
+    return set.intersection(
+        *({interface.get("name") for interface in joint.findall(kind)} for joint in joints)
+    )
 
 
 def test_there_is_a_file_for_every_robot():
@@ -79,7 +86,9 @@ def test_every_section_is_that_of_a_declared_controller_and_has_only_what_there_
     data, declared = read(name), types(name)
     assert set(data) <= {"controller_manager", *declared}
     assert all(list(section) == ["ros__parameters"] for section in data.values())
-    assert {key for key in data["controller_manager"]["ros__parameters"] if key not in declared} <= MANAGER
+    assert {
+        key for key in data["controller_manager"]["ros__parameters"] if key not in declared
+    } <= MANAGER
     for controller, type_name in declared.items():
         assert set(parameters(name, controller)) <= PARAMETERS[type_name], controller
 
@@ -106,7 +115,9 @@ def test_a_profile_has_its_rate_its_controllers_and_their_interfaces(robot, prof
     chosen = load_robot(robot.name, profile).profile
     assert read(robot.name)["controller_manager"]["ros__parameters"]["update_rate"] == chosen.rate
     hardware = {"gz": "gz_effort"}.get(profile, profile)
-    assert {mode.value for mode in chosen.commands} == interfaces(robot, hardware, "command_interface")
+    assert {mode.value for mode in chosen.commands} == interfaces(
+        robot, hardware, "command_interface"
+    )
     declared = types(robot.name)
     for mode in chosen.commands:
         controller = chosen.controllers[mode]
@@ -125,7 +136,9 @@ def test_a_robot_with_drives_can_reset_their_faults():
     with_drives = {robot.name for robot in ROBOTS.values() if "icube" in profile_names(robot.name)}
     assert with_drives == {name for name in FILES if RESET in types(name)} == {"ur5"}
     for name in with_drives:
-        assert parameters(name, RESET)["interface_name"] in interfaces(ROBOTS[name], "ethercat", "command_interface")
+        assert parameters(name, RESET)["interface_name"] in interfaces(
+            ROBOTS[name], "ethercat", "command_interface"
+        )
 
 
 @every_robot
@@ -138,7 +151,11 @@ def test_drives_made_of_a_topology_have_the_rate_of_the_profile_and_of_the_manag
         assert yaml.safe_load((folder / "bus.yaml").read_text(encoding="utf-8"))["rate"] == rate
         for joint in robot.joints:
             slave = yaml.safe_load((folder / f"{joint}.yaml").read_text(encoding="utf-8"))
-            cycle = {entry["sub_index"]: entry["value"] for entry in slave["sdo"] if entry["index"] == 0x60C2}
+            cycle = {
+                entry["sub_index"]: entry["value"]
+                for entry in slave["sdo"]
+                if entry["index"] == 0x60C2
+            }
             assert cycle[1] * 10.0 ** cycle[2] == pytest.approx(1.0 / rate)
 
 
@@ -160,15 +177,28 @@ def test_the_broadcaster_reads_the_sensor_and_names_the_wrench_frame(robot, hard
 
 @every_robot
 def test_drives_have_the_cycle_time_of_the_rate_that_is_asked_for(robot):
-    (rate,) = [p.text for p in system(robot, "ethercat").iter("param") if p.get("name") == "control_frequency"]
+    (rate,) = [
+        p.text
+        for p in system(robot, "ethercat").iter("param")
+        if p.get("name") == "control_frequency"
+    ]
     assert int(rate) == load_robot("ur5", "icube").profile.rate
-    cycle = {entry["sub_index"]: entry["value"] for entry in drive()["sdo"] if entry["index"] == 0x60C2}
+    cycle = {
+        entry["sub_index"]: entry["value"] for entry in drive()["sdo"] if entry["index"] == 0x60C2
+    }
     assert cycle[1] * 10.0 ** cycle[2] == pytest.approx(1.0 / int(rate))
 
 
 def test_kinovas_file_has_what_kinovas_launch_file_spawns():
-    """kortex_bringup/launch/kortex_control.launch.py, without a gripper; robot_controller is ours."""
-    spawned = {"joint_state_broadcaster", "twist_controller", "fault_controller", "forward_position_controller"}
+    """kortex_bringup/launch/kortex_control.launch.py, without a gripper;
+    robot_controller is ours.
+    """
+    spawned = {
+        "joint_state_broadcaster",
+        "twist_controller",
+        "fault_controller",
+        "forward_position_controller",
+    }
     assert spawned <= set(types(KINOVA))
     real = load_robot("gen3", "real").profile
     assert read(KINOVA)["controller_manager"]["ros__parameters"]["update_rate"] == real.rate
@@ -186,8 +216,14 @@ def channels(direction):
 
 
 def test_a_drive_exchanges_the_objects_of_cia_402_with_their_types():
-    """CiA 402: control and status word, mode and its display, position, velocity and torque, target and actual."""
-    sizes = {index: channel["type"] for direction in ("rpdo", "tpdo") for index, channel in channels(direction).items()}
+    """CiA 402: control and status word, mode and its display, position, velocity and
+    torque, target and actual.
+    """
+    sizes = {
+        index: channel["type"]
+        for direction in ("rpdo", "tpdo")
+        for index, channel in channels(direction).items()
+    }
     assert list(channels("rpdo")) == [0x6040, 0x6060, 0x607A, 0x60FF, 0x6071]
     assert list(channels("tpdo")) == [0x6041, 0x6061, 0x6064, 0x606C, 0x6077]
     words, modes, longs, torques = (

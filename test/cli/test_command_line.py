@@ -1,4 +1,6 @@
-"""The command line: each option refuses what it can't use, at once, in one line; each command in a hint exists."""
+"""The command line: each option refuses what it can't use, at once, in one line; each
+command in a hint exists.
+"""
 
 import os
 import re
@@ -31,13 +33,23 @@ NEEDED = {
 
 COMMANDS = parsers(command_parser())
 
-TEXTS = [*(ROOT / "robot_control_ros").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
-COMMAND = re.compile(r"(?:`|^|Next: |ARGS=)robot_control ((?:[a-z-]+ ?)[^`\n|{…#\"]*)", re.MULTILINE)
+TEXTS = [
+    *(ROOT / "robot_control_ros").rglob("*.py"),
+    *(ROOT / "docs").rglob("*.md"),
+    ROOT / "README.md",
+]
+COMMAND = re.compile(
+    r"(?:`|^|Next: |ARGS=)robot_control ((?:[a-z-]+ ?)[^`\n|{…#\"]*)", re.MULTILINE
+)
 
 
 def commands_in_texts():
     """Each `robot_control …` of the package's texts, with its file."""
-    return [(path.name, line.strip()) for path in TEXTS for line in COMMAND.findall(path.read_text(encoding="utf-8"))]
+    return [
+        (path.name, line.strip())
+        for path in TEXTS
+        for line in COMMAND.findall(path.read_text(encoding="utf-8"))
+    ]
 
 
 def test_each_command_in_a_text_has_a_parser_and_its_options():
@@ -59,7 +71,9 @@ def test_each_command_in_a_text_has_a_parser_and_its_options():
 @pytest.mark.starts("a program whose output nobody reads")
 def test_a_reader_that_has_read_enough_is_no_error():
     command = [sys.executable, "-m", "robot_control_ros.cli", "docs"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         process.stdout.close()  # before it prints
         assert process.stderr.read() == ""
 
@@ -74,7 +88,9 @@ def test_the_program_refuses_as_its_function_does():
 def test_each_extra_in_a_hint_is_one_of_setup_py():
     extras = set(re.findall(r'^        "(\w+)": \[', (ROOT / "setup.py").read_text(), re.MULTILINE))
     text = "".join(path.read_text(encoding="utf-8") for path in TEXTS)
-    named = re.findall(r"pip install '\.\[([\w,]+)\]'", text) + re.findall(r'missing_extra\(.*"([\w,]+)"\)', text)
+    named = re.findall(r"pip install '\.\[([\w,]+)\]'", text) + re.findall(
+        r'missing_extra\(.*"([\w,]+)"\)', text
+    )
     assert len(named) > 5
     assert {name for names in named for name in names.split(",")} <= extras
 
@@ -89,7 +105,9 @@ def test_a_command_that_moved_names_its_new_place(moved, capsys):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("arguments", [["--circle", "5"], ["--push", "1", "0", "0", "--push-from", "10"]])
+@pytest.mark.parametrize(
+    "arguments", [["--circle", "5"], ["--push", "1", "0", "0", "--push-from", "10"]]
+)
 def test_what_a_simulation_could_never_do_is_refused(arguments, capsys):
     pytest.importorskip("mujoco")
     assert main(["simulate", *arguments]) == 2
@@ -125,5 +143,7 @@ def test_every_option_refuses_a_wrong_value_in_one_line(line, capsys, monkeypatc
 
 @pytest.mark.parametrize("command", ["joint", "planar", "demo"])
 def test_every_page_takes_host_port_and_open(command):
-    options = command_parser().parse_args([command, "--host", "127.0.0.2", "--port", "9000", "--open"])
+    options = command_parser().parse_args(
+        [command, "--host", "127.0.0.2", "--port", "9000", "--open"]
+    )
     assert (options.host, options.port, options.open) == ("127.0.0.2", 9000, True)

@@ -22,8 +22,17 @@ def offered(line: str, shell: str, folder: Path) -> list[str]:
     """What is offered at the end of a line."""
     answer = folder / "answer"
     answer.touch()
-    asks = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": shell, "COMP_LINE": line}
-    asks |= {"COMP_POINT": str(len(line)), "COMP_TYPE": "9", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
+    asks = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_SHELL": shell,
+        "COMP_LINE": line,
+    }
+    asks |= {
+        "COMP_POINT": str(len(line)),
+        "COMP_TYPE": "9",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+    }
     program = "from robot_control_ros.cli.main import main; main()"
     subprocess.run([sys.executable, "-c", program], env=os.environ | asks, cwd=folder, check=True)
     return [word.split(":")[0].strip() for word in answer.read_text().splitlines()]
@@ -31,7 +40,9 @@ def offered(line: str, shell: str, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_commands_are_offered_in_each_shell(shell, tmp_path):
-    assert {"demo", "simulate", "list", "doctor"} <= {word.split("\t")[0] for word in offered(ASKED, shell, tmp_path)}
+    assert {"demo", "simulate", "list", "doctor"} <= {
+        word.split("\t")[0] for word in offered(ASKED, shell, tmp_path)
+    }
 
 
 @pytest.mark.few(3)
@@ -69,9 +80,13 @@ def test_for_a_robot_that_is_unknown_nothing_is_offered(tmp_path):
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_a_bash_completes_once_it_has_read_the_line_of_the_readme(tmp_path):
-    """The whole way, in a bash: the function that the shell gets, called as bash calls it when Tab is pressed."""
+    """The whole way, in a bash: the function that the shell gets, called as bash calls it
+    when Tab is pressed.
+    """
     program = tmp_path / "robot_control"
-    program.write_text(f"#!{sys.executable}\nfrom robot_control_ros.cli.main import main\nraise SystemExit(main())\n")
+    program.write_text(
+        f"#!{sys.executable}\nfrom robot_control_ros.cli.main import main\nraise SystemExit(main())\n"
+    )
     program.chmod(0o755)
     script = """eval "$CODE"
         COMP_LINE="robot_control simulate --law joint_i" COMP_POINT=${#COMP_LINE} COMP_TYPE=9 COMP_KEY=9
@@ -79,7 +94,8 @@ def test_a_bash_completes_once_it_has_read_the_line_of_the_readme(tmp_path):
         function=$(complete -p robot_control | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         $function robot_control joint_i --law
         printf '%s' "${COMPREPLY[*]}" """
-    code = argcomplete.shellcode(["robot_control"], shell="bash")  # what register-python-argcomplete prints
+    # what register-python-argcomplete prints
+    code = argcomplete.shellcode(["robot_control"], shell="bash")
     given = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "CODE": code}
     command = ["bash", "--norc", "-c", script]
     shown = subprocess.run(command, env=os.environ | given, capture_output=True, text=True)

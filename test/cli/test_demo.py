@@ -54,8 +54,28 @@ def simulate(*arguments):
 @pytest.mark.sim
 def test_simulate_takes_gains_and_a_push_and_writes_what_happened(tmp_path, capsys):
     table, picture = tmp_path / "log.csv", tmp_path / "log.png"
-    arguments = ["--seconds", "3", "--rate", "500", "--push", "0", "0", "10", "--push-from", "0.1", "--push-for", "5"]
-    arguments += ["--set", "stiffness=1000", "--set", "damping_ratio=1,1,1,1,1,1", "--set", "coriolis=true"]
+    arguments = [
+        "--seconds",
+        "3",
+        "--rate",
+        "500",
+        "--push",
+        "0",
+        "0",
+        "10",
+        "--push-from",
+        "0.1",
+        "--push-for",
+        "5",
+    ]
+    arguments += [
+        "--set",
+        "stiffness=1000",
+        "--set",
+        "damping_ratio=1,1,1,1,1,1",
+        "--set",
+        "coriolis=true",
+    ]
     assert simulate(*arguments, "--csv", str(table), "--plot", str(picture)) == 0
     out = capsys.readouterr().out
     assert "3 s of ur5 under impedance" in out
@@ -66,7 +86,9 @@ def test_simulate_takes_gains_and_a_push_and_writes_what_happened(tmp_path, caps
     header, rows = read_csv(table)
     assert len(rows) == 1500
     np.testing.assert_allclose(rows[-1, header.index("pose_error.z")], -0.010, rtol=0.0, atol=1e-4)
-    np.testing.assert_allclose(rows[-1, header.index("wrench.z")] - rows[0, header.index("wrench.z")], 10.0, atol=0.05)
+    np.testing.assert_allclose(
+        rows[-1, header.index("wrench.z")] - rows[0, header.index("wrench.z")], 10.0, atol=0.05
+    )
 
 
 @pytest.mark.sim
@@ -80,12 +102,21 @@ def test_simulate_can_follow_a_circle(capsys):
     ("arguments", "words"),
     [
         (["--set", "stiffness"], "stiffness: must be GAIN=VALUE"),
-        (["--set", "stiffness=stiff"], "stiffness = 'stiff': must be 1, 6 (the diagonal) or 36 numbers"),
+        (
+            ["--set", "stiffness=stiff"],
+            "stiffness = 'stiff': must be 1, 6 (the diagonal) or 36 numbers",
+        ),
         (["--set", "stiffness="], "stiffness = '': must be 1, 6 (the diagonal) or 36 numbers"),
-        (["--law", "admittance", "--set", "output=torque"], "output = 'torque': must be one of: position, velocity"),
+        (
+            ["--law", "admittance", "--set", "output=torque"],
+            "output = 'torque': must be one of: position, velocity",
+        ),
         (["--set", "nonsense=1"], "unknown gain 'nonsense'; gains: stiffness, "),
         (["--set", "stiffness=-1"], "stiffness[0] = -1: must be within [0, 10000] N/m"),
-        (["--set", "stiffness=1,2"], "stiffness has 2 values [1.0, 2.0]: must have 1, 6 (the diagonal) or 36 numbers"),
+        (
+            ["--set", "stiffness=1,2"],
+            "stiffness has 2 values [1.0, 2.0]: must have 1, 6 (the diagonal) or 36 numbers",
+        ),
         (["--set", "coriolis=0.5"], "coriolis = 0.5: it is a switch, must be true or false"),
         (["--robot", "nonsense"], "unknown robot 'nonsense'; robots: "),
         (["--law", "nonsense"], "unknown law 'nonsense'; laws: "),

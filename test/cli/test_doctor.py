@@ -1,4 +1,6 @@
-"""`robot_control doctor` before systems that run, half run, or don't: what it prints, and its exit status."""
+"""`robot_control doctor` before systems that run, half run, or don't: what it prints,
+and its exit status.
+"""
 
 import contextlib
 import os
@@ -82,7 +84,11 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
     states = ros.subscribe(Float64MultiArray, "/controller/state")
 
     def watched():
-        said = {status.name: status.message for message in controller.diagnostics.messages for status in message.status}
+        said = {
+            status.name: status.message
+            for message in controller.diagnostics.messages
+            for status in message.status
+        }
         return said.get("watchdog: commands") == "watching" and len(states)
 
     ros.until(watched, "controller and watchdog")
@@ -122,8 +128,14 @@ def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
     ros.publisher(Float64MultiArray, "/forward_position_controller/commands")
     found = visit("--profile", "mock", "--law", "admittance")
     assert found.status == 1
-    assert found.level("position commands on /forward_position_controller/commands are taken by contr") == "ok"
-    assert found.level("/test publishes commands on /forward_position_controller/commands, too") == "FAIL"
+    assert (
+        found.level("position commands on /forward_position_controller/commands are taken by contr")
+        == "ok"
+    )
+    assert (
+        found.level("/test publishes commands on /forward_position_controller/commands, too")
+        == "FAIL"
+    )
     assert found.level("wrench: unknown frame 'sensor_link'") == "FAIL"
     (rate,) = [line for line in found.lines if "the profile says 500 Hz" in line]
     assert rate.startswith(" warn  joint states: ")
@@ -136,7 +148,10 @@ def test_two_publishers_of_one_wrench_are_found(ros, visit):
     ros.publisher(WrenchStamped, WRENCH)
     found = visit("--profile", "mock", "--law", "admittance")
     assert found.level(f"2 publish a wrench on {WRENCH}: ") == "FAIL"
-    assert visit("--profile", "mock", "--law", "joint_pid").level(f"2 publish a wrench on {WRENCH}: ") == "warn"
+    assert (
+        visit("--profile", "mock", "--law", "joint_pid").level(f"2 publish a wrench on {WRENCH}: ")
+        == "warn"
+    )
 
 
 def test_another_robot_s_joints_and_a_missing_wrench_are_found(ros, visit):
@@ -166,7 +181,8 @@ def test_a_robot_that_executes_nothing_and_a_silent_topic_are_found(ros, visit):
 
 
 @pytest.mark.parametrize(
-    ("period", "runtime", "pause"), [("1000000", "950000", 0.05), ("1000000", "-1", 0.0), (None, None, 0.0)]
+    ("period", "runtime", "pause"),
+    [("1000000", "950000", 0.05), ("1000000", "-1", 0.0), (None, None, 0.0)],
 )
 def test_the_pause_of_real_time_threads_is_what_the_kernel_says(tmp_path, period, runtime, pause):
     for name, value in (("period", period), ("runtime", runtime)):
@@ -201,7 +217,9 @@ def commands():
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
     found = {
-        re.sub(r"\s+#.*", "", line).strip() for line in lines if line.strip().startswith("robot_control doctor --")
+        re.sub(r"\s+#.*", "", line).strip()
+        for line in lines
+        if line.strip().startswith("robot_control doctor --")
     }
     return sorted(line for line in found if "my_arm.yaml" not in line)
 
@@ -209,7 +227,9 @@ def commands():
 @pytest.mark.parametrize("line", commands())
 def test_a_command_of_the_documentation_is_not_refused(monkeypatch, capsys, line):
     seen = []
-    monkeypatch.setattr("robot_control_ros.nodes.doctor.node.examine", lambda *given: seen.append(given) or [])
+    monkeypatch.setattr(
+        "robot_control_ros.nodes.doctor.node.examine", lambda *given: seen.append(given) or []
+    )
     assert main(line.split()[1:]) == 0
     assert seen
     assert "All is well." in capsys.readouterr().out

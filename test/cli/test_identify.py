@@ -1,4 +1,6 @@
-"""The command that identifies an arm, on a simulated one: what is refused, and what is not agreed to."""
+"""The command that identifies an arm, on a simulated one: what is refused, and
+what is not agreed to.
+"""
 
 import pytest
 
@@ -25,7 +27,9 @@ def moved(monkeypatch):
         (["--robot", "nobody"], "nobody"),
     ],
 )
-def test_what_cannot_be_identified_is_refused_in_a_line_and_moves_nothing(options, word, moved, capsys):
+def test_what_cannot_be_identified_is_refused_in_a_line_and_moves_nothing(
+    options, word, moved, capsys
+):
     assert main(["identify", "--simulated", "like_ur5", "--yes", *options]) == 2
     printed = capsys.readouterr()
     assert word in printed.err

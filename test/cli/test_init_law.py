@@ -50,7 +50,13 @@ def test_the_line_that_it_prints_runs_the_law_and_its_test_passes(kind, folder, 
 def test_it_passes_what_every_law_must(kind, folder):
     assert main(["init-law", "hanging_spring", *kind]) == 0
     law = "hanging_spring:HangingSpring"
-    suite = ("-p", "no:xdist", str(ROOT / "test" / "across" / "test_every_law.py"), "-k", "hanging_spring and not long")
+    suite = (
+        "-p",
+        "no:xdist",
+        str(ROOT / "test" / "across" / "test_every_law.py"),
+        "-k",
+        "hanging_spring and not long",
+    )
     path = os.pathsep.join([str(folder), str(ROOT)])
     tested = python("-m", "pytest", "-q", *suite, ROBOT_CONTROL_LAWS=law, PYTHONPATH=path)
     assert tested.returncode == 0, tested.stdout
@@ -66,8 +72,12 @@ def test_its_test_finds_what_is_wrong(folder):
     assert python("-m", "pytest", "-q", "test_hanging_spring.py").returncode == 1
 
 
-@pytest.mark.parametrize("name", ["My_Spring", "class", "1st", "../spring", "_spring", "impedance", "numpy", "taken"])
-def test_a_name_that_python_or_the_package_has_is_refused_and_nothing_is_written(name, folder, capsys):
+@pytest.mark.parametrize(
+    "name", ["My_Spring", "class", "1st", "../spring", "_spring", "impedance", "numpy", "taken"]
+)
+def test_a_name_that_python_or_the_package_has_is_refused_and_nothing_is_written(
+    name, folder, capsys
+):
     (folder / "test_taken.py").write_text("")
     assert main(["init-law", name]) == 2
     assert [path.name for path in folder.iterdir()] == ["test_taken.py"]
@@ -79,7 +89,10 @@ def test_a_compiled_law_commands_what_the_plain_one_does(folder, monkeypatch):
     assert main(["init-law", "compiled_spring", "--compiled"]) == 0
     monkeypatch.syspath_prepend(folder)
     robot = load_robot("ur5")
-    loops = [ControlLoop(robot, f"{kind}_spring:{kind.capitalize()}Spring") for kind in ("plain", "compiled")]
+    loops = [
+        ControlLoop(robot, f"{kind}_spring:{kind.capitalize()}Spring")
+        for kind in ("plain", "compiled")
+    ]
     for k in range(50):
         q = np.array(robot.home) + 0.02 * np.sin(0.1 * k + np.arange(6))
         state = RobotState(k * robot.period, q, np.full(6, 0.1), np.zeros(6))

@@ -31,7 +31,10 @@ def joint(name, kind, parent, child, origin, limits):
 
 
 def scara():
-    turn, slide = 'lower="-2.5" upper="2.5" effort="50" velocity="3"', 'lower="0" upper="0.2" effort="200" velocity="1"'
+    turn, slide = (
+        'lower="-2.5" upper="2.5" effort="50" velocity="3"',
+        'lower="0" upper="0.2" effort="200" velocity="1"',
+    )
     parts = (
         '<link name="base_link"/>',
         joint("shoulder", "revolute", "base_link", "arm", "0 0 0.3", turn),
@@ -75,7 +78,9 @@ def test_the_file_has_the_joints_frames_and_axes_of_the_urdf(made):
 @pytest.mark.parametrize(
     "law",
     [
-        law if law in ("impedance", "admittance", "joint_pid") else pytest.param(law, marks=pytest.mark.long)
+        law
+        if law in ("impedance", "admittance", "joint_pid")
+        else pytest.param(law, marks=pytest.mark.long)
         for law in law_names(plugins=False)
     ],
 )
@@ -172,12 +177,20 @@ def test_joints_and_links_may_have_one_name(written):
     assert written(text, "short.urdf", tip="upper").joints == ("upper",)
 
 
-@pytest.mark.parametrize(("told", "name"), [('effort="50"', "effort"), ('velocity="3"', "velocity")])
-def test_limits_that_the_description_does_not_tell_are_assumed_and_marked(written, tmp_path, told, name):
+@pytest.mark.parametrize(
+    ("told", "name"), [('effort="50"', "effort"), ('velocity="3"', "velocity")]
+)
+def test_limits_that_the_description_does_not_tell_are_assumed_and_marked(
+    written, tmp_path, told, name
+):
     robot = written(arm().replace(told, f'{name}="0"'))
     assert min(robot.profile.limits[name]) > 0.0
     assert np.isfinite(robot.profile.limits[name]).all()
-    line = next(each for each in (tmp_path / "arm.yaml").read_text().splitlines() if f"      {name}:" in each)
+    line = next(
+        each
+        for each in (tmp_path / "arm.yaml").read_text().splitlines()
+        if f"      {name}:" in each
+    )
     assert "CHECK" in line
     log = simulate(str(tmp_path / "arm.yaml"), "joint_impedance", duration=0.1)
     assert not log.trouble
@@ -198,7 +211,10 @@ def test_after_a_refusal_no_file_is_left(written, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ('<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="a"/></robot>', "xacro"),
+        (
+            '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="a"/></robot>',
+            "xacro",
+        ),
         ('<sdf version="1.9"><model name="m"/></sdf>', "SDF"),
         ('<mujoco model="m"><worldbody/></mujoco>', "MJCF"),
         ("<html/>", "<robot>"),

@@ -11,9 +11,13 @@ pytest.importorskip("mujoco")
 
 @pytest.fixture(autouse=True)
 def simulated(monkeypatch, request):
-    """Each command gets a simulated UR5 that hasn't moved yet; by the marks' parameter, one with a gripper."""
+    """Each command gets a simulated UR5 that hasn't moved yet; by the marks' parameter,
+    one with a gripper.
+    """
     name = getattr(request, "param", "ur5")
-    monkeypatch.setattr("robot_control_ros.client.robot.Robot", lambda **chosen: Robot.simulated(name))
+    monkeypatch.setattr(
+        "robot_control_ros.client.robot.Robot", lambda **chosen: Robot.simulated(name)
+    )
 
 
 def test_a_move_to_a_point_beyond_reach_has_an_exit_status_and_says_why(capsys):

@@ -44,7 +44,12 @@ def test_export_writes_gains_that_a_controller_takes(folder, capsys):
     written = folder / "planar_two_link-impedance-tuned"
     parameters = ParameterFile.read("gains", written / "gains.yaml").of("controller")
     assert list(parameters) == ["impedance.stiffness"]
-    assert sorted(path.name for path in written.iterdir()) == ["gains.yaml", "trials.csv", "tuning.md", "tuning.png"]
+    assert sorted(path.name for path in written.iterdir()) == [
+        "gains.yaml",
+        "trials.csv",
+        "tuning.md",
+        "tuning.png",
+    ]
 
 
 def test_objectives_are_listed_with_unit_and_meaning(capsys):

@@ -1,4 +1,6 @@
-"""Robot on a simulation in this process: what it measures, does, waits for, refuses, and how it ends."""
+"""Robot on a simulation in this process: what it measures, does, waits for,
+refuses, and how it ends.
+"""
 
 import signal
 from contextlib import suppress
@@ -90,10 +92,17 @@ def test_joints_follow_a_path_and_rest_at_its_end(robot):
     turn[0] = 0.2
     began = robot.time
     state = robot.follow_joints([0.5, 1.5, 2.5], [start, start + turn, start + 0.5 * turn])
-    np.testing.assert_allclose(state.blocks["reference_position"], start + 0.5 * turn, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(
+        state.blocks["reference_position"], start + 0.5 * turn, rtol=0.0, atol=1e-9
+    )
     assert np.abs(state.q - (start + 0.5 * turn)).max() < 0.01
     assert state.time - began >= 2.5
-    for times, positions in (([], []), ([1.0, 0.5], [start, start]), ([1.0], [start[:5]]), ([1.0], [start + 99.0])):
+    for times, positions in (
+        ([], []),
+        ([1.0, 0.5], [start, start]),
+        ([1.0], [start[:5]]),
+        ([1.0], [start + 99.0]),
+    ):
         with pytest.raises(ConfigError):
             robot.follow_joints(times, positions)
 
@@ -117,7 +126,10 @@ def test_nobody_offers_services_or_diagnoses_a_simulation_in_this_process(robot)
     assert robot.diagnostics == {}
 
 
-LONG = [pytest.param(law, marks=pytest.mark.long) for law in ("joint_impedance", "admittance", "task_space_pd")]
+LONG = [
+    pytest.param(law, marks=pytest.mark.long)
+    for law in ("joint_impedance", "admittance", "task_space_pd")
+]
 
 
 @pytest.mark.parametrize("law", ["joint_pid", *LONG])
@@ -132,7 +144,11 @@ def test_what_is_refused_changes_nothing_and_says_why_in_fields(robot):
     before = robot.gains
     with pytest.raises(ConfigError) as refused:
         robot.set_gains(damping_ratio=0.5, stiffness=[1.0, -2.0, 3.0, 4.0, 5.0, 6.0])
-    assert (refused.value.name, refused.value.value, refused.value.bound) == ("stiffness[1]", -2.0, (0.0, 10000.0))
+    assert (refused.value.name, refused.value.value, refused.value.bound) == (
+        "stiffness[1]",
+        -2.0,
+        (0.0, 10000.0),
+    )
     with pytest.raises(ConfigError, match="stiffness") as refused:
         robot.set_gains(stifness=1.0)
     assert refused.value.value == "stifness"
@@ -165,7 +181,9 @@ def test_settings_are_set_with_gains_all_or_none(robot):
 def test_a_grasped_payload_is_told_and_put_down(robot):
     said = robot.set_payload(1.5, (0.0, 0.0, 0.04), 0.002)
     assert said == ""  # the simulation compensates nothing itself
-    np.testing.assert_allclose(robot.payload.row, [1.5, 0.0, 0.0, 0.04, 0.002, 0.002, 0.002, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(
+        robot.payload.row, [1.5, 0.0, 0.0, 0.04, 0.002, 0.002, 0.002, 0.0, 0.0, 0.0]
+    )
     robot.wait(0.1)
     assert robot.model.payload.mass == 1.5
     for figures in (
@@ -185,8 +203,12 @@ def test_a_grasped_payload_is_told_and_put_down(robot):
 
 
 def test_an_arm_that_sags_under_what_it_has_grasped_comes_back_once_it_is_told():
-    heavy = Imperfections(name="grasped", model=ModelErrors(payload_mass=2.0, payload_centre=(0.0, 0.0, 0.05)))
-    with Robot.simulated("ur5e", gains={"stiffness": [500.0] * 3 + [50.0] * 3}, imperfections=heavy) as robot:
+    heavy = Imperfections(
+        name="grasped", model=ModelErrors(payload_mass=2.0, payload_centre=(0.0, 0.0, 0.05))
+    )
+    with Robot.simulated(
+        "ur5e", gains={"stiffness": [500.0] * 3 + [50.0] * 3}, imperfections=heavy
+    ) as robot:
         target = robot.state.reference_pose[2, 3]
         robot.wait(3.0)
         assert target - robot.pose[2, 3] > 0.03
@@ -333,7 +355,9 @@ def test_callbacks_come_once_for_each_contact_and_stop():
 
 def test_a_trip_ends_a_waiting_call_with_that_fault():
     faults = []
-    with Robot.simulated("ur5e", imperfections="like_ur5e", push=Push((2000.0, 0.0, 0.0), start=0.3)) as robot:
+    with Robot.simulated(
+        "ur5e", imperfections="like_ur5e", push=Push((2000.0, 0.0, 0.0), start=0.3)
+    ) as robot:
         robot.on_fault(faults.append)
         with pytest.raises(HardwareFault, match="trip") as ended:
             robot.wait(5.0)

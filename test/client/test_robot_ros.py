@@ -1,4 +1,6 @@
-"""Robot on a controller and a simulator, all in lockstep: refusals, commands, a controller that is killed."""
+"""Robot on a controller and a simulator, all in lockstep: refusals, commands, a
+controller that is killed.
+"""
 
 import time
 
@@ -18,12 +20,15 @@ from robot_control_ros.recording.cycle_file import CycleFile
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
-RATE = 125.0  # Hz: what a client does depends on no rate, and a slow arm takes a quarter of the time
+# Hz: what a client does depends on no rate, and a slow arm takes a quarter of the time
+RATE = 125.0
 
 
 @pytest.fixture(scope="module")
 def ros(tmp_path_factory):
-    """In lockstep: a slow machine has slow robots, and no backlog of joint states before each request."""
+    """In lockstep: a slow machine has slow robots, and no backlog of joint states
+    before each request.
+    """
     with LockstepRos(tmp_path_factory.mktemp("robot")) as ros:
         ros.start("simulator", {"robot": "ur5", "rate": RATE, "pacing": "lockstep"})
         start_controller(ros, rate=RATE, record_folder=str(tmp_path_factory.mktemp("records")))
@@ -53,7 +58,9 @@ def test_the_cells_of_the_notebook_run_on_a_running_controller(robot, capsys):
 
 def test_a_payload_is_told_and_known_by_the_model_and_put_down(robot):
     assert robot.set_payload(1.5, (0.0, 0.0, 0.04), 0.002) == ""
-    np.testing.assert_allclose(robot.payload.row, [1.5, 0.0, 0.0, 0.04, 0.002, 0.002, 0.002, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(
+        robot.payload.row, [1.5, 0.0, 0.0, 0.04, 0.002, 0.002, 0.002, 0.0, 0.0, 0.0]
+    )
     np.testing.assert_array_equal(robot.model.payload.row, robot.payload.row)
     with pytest.raises(ConfigError):
         robot.set_payload(100.0)
@@ -91,7 +98,9 @@ def test_a_pose_beyond_reach_ends_the_call_when_the_arm_stands_and_holds_it(robo
     with pytest.raises(NotReached, match="within reach"):
         robot.move_to((0.85, 0.3, 0.4), timeout=SLOW)
     assert robot.time - began < 10.0
-    state = robot.wait_until(lambda state: np.linalg.norm(state.pose_error[:3]) < 0.01, timeout=SLOW)
+    state = robot.wait_until(
+        lambda state: np.linalg.norm(state.pose_error[:3]) < 0.01, timeout=SLOW
+    )
     assert not state.moving
     assert robot.fault == ""
 
@@ -162,7 +171,9 @@ def test_an_environment_on_a_running_controller(robot):
     for _ in range(2):
         seen, _ = env.reset(seed=1)
         assert seen in env.observation_space
-        np.testing.assert_allclose(seen["pose"][:3], env.unwrapped.robot.state.pose[:3, 3], atol=1e-6)
+        np.testing.assert_allclose(
+            seen["pose"][:3], env.unwrapped.robot.state.pose[:3, 3], atol=1e-6
+        )
         began = robot.time
         for _ in range(10):
             seen, reward, terminated, _, info = env.step(np.array([0, 0, 0.5, 0, 0, 0], np.float32))
@@ -180,7 +191,11 @@ def test_an_environment_on_a_running_controller(robot):
 def test_another_robot_and_a_controller_that_is_not_there_are_named(robot):
     with pytest.raises(ConfigError, match="controls 'ur5'") as refused:
         Robot("ur5e", timeout=SLOW)
-    assert (refused.value.name, refused.value.value, refused.value.bound) == ("robot", "ur5e", "ur5")
+    assert (refused.value.name, refused.value.value, refused.value.bound) == (
+        "robot",
+        "ur5e",
+        "ur5",
+    )
     with pytest.raises(StaleStateError, match="no controller /left/controller") as missing:
         Robot(namespace="/left", timeout=0.1)
     assert missing.value.bound == ("/controller",)
@@ -213,7 +228,12 @@ def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
                 robot.wait(SLOW)
             assert time.monotonic() - killed[0] < 0.5
             assert lost
-            for call in (robot.hold, robot.go_home, lambda: robot.set_gains(stiffness=1.0), robot.zero_wrench):
+            for call in (
+                robot.hold,
+                robot.go_home,
+                lambda: robot.set_gains(stiffness=1.0),
+                robot.zero_wrench,
+            ):
                 began = time.monotonic()
                 with pytest.raises(StaleStateError):
                     call()
@@ -232,7 +252,9 @@ def test_faults_from_before_it_came_are_none(tmp_path, late):
         start_controller(ros, rate=RATE)
         Robot("ur5", timeout=SLOW).close()  # the controller is active
         ros.graph.on_latched = lambda publisher, number: (
-            round((1 + number) * late * 1e9) if publisher.get_topic_name() == "/controller/fault" else 0
+            round((1 + number) * late * 1e9)
+            if publisher.get_topic_name() == "/controller/fault"
+            else 0
         )
         with Robot("ur5", timeout=SLOW) as robot:
             robot.wait(5.0)
@@ -257,7 +279,11 @@ def test_a_fault_from_before_it_came_that_lasts_is_the_present_one(tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "name", "value"),
-    [({"domain": 233}, "domain", 233), ({"domain": -1}, "domain", -1), ({"namespace": "my arm"}, "controller", None)],
+    [
+        ({"domain": 233}, "domain", 233),
+        ({"domain": -1}, "domain", -1),
+        ({"namespace": "my arm"}, "controller", None),
+    ],
 )
 def test_a_domain_or_a_name_that_ros_does_not_have_is_refused(given, name, value):
     with pytest.raises(ConfigError) as refused:

@@ -24,13 +24,17 @@ def arm_of(seed, joints=4, **profile):
     config = arm.config(
         effort_rate=(1500.0,) * joints,
         safe_damping=(1.0,) * joints,
-        profile=HardwareProfile(RATE, tuple(CommandMode), **({"gravity_by_robot": False} | profile)),
+        profile=HardwareProfile(
+            RATE, tuple(CommandMode), **({"gravity_by_robot": False} | profile)
+        ),
     )
     return config, arm.model(rotor_inertia=(0.3,) * joints)
 
 
 class Mechanics:
-    """An arm that moves as its model says, under commands of torque; `held` joints stand at a wall."""
+    """An arm that moves as its model says, under commands of torque; `held`
+    joints stand at a wall.
+    """
 
     def __init__(self, model, q, v, gravity_by_robot=False, held=False):
         self.model, self.q, self.v, self.time = model, q.copy(), v.copy(), 5.0
@@ -83,7 +87,9 @@ def test_an_arm_in_motion_comes_to_rest_within_half_a_second_and_stays(seed, gra
 
 
 def test_an_arm_that_stands_at_a_wall_under_torque_is_not_braked():
-    """The torque would accelerate it, but the wall doesn't let it: nothing moves, so nothing is to be braked."""
+    """The torque would accelerate it, but the wall doesn't let it: nothing moves, so
+    nothing is to be braked.
+    """
     config, model = arm_of(3)
     arm = Mechanics(model, start(model, 3)[0], np.zeros(model.n), held=True)
     torque = model.at(arm.q).gravity + 5.0
@@ -138,7 +144,9 @@ def test_the_acceleration_is_that_of_the_last_samples(seed):
 @pytest.mark.sim
 @pytest.mark.parametrize("who", ["controller", "watchdog"])
 def test_the_ur5_in_motion_stops_where_its_joint_states_stop(who):
-    """Whoever commands brakes it blindly, and it doesn't fall: without friction it can't stand still for ever."""
+    """Whoever commands brakes it blindly, and it doesn't fall: without friction it can't
+    stand still for ever.
+    """
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
@@ -161,7 +169,9 @@ def test_the_ur5_in_motion_stops_where_its_joint_states_stop(who):
         now = plant.read()
         silence = now.time - state.time
         if silence > SILENCE:
-            command = (loop.stop(silence) if who == "controller" else watchdog.poll(now.time)) or command
+            command = (
+                loop.stop(silence) if who == "controller" else watchdog.poll(now.time)
+            ) or command
         steps = np.abs(command.values - before)
         assert (steps <= np.array(robot.effort_rate) * DT * (1.0 + 1e-9)).all()
         before = command.values
@@ -199,4 +209,7 @@ def test_a_stop_is_only_a_command():
     for k in range(50):
         stopped: Command = loop.stop(SILENCE + k * DT)
     command = loop.tick(RobotState(0.2, home, np.zeros(6), np.zeros(6)))
-    assert (np.abs(command.values - stopped.values) <= np.array(robot.effort_rate) * 2.0 * DT * (1.0 + 1e-9)).all()
+    assert (
+        np.abs(command.values - stopped.values)
+        <= np.array(robot.effort_rate) * 2.0 * DT * (1.0 + 1e-9)
+    ).all()

@@ -1,4 +1,6 @@
-"""Arms that run into a body of 75 N/mm: with `contact.max_impact` no blow and nothing after it is above the limit."""
+"""Arms that run into a body of 75 N/mm: with `contact.max_impact` no blow and nothing after it
+is above the limit.
+"""
 
 from itertools import product
 

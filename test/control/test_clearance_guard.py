@@ -68,7 +68,8 @@ def test_the_gradients_are_those_of_the_distances(name, rng):
         for row in range(near):
             pair = guard.number[row]
             slopes = [
-                (spares(clearance, q + each)[pair] - spares(clearance, q - each)[pair]) / (2.0 * step)
+                (spares(clearance, q + each)[pair] - spares(clearance, q - each)[pair])
+                / (2.0 * step)
                 for each in step * np.eye(robot.n)
             ]
             away = np.abs(np.array(slopes) - guard.gradient[row])

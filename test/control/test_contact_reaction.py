@@ -1,4 +1,6 @@
-"""Reactions to contacts: their torques and motions, latching, and that commands are as before without a contact."""
+"""Reactions to contacts: their torques and motions, latching, and that commands are as
+before without a contact.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +8,13 @@ import pytest
 from evidence.contact import collision_trials
 from evidence.contact.collision_trials import pressed_down, swept
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.control.reactions.contact_reaction import BACK, PATH, PUSH, PUSHED, ContactReaction
+from robot_control_ros.control.reactions.contact_reaction import (
+    BACK,
+    PATH,
+    PUSH,
+    PUSHED,
+    ContactReaction,
+)
 from robot_control_ros.control.safety import STOPPING, Safety
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode, RobotState
@@ -22,12 +30,18 @@ EFFORT, POSITION, VELOCITY = CommandMode.EFFORT, CommandMode.POSITION, CommandMo
 
 def state_at(time, q=HOME, v=None, effort=None):
     zero = np.zeros(N)
-    return RobotState(time, q, zero if v is None else v, MODEL.at(q).gravity if effort is None else effort)
+    return RobotState(
+        time, q, zero if v is None else v, MODEL.at(q).gravity if effort is None else effort
+    )
 
 
 def first(kind, v, torque=0.0, mode=EFFORT):
     """The first command of a reaction, less what holds the robot."""
-    reaction, safety, state = ContactReaction(ROBOT, LIMITS), Safety(ROBOT, LIMITS), state_at(0.0, v=v)
+    reaction, safety, state = (
+        ContactReaction(ROBOT, LIMITS),
+        Safety(ROBOT, LIMITS),
+        state_at(0.0, v=v),
+    )
     reaction.begin(kind, np.full(N, torque))
     kin = MODEL.at(HOME, v)
     command = reaction.command(mode, state, kin, safety, DT)
@@ -51,7 +65,9 @@ def test_retreat_and_soft_push_with_the_contact_at_most_a_tenth_of_the_limits_an
     v, damping = rng.normal(size=N), np.array(ROBOT.safe_damping)
     for kind in ("retreat", "soft"):
         np.testing.assert_allclose(first(kind, v, torque=0.5), 0.5 - damping * v, atol=1e-9)
-        np.testing.assert_allclose(first(kind, v, torque=-1e4), -PUSH * LIMITS.effort - damping * v, atol=1e-9)
+        np.testing.assert_allclose(
+            first(kind, v, torque=-1e4), -PUSH * LIMITS.effort - damping * v, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("kind", ["none", "hold"])
@@ -60,12 +76,16 @@ def test_none_and_hold_leave_the_command_to_the_law(kind):
 
 
 def lasting(kind, mode=EFFORT, v=None, longest=2.0):
-    """How long a reaction commands [s], the commands, and where the arm is then; it says that it moves on."""
+    """How long a reaction commands [s], the commands, and where the arm is then; it
+    says that it moves on.
+    """
     reaction, safety, q, commands = ContactReaction(ROBOT, LIMITS), Safety(ROBOT, LIMITS), HOME, []
     v = np.zeros(N) if v is None else v
     for k in range(round(PATH / DT) + 100):
         reaction.remember(HOME - v * DT * (round(PATH / DT) + 99 - k))
-    safety.apply(Command(mode, HOME if mode is POSITION else np.zeros(N)), state_at(0.0), MODEL.at(HOME), DT)
+    safety.apply(
+        Command(mode, HOME if mode is POSITION else np.zeros(N)), state_at(0.0), MODEL.at(HOME), DT
+    )
     reaction.begin(kind, np.ones(N))
     for k in range(round(longest / DT)):
         state, kin = state_at(k * DT, q, v), MODEL.at(q, v)
@@ -94,7 +114,9 @@ def test_positions_brake_at_the_largest_deceleration():
     slowing = -np.diff(np.abs(speeds), axis=0) / DT
     assert slowing.max() <= STOPPING * LIMITS.velocity.max() * (1.0 + 1e-6)
     assert seconds == pytest.approx(0.5 / (STOPPING * LIMITS.velocity[0]), abs=2.0 * DT)
-    np.testing.assert_allclose(positions[-1] - HOME, np.sign(v) * v**2 / (2.0 * STOPPING * LIMITS.velocity), atol=2e-3)
+    np.testing.assert_allclose(
+        positions[-1] - HOME, np.sign(v) * v**2 / (2.0 * STOPPING * LIMITS.velocity), atol=2e-3
+    )
 
 
 @pytest.mark.parametrize("kind", ["retreat", "soft"])
@@ -130,12 +152,17 @@ def loop_of(law="joint_impedance", reaction="none", **settings):
 
 
 def pushed(loop, external=0.0, seconds=0.4, start=0.0):
-    """Ticks at home, at rest, with an external torque on the elbow that the loop's law can't hold; the commands."""
+    """Ticks at home, at rest, with an external torque on the elbow that the loop's law can't
+    hold; the commands.
+    """
     commands = []
     for k in range(round(seconds / DT)):
-        state = state_at(start + k * DT, effort=loop.model.at(HOME).gravity)  # the payload that was told is there
+        # the payload that was told is there
+        state = state_at(start + k * DT, effort=loop.model.at(HOME).gravity)
         torque = np.where(np.arange(N) == 2, external, 0.0)
-        commands.append(loop.tick(RobotState(state.time, HOME, state.v, state.effort - torque)).values)
+        commands.append(
+            loop.tick(RobotState(state.time, HOME, state.v, state.effort - torque)).values
+        )
     return np.array(commands)
 
 
@@ -173,7 +200,9 @@ def test_a_reaction_is_latched_refuses_targets_and_is_cleared_by_the_service(law
 @pytest.mark.parametrize("reaction", REACTIONS)
 def test_no_torque_changes_faster_than_effort_rate(reaction):
     loop = loop_of("impedance", reaction)
-    commands = np.concatenate([pushed(loop), pushed(loop, 60.0, start=0.4), pushed(loop, start=0.8)])
+    commands = np.concatenate(
+        [pushed(loop), pushed(loop, 60.0, start=0.4), pushed(loop, start=0.8)]
+    )
     loop.contact.clear()
     commands = np.concatenate([commands, pushed(loop, start=1.2)])
     rates = np.abs(np.diff(commands, axis=0)) / DT
@@ -182,7 +211,14 @@ def test_no_torque_changes_faster_than_effort_rate(reaction):
 
 def test_commands_are_the_same_to_the_bit_whether_contacts_are_watched_or_not():
     off = dict.fromkeys(
-        ("collision_torque", "clamping_torque", "collision_force", "clamping_force", "following_error"), 0.0
+        (
+            "collision_torque",
+            "clamping_torque",
+            "collision_force",
+            "clamping_force",
+            "following_error",
+        ),
+        0.0,
     )
     for law in ("impedance", "admittance"):
         both = [pushed(loop, 30.0) for loop in (loop_of(law), loop_of(law, **off))]

@@ -1,4 +1,6 @@
-"""Force control in the loop: switched to and from, led by a target wrench, without a surface, without a sensor."""
+"""Force control in the loop: switched to and from, led by a target wrench, without a
+surface, without a sensor.
+"""
 
 from itertools import product
 
@@ -19,7 +21,9 @@ ROBOT = trial_robot("ur5e")
 DT = ROBOT.period
 FLAT = {"stiffness": 1e4, "damping": 100.0, "wave": 0.0, "rise": lambda t: (0.0, 0.0)}
 FAST = {"approach_speed": 0.05}
-OUTPUTS = pytest.mark.parametrize("output", ["effort", "position", pytest.param("velocity", marks=pytest.mark.long)])
+OUTPUTS = pytest.mark.parametrize(
+    "output", ["effort", "position", pytest.param("velocity", marks=pytest.mark.long)]
+)
 
 
 def forcing(output="effort", **gains):
@@ -43,7 +47,12 @@ class Bench:
 
     def __init__(self, running):
         self.arm, self.loop = PushedArm(ROBOT, PressedSurface(**FLAT)), ControlLoop(ROBOT, running)
-        self._cycles, self.commands, self.limited, self.heights = cycles(self.arm, self.loop, 0.002, 60.0), [], [], []
+        self._cycles, self.commands, self.limited, self.heights = (
+            cycles(self.arm, self.loop, 0.002, 60.0),
+            [],
+            [],
+            [],
+        )
 
     def run(self, seconds):
         for _ in range(round(seconds / DT)):
@@ -72,7 +81,9 @@ FOLLOWING = {
 }
 SHOWN = (("impedance", "effort", True), ("admittance", "position", False))
 SWITCHES = [
-    pytest.param(law, output, touching, marks=() if (law, output, touching) in SHOWN else pytest.mark.long)
+    pytest.param(
+        law, output, touching, marks=() if (law, output, touching) in SHOWN else pytest.mark.long
+    )
     for law, output, touching in product(FOLLOWING, ("effort", "position"), (True, False))
 ]
 
@@ -80,7 +91,9 @@ SWITCHES = [
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("law", "output", "touching"), SWITCHES)
 def test_it_is_switched_to_and_from_without_a_jump(law, output, touching):
-    """No command meets the limit of its rate around a switch; the tip stays slow, and the force without a peak."""
+    """No command meets the limit of its rate around a switch; the tip stays slow, and the
+    force without a peak.
+    """
     following = RunningLaw(ROBOT, law, FOLLOWING[law])
     bench = Bench(following)
     bench.run(DT)
@@ -142,7 +155,9 @@ def test_with_force_0_an_axis_gives_way_to_a_hand_and_stays_where_it_is_left(out
 
 @pytest.mark.parametrize("output", ["effort", "position"])
 def test_without_a_fresh_wrench_it_stops_and_begins_anew_with_the_next_one(output):
-    """What the integral had gathered is gone: the first answer is that of a law that has just been started."""
+    """What the integral had gathered is gone: the first answer is that of a law that
+    has just been started.
+    """
     robot = load_robot("ur5e")
     model, q = RobotModel.of(robot), np.array(robot.home)
     pressing = Wrench(model.at(q).pose[:3, :3].T @ (0.0, 0.0, 5.0), np.zeros(3), robot.tip)
@@ -162,7 +177,14 @@ def test_without_a_fresh_wrench_it_stops_and_begins_anew_with_the_next_one(outpu
     assert not loop.fault
     loop.tick(sample(1, None))
     assert "wrench" in loop.fault
-    fresh, resumed, gathered = answer([pressing]), answer([pressing] * 50 + [None, pressing]), answer([pressing] * 50)
+    fresh, resumed, gathered = (
+        answer([pressing]),
+        answer([pressing] * 50 + [None, pressing]),
+        answer([pressing] * 50),
+    )
     name = "force" if output == "effort" else "joint_velocity"
     np.testing.assert_allclose(resumed[name], fresh[name], rtol=1e-6, atol=1e-9)
-    assert np.abs(gathered[name] - fresh[name]).max() > 10.0 * np.abs(resumed[name] - fresh[name]).max() + 1e-6
+    assert (
+        np.abs(gathered[name] - fresh[name]).max()
+        > 10.0 * np.abs(resumed[name] - fresh[name]).max() + 1e-6
+    )

@@ -1,4 +1,6 @@
-"""What is said of gains beside their bounds: by the report, the command, the page and the controller's monitor."""
+"""What is said of gains beside their bounds: by the report, the command, the page and the
+controller's monitor.
+"""
 
 import re
 from dataclasses import replace
@@ -50,10 +52,15 @@ def test_stiffness_beyond_the_factor_is_told_and_below_it_isn_t(law):
 
 def test_translations_and_rotations_each_have_their_unit():
     running = RunningLaw(UR5E, "impedance")
-    text, values = gain_report(running, HOME).bounds["stiffness"], stiffness_bound(running, HOME).values
+    text, values = (
+        gain_report(running, HOME).bounds["stiffness"],
+        stiffness_bound(running, HOME).values,
+    )
     for part, unit in ((values[:3], "N/m"), (values[3:], "N·m/rad")):
         shown = re.search(rf"([\d., ]+) {unit}(?= and|,)", text)[1].split(",")
-        np.testing.assert_allclose([float(each) for each in shown] * (3 // len(shown)), part, rtol=0.05)
+        np.testing.assert_allclose(
+            [float(each) for each in shown] * (3 // len(shown)), part, rtol=0.05
+        )
 
 
 def test_damping_that_is_unstable_alone_is_told():
@@ -93,7 +100,9 @@ def test_the_robots_own_gains_are_within_their_bounds(robot, capsys):
 
 def test_the_page_shows_the_bounds_of_the_gains_that_it_has():
     parameters = {name: Parameter(name, 1.0, 1.0) for name in ("stiffness", "damping_ratio")}
-    shown = describe_bounds(parameters, {"bound of stiffness": "at most 7 N/m", "bound of mass": "at least 3 kg"})
+    shown = describe_bounds(
+        parameters, {"bound of stiffness": "at most 7 N/m", "bound of mass": "at least 3 kg"}
+    )
     assert "at most 7 N/m" in shown
     assert "at least 3 kg" not in shown
     assert not describe_bounds(parameters, {})
@@ -105,7 +114,9 @@ def test_the_page_shows_the_bounds_of_the_gains_that_it_has():
 def bounds(text, gain):
     """The numbers in the line of a law's gain."""
     (line,) = (each for each in text.splitlines() if gain in each)
-    return np.array([float(each) for each in re.search(r"at (?:most|least) ([\d., ]+) ", line)[1].split(",")])
+    return np.array(
+        [float(each) for each in re.search(r"at (?:most|least) ([\d., ]+) ", line)[1].split(",")]
+    )
 
 
 def test_the_table_takes_delay_and_rotors_of_a_file(tmp_path, capsys):
@@ -172,7 +183,11 @@ def test_before_the_first_state_the_controller_says_nothing():
 
 
 def test_a_light_body_on_a_stiff_wall_is_told_and_the_arm_s_own_mass_stands_beside_it():
-    values = {"mass": [2.0] * 3 + [0.1] * 3, "damping_ratio": 0.0, "damping": [120.0] * 3 + [10.0] * 3}
+    values = {
+        "mass": [2.0] * 3 + [0.1] * 3,
+        "damping_ratio": 0.0,
+        "damping": [120.0] * 3 + [10.0] * 3,
+    }
     running = RunningLaw(UR5E, "admittance", values)
     assert not gain_report(running, HOME).warning
     report = gain_report(running, HOME, wall=1e5)

@@ -48,7 +48,9 @@ def test_a_load_that_falls_off_drives_a_stopped_arm_no_farther_than_its_work(nam
     arm = PushedArm(name, "impedance")
     before, _ = arm.go(arm.loop.tick, 2.0, WEIGHT)
     stopped, shares = arm.go(arm.loop.brake, 3.0)
-    assert np.linalg.norm(stopped - before[-1], axis=1).max() <= WORK / np.linalg.norm(WEIGHT) + 0.05
+    assert (
+        np.linalg.norm(stopped - before[-1], axis=1).max() <= WORK / np.linalg.norm(WEIGHT) + 0.05
+    )
     assert np.linalg.norm(stopped[-1] - stopped[-100]) <= 1e-3
     assert shares.max() <= 1.0
 
@@ -93,7 +95,8 @@ def test_a_moving_arm_is_damped_also_where_the_robot_carries_its_weight_itself(n
         state = RobotState(k * robot.period, q, v, np.zeros(robot.n))
         sent = safety.safe_output(CommandMode.EFFORT, state, model.at(q, v), robot.period)
     np.testing.assert_allclose(
-        sent.values, np.clip(-np.array(robot.safe_damping) * v, -model.limits.effort, model.limits.effort)
+        sent.values,
+        np.clip(-np.array(robot.safe_damping) * v, -model.limits.effort, model.limits.effort),
     )
 
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from driven_arm import DrivenArm
 
-from robot_control_ros.control.impact import PRESSED, ImpactBound, driven_speed, expected_blow, tip_inertia
+from robot_control_ros.control.impact import (
+    PRESSED,
+    ImpactBound,
+    driven_speed,
+    expected_blow,
+    tip_inertia,
+)
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.robot.configuration import load_robot
@@ -174,7 +180,11 @@ def test_the_smaller_limit_counts_and_the_other_one_comes_back():
     goal = arm.q.copy()
     goal[0] += 1.0
     fastest = []
-    for values, most in (({"max_impact": LIMIT}, 1.5), ({"max_impact": 1000.0}, 0.05), ({"max_impact": 0.0}, 1.5)):
+    for values, most in (
+        ({"max_impact": LIMIT}, 1.5),
+        ({"max_impact": 1000.0}, 0.05),
+        ({"max_impact": 0.0}, 1.5),
+    ):
         arm.loop.contact.settings.set(values)
         arm.loop.limits.set({"max_tip_speed": most})
         goal[0] = -goal[0]
@@ -198,7 +208,9 @@ def test_a_limit_has_a_reaction_and_without_one_contacts_change_nothing():
     assert settings_with(robot).reaction_in_force == "none"
     assert settings_with(robot, max_impact=LIMIT).reaction_in_force == "retreat"
     for reaction in set(REACTIONS) - {"none"}:
-        assert settings_with(robot, max_impact=LIMIT, reaction=reaction).reaction_in_force == reaction
+        assert (
+            settings_with(robot, max_impact=LIMIT, reaction=reaction).reaction_in_force == reaction
+        )
 
 
 def test_a_limit_bounds_the_forces_that_count_as_a_contact():
@@ -219,7 +231,11 @@ def pressed(loop, force, seconds, start):
     for count in range(round(seconds / robot.period)):
         time = start + count * robot.period
         torque = loop.model.at(home).gravity
-        loop.tick(RobotState(time, home, rest, torque, Wrench(np.array(force), np.zeros(3), robot.wrench_frame)))
+        loop.tick(
+            RobotState(
+                time, home, rest, torque, Wrench(np.array(force), np.zeros(3), robot.wrench_frame)
+            )
+        )
     return start + seconds
 
 

@@ -1,4 +1,6 @@
-"""Integral action takes over what keeps a resting arm from its target, within its bound, and learns nothing else."""
+"""Integral action takes over what keeps a resting arm from its target, within its bound, and
+learns nothing else.
+"""
 
 from types import SimpleNamespace
 
@@ -20,14 +22,17 @@ CASES = [
     for law in ("impedance", "joint_impedance", "task_space_pd")
     for cause in ("torques", "masses", "load")
 ]
-USUAL = (("ur5e", "impedance", "torques"), ("gen3", "joint_impedance", "masses"))  # the others are long
+# the others are long
+USUAL = (("ur5e", "impedance", "torques"), ("gen3", "joint_impedance", "masses"))
 BOUND = 12.0  # N·m
 PUSH = np.array([0.0, 20.0, 0.0])  # N
 PERIOD = 0.002  # s
 
 
 def disturbed(name, law, cause):
-    """An arm with something that its model doesn't know, its loop's answer to a state, and a force on its forearm."""
+    """An arm with something that its model doesn't know, its loop's answer to a state, and a
+    force on its forearm.
+    """
     arm = PushedArm(name, law)
     offset = np.zeros(arm.robot.n)
     force = np.zeros(3)
@@ -56,7 +61,8 @@ def error_at_rest(name, law, cause, max_torque):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("name", "law", "cause"), [pytest.param(*case, marks=() if case in USUAL else pytest.mark.long) for case in CASES]
+    ("name", "law", "cause"),
+    [pytest.param(*case, marks=() if case in USUAL else pytest.mark.long) for case in CASES],
 )
 def test_what_the_model_does_not_know_is_learnt_at_rest(name, law, cause):
     without = error_at_rest(name, law, cause, 0.0)
@@ -82,7 +88,9 @@ def test_a_measured_push_moves_the_arm_as_far_as_without_it(name):
 @pytest.mark.few(1)
 @robots
 def test_a_law_switch_and_a_lower_bound_take_no_step(name):
-    first, second = ("impedance", "joint_impedance") if name == "ur5e" else ("joint_impedance", "impedance")
+    first, second = (
+        ("impedance", "joint_impedance") if name == "ur5e" else ("joint_impedance", "impedance")
+    )
     arm, answer, force = disturbed(name, first, "torques")
     arm.loop.integral.set({"max_torque": BOUND})
     arm.go(answer, 4.0, force)
@@ -151,7 +159,9 @@ def test_in_motion_in_contact_and_while_the_reference_moves_or_waits_it_stays_as
         {"wrench": np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0])},
         {"wrench": np.array([0.0, 0.0, 0.0, 0.0, 0.5, 0.0])},
     ):
-        assert (resting.go(2.0, held, **hindered)[50:] == resting.go(PERIOD, held, **hindered)).all()
+        assert (
+            resting.go(2.0, held, **hindered)[50:] == resting.go(PERIOD, held, **hindered)
+        ).all()
         resting.go(0.5, held * 0.0)  # velocities are low-passed
     assert np.abs(resting.go(0.2, held)[-1]).max() <= 5.0
 

@@ -1,4 +1,5 @@
-"""Joints that seem to jump: each law goes on after one such sample, begins anew where they stay, and believes the rest.
+"""Joints that seem to jump: each law goes on after one such sample, begins anew where they stay,
+and believes the rest.
 
 The arm is MuJoCo's.
 """
@@ -47,7 +48,8 @@ class Arm:
         self.loop.motion.move_to(goal)
 
     def cycle(self, change=lambda state: state, zero=0.0):
-        """One sample, which may be changed; the last command stays where it is refused. Returns whether it was.
+        """One sample, which may be changed; the last command stays where it is refused. Returns
+        whether it was.
 
         Position commands count from `zero` (n,) [rad].
         """
@@ -65,13 +67,18 @@ class Arm:
         return sum(self.cycle() for _ in range(round(seconds / UR5.period)))
 
 
-# Each law with one size, each size with one law of torques and one of positions: the jump is refused before the law.
-JUMPS = [(law, 0.5) for law in LAWS] + [(law, jump) for law in ("impedance", "admittance") for jump in (0.1, -1.5)]
+# Each law with one size, each size with one law of torques and one of positions: the jump is
+# refused before the law.
+JUMPS = [(law, 0.5) for law in LAWS] + [
+    (law, jump) for law in ("impedance", "admittance") for jump in (0.1, -1.5)
+]
 OTHER_JUMPS = [(law, jump) for law in LAWS for jump in (0.1, -1.5) if (law, jump) not in JUMPS]
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize(("law", "jump"), JUMPS + [pytest.param(*case, marks=pytest.mark.long) for case in OTHER_JUMPS])
+@pytest.mark.parametrize(
+    ("law", "jump"), JUMPS + [pytest.param(*case, marks=pytest.mark.long) for case in OTHER_JUMPS]
+)
 def test_a_joint_that_jumps_for_one_sample_changes_nothing(law, jump):
     arm, twin = Arm(law), Arm(law)
     arm.run(0.4)

@@ -1,4 +1,6 @@
-"""Joint states that come late or seldom: the law softens by what stability needs, and never throws the arm about."""
+"""Joint states that come late or seldom: the law softens by what stability needs, and never
+throws the arm about.
+"""
 
 import re
 from collections import deque
@@ -68,7 +70,9 @@ def test_samples_as_often_and_as_fresh_as_usual_change_nothing(kin, interval):
 
 @pytest.mark.parametrize("age", [0.03, 0.06])
 def test_the_stiffness_is_what_the_delay_allows_for_the_weakest_axis(kin, age):
-    """Half of K = 0.42 Λ / τ², along the axis that bears least: that of the fastest oscillation of K on Λ."""
+    """Half of K = 0.42 Λ / τ², along the axis that bears least: that of the fastest
+    oscillation of K on Λ.
+    """
     running = RunningLaw(UR5, "impedance")
     late, gains = settled(running, kin, 0.004, age)
     jacobian, mass = kin.jacobian, kin.mass
@@ -93,9 +97,15 @@ def test_a_single_gap_is_not_told_as_the_rate(kin):
 
 @pytest.mark.parametrize("age", [0.03, 0.06])
 def test_the_damping_is_what_the_delay_allows_for_the_lightest_joints(kin, age):
-    """D = 0.92 M / τ along what bears least, where the damper is too strong by half and the spring is soft."""
-    allowed = 2.0 * 0.21**0.5 / ((age + 0.004 / 2.0) * np.linalg.eigvalsh(np.linalg.inv(kin.mass)).max())
-    running = RunningLaw(UR5, "joint_impedance", {"stiffness": 0.1, "damping_ratio": 0.0, "damping": 1.5 * allowed})
+    """D = 0.92 M / τ along what bears least, where the damper is too strong by half and
+    the spring is soft.
+    """
+    allowed = (
+        2.0 * 0.21**0.5 / ((age + 0.004 / 2.0) * np.linalg.eigvalsh(np.linalg.inv(kin.mass)).max())
+    )
+    running = RunningLaw(
+        UR5, "joint_impedance", {"stiffness": 0.1, "damping_ratio": 0.0, "damping": 1.5 * allowed}
+    )
     late, gains = settled(running, kin, 0.004, age)
     assert gains.damping == pytest.approx(np.full(6, allowed), rel=1e-3)
     assert f"{1.0 / 1.5**2:.0%}" in late.message
@@ -122,7 +132,8 @@ def test_position_laws_are_left_alone(kin):
 
 
 def starved(name, gains, interval, age, aware):
-    """What becomes of an arm that is pushed: how far the tip goes [m], the fastest joint, and that after 4 s [rad/s].
+    """What becomes of an arm that is pushed: how far the tip goes [m], the fastest joint, and that
+    after 4 s [rad/s].
 
     Args:
         name, gains: of the law.
@@ -136,7 +147,9 @@ def starved(name, gains, interval, age, aware):
     for k in range(round(4.0 / STEP)):
         if plant.time >= due:
             sample = late[0]
-            plant.write(loop.tick(replace(sample, time=plant.time - age, age=age if aware else 0.0)))
+            plant.write(
+                loop.tick(replace(sample, time=plant.time - age, age=age if aware else 0.0))
+            )
             due += interval
         pushed = 0.2 <= k * STEP < 0.3
         plant.push("tool0", np.array([0.0, 20.0 * pushed, 0.0]), np.zeros(3))
@@ -200,7 +213,9 @@ def test_gains_of_a_user_are_softened_by_their_roles(kin):
 
 
 def test_that_a_law_has_no_role_is_told_and_other_is_one(kin):
-    nameless, other = (RunningLaw(UR5, f"unitless_law:{law}") for law in ("WithoutRoles", "WithNothingToSoften"))
+    nameless, other = (
+        RunningLaw(UR5, f"unitless_law:{law}") for law in ("WithoutRoles", "WithNothingToSoften")
+    )
     for running in (nameless, other):
         assert settled(running, kin, 0.004, age=0.06)[1] is running.gains.current
     assert "stiffness" in nameless.warning
@@ -210,7 +225,9 @@ def test_that_a_law_has_no_role_is_told_and_other_is_one(kin):
 def test_a_single_stiffness_in_newtons_per_metre_acts_on_the_translations_of_the_tip(kin):
     springs = {"stiffness": [4000.0] * 3 + [0.0] * 3, "damping_ratio": 0.0}
     translations = RunningLaw(UR5, "impedance", springs)
-    single = SimpleNamespace(name="mine", mode=CommandMode.EFFORT, gains=SimpleNamespace(current=_SingleSpring(4000.0)))
+    single = SimpleNamespace(
+        name="mine", mode=CommandMode.EFFORT, gains=SimpleNamespace(current=_SingleSpring(4000.0))
+    )
     fractions = [LateSamples(UR5), LateSamples(UR5)]
     state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=0.04)
     for _ in range(250):

@@ -1,4 +1,6 @@
-"""A recorded law runs again: the same gains give the same commands to the last bit, others give what they would."""
+"""A recorded law runs again: the same gains give the same commands to the last bit, others
+give what they would.
+"""
 
 import dataclasses
 
@@ -18,7 +20,9 @@ from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 
 ROBOTS = ("ur5", "gen3")
-LAWS = tuple(name for name in law_names(plugins=False) if not getattr(law_class(name), "reads_path", False))
+LAWS = tuple(
+    name for name in law_names(plugins=False) if not getattr(law_class(name), "reads_path", False)
+)
 COMPILED = tuple(name for name in LAWS if issubclass(law_class(name), CompiledLaw))
 
 
@@ -44,7 +48,10 @@ class MovedArm:
             q = np.array(self.config.home) + 0.1 * np.sin(self.speeds * t + self.phases)
             v = 0.1 * self.speeds * np.cos(self.speeds * t + self.phases)
             if self.command is not None and self.command.mode is CommandMode.POSITION:
-                q, v = self.command.values, np.zeros(len(q)) if self.command.velocity is None else self.command.velocity
+                q, v = (
+                    self.command.values,
+                    np.zeros(len(q)) if self.command.velocity is None else self.command.velocity,
+                )
             wrench = self.force * np.sin(t)
             frame = self.config.wrench_frame or self.config.tip
             wrench = Wrench(wrench[:3], wrench[3:], frame, t)
@@ -120,7 +127,13 @@ def test_a_record_in_parts_gives_what_it_gives_as_a_whole():
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(LAWS), st.floats(0.2, 1.0), st.integers(1, 40)), min_size=2, max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(LAWS), st.floats(0.2, 1.0), st.integers(1, 40)),
+        min_size=2,
+        max_size=6,
+    )
+)
 def test_under_law_switches_and_gain_changes_the_difference_is_zero(changes):
     arm = MovedArm("ur5", changes[0][0])
     laws = {name: RunningLaw(arm.config, name) for name in LAWS}
@@ -151,7 +164,9 @@ def test_other_gains_show_what_they_would_have_commanded():
     assert abs(soft[-1]).max() > 0.1
 
 
-@pytest.mark.parametrize(("gains", "value"), [({"stifness": 3.0}, "stifness"), ({"stiffness": -1.0}, -1.0)])
+@pytest.mark.parametrize(
+    ("gains", "value"), [({"stifness": 3.0}, "stifness"), ({"stiffness": -1.0}, -1.0)]
+)
 def test_gains_that_no_recorded_law_takes_are_refused(gains, value):
     arm = MovedArm("ur5", "impedance")
     arm.run(3)

@@ -109,7 +109,9 @@ def test_a_joint_that_begins_at_its_limit_is_pushed_back_slowly(name, joint, by,
     first = arm.loop.tick(arm.plant.read())
     arm.plant.write(first)
     gravity = arm.model.at(q).gravity
-    assert np.all(np.abs(first.values - gravity) <= np.array(arm.robot.effort_rate) * arm.period + 1e-9)
+    assert np.all(
+        np.abs(first.values - gravity) <= np.array(arm.robot.effort_rate) * arm.period + 1e-9
+    )
     speeds, torques = [], []
     for _ in range(round(2.0 / arm.period)):
         state = arm.plant.read()

@@ -1,4 +1,6 @@
-"""The control cycle: bumpless starts, refusals that change nothing, moves, laws by name, wrench tare, timing."""
+"""The control cycle: bumpless starts, refusals that change nothing, moves, laws by name,
+wrench tare, timing.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -118,7 +120,9 @@ def test_a_clock_that_was_set_starts_anew_where_the_robot_is_without_a_step(mode
     elsewhere = HOME + 0.05
     for k in range(60, 110):
         command = loop.tick(state(1.0 + k * DT + step, elsewhere)).values
-        assert (np.abs(command - before) <= 2.0 * np.array(UR5.effort_rate) * DT * (1.0 + 1e-9)).all()
+        assert (
+            np.abs(command - before) <= 2.0 * np.array(UR5.effort_rate) * DT * (1.0 + 1e-9)
+        ).all()
         before = command
     assert loop.restarts == 1
     assert command == pytest.approx(holding(loop, elsewhere), abs=1e-6)
@@ -129,7 +133,9 @@ def test_a_clock_that_was_set_starts_anew_where_the_robot_is_without_a_step(mode
 @pytest.mark.parametrize("late", [0.001, 0.02, 0.03, 5.0])
 @pytest.mark.parametrize("law", law_names())
 def test_samples_that_come_after_a_newer_one_are_dropped(model, law, late):
-    """A relay that is a cycle late, a republication: the commands are those of a loop that never got these samples."""
+    """A relay that is a cycle late, a republication: the commands are those of a loop that
+    never got these samples.
+    """
     loop, twin = (ControlLoop(UR5, law, model=model) for _ in range(2))
     wrench = Wrench(np.array([3.0, 1.0, -2.0]), np.zeros(3), UR5.tip)
     for k in range(120):
@@ -138,7 +144,8 @@ def test_samples_that_come_after_a_newer_one_are_dropped(model, law, late):
         assert np.array_equal(loop.tick(sample).values, expected.values)
         if k % 3 == 0:
             assert np.array_equal(
-                loop.tick(replace(sample, time=sample.time - late, q=HOME - 0.1)).values, expected.values
+                loop.tick(replace(sample, time=sample.time - late, q=HOME - 0.1)).values,
+                expected.values,
             )
     assert loop.restarts == 0
     assert loop.late_samples == 40
@@ -146,7 +153,9 @@ def test_samples_that_come_after_a_newer_one_are_dropped(model, law, late):
 
 
 def test_restarts_that_repeat_are_a_fault_until_samples_come_steadily(model):
-    """Each restart makes the reference begin where the robot is: an arm with a load would sink step by step."""
+    """Each restart makes the reference begin where the robot is: an arm with a load
+    would sink step by step.
+    """
     loop = ControlLoop(UR5, "impedance", model=model)
     time = 1.0
     faults = []
@@ -236,7 +245,12 @@ def test_gains_changed_in_mid_motion_never_exceed_the_torque_rate_and_converge(m
     changes = {
         100: {"stiffness": 10000.0, "damping": 2000.0},
         150: {"stiffness": 0.0, "gravity": False},
-        200: {"stiffness": [2000, 100, 3000, 5, 300, 0], "damping_ratio": 0.3, "gravity": True, "coriolis": True},
+        200: {
+            "stiffness": [2000, 100, 3000, 5, 300, 0],
+            "damping_ratio": 0.3,
+            "gravity": True,
+            "coriolis": True,
+        },
     }
     for k in range(1, 600):
         t = k * DT
@@ -260,13 +274,18 @@ def test_refused_gains_change_nothing(model):
         each.running.gains.set({"stiffness": 900.0})
         each.tick(state(DT, HOME + 0.001))
     target = loop.running.gains.target
-    for bad in ({"damping_ratio": 0.5, "stiffness": -1.0}, {"stifness": 1.0}, {"stiffness": math.nan}):
+    for bad in (
+        {"damping_ratio": 0.5, "stiffness": -1.0},
+        {"stifness": 1.0},
+        {"stiffness": math.nan},
+    ):
         with pytest.raises(ConfigError):
             loop.running.gains.set(bad)
     assert loop.running.gains.target is target
     for k in range(2, 50):
         assert np.array_equal(
-            loop.tick(state(k * DT, HOME + 0.001)).values, twin.tick(state(k * DT, HOME + 0.001)).values
+            loop.tick(state(k * DT, HOME + 0.001)).values,
+            twin.tick(state(k * DT, HOME + 0.001)).values,
         )
 
 
@@ -427,7 +446,10 @@ def test_a_law_is_loaded_by_module_and_class(model):
         (f"{__name__}:NoLaw", ["NoLaw", "not a law", "lacks mode, compute"]),
         (f"{__name__}:not_a_class", ["not_a_class", "not a law", "a class"]),
         (f"{__name__}:Absent", ["Absent", "can't be loaded"]),
-        ("no_such_package.laws:Law", ["no_such_package.laws:Law", "can't be loaded", "No module named"]),
+        (
+            "no_such_package.laws:Law",
+            ["no_such_package.laws:Law", "can't be loaded", "No module named"],
+        ),
         (":Law", [":Law", "can't be loaded"]),
         ("module:", ["module:", "can't be loaded"]),
     ],
@@ -441,7 +463,9 @@ def test_a_law_that_can_not_be_used_is_refused_with_the_reason(model, name, word
 
 def test_a_law_of_an_installed_plug_in_is_found_by_its_entry_point(monkeypatch):
     entry = SimpleNamespace(name="theirs", load=lambda: Faulty)
-    monkeypatch.setattr(law, "entry_points", lambda group: [entry] if group == "robot_control_ros.laws" else [])
+    monkeypatch.setattr(
+        law, "entry_points", lambda group: [entry] if group == "robot_control_ros.laws" else []
+    )
     law.plugin_laws.cache_clear()
     try:
         assert law_class("theirs") is Faulty
@@ -486,12 +510,19 @@ def test_nothing_can_be_started_before_the_first_state(model, action):
     ("goal", "name", "value", "bound"),
     [
         (HOME + np.array([0, 0, 2.0, 0, 0, 0]), "elbow_joint", 3.5708, (-math.pi, math.pi)),
-        (HOME - np.array([0, 5.0, 0, 0, 0, 0]), "shoulder_lift_joint", -6.5708, (-2.0 * math.pi, 2.0 * math.pi)),
+        (
+            HOME - np.array([0, 5.0, 0, 0, 0, 0]),
+            "shoulder_lift_joint",
+            -6.5708,
+            (-2.0 * math.pi, 2.0 * math.pi),
+        ),
         (HOME + NAN6, "joint goal", HOME + NAN6, 6),
         (HOME[:5], "joint goal", HOME[:5], 6),
     ],
 )
-def test_a_joint_goal_that_can_not_be_reached_is_refused_and_the_trajectory_stays(model, goal, name, value, bound):
+def test_a_joint_goal_that_can_not_be_reached_is_refused_and_the_trajectory_stays(
+    model, goal, name, value, bound
+):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
     before = loop.motion.trajectory
@@ -523,7 +554,10 @@ def test_a_jog_faster_than_the_tip_limits_is_scaled_and_keeps_its_direction(mode
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
     loop.motion.jog(np.array([3.0, 4.0, 0.0, 0.0, 0.0, 1.0]), 1.0)
-    fastest = max((loop.motion.trajectory.sample(t).twist for t in np.linspace(0, 1, 50)), key=lambda w: float(w @ w))
+    fastest = max(
+        (loop.motion.trajectory.sample(t).twist for t in np.linspace(0, 1, 50)),
+        key=lambda w: float(w @ w),
+    )
     assert fastest == pytest.approx(np.array([3.0, 4.0, 0.0, 0.0, 0.0, 1.0]) * 0.25 / 5.0)
 
 
@@ -534,11 +568,16 @@ def test_a_feed_forward_wrench_is_what_the_robot_exerts(model):
     kin = model.at(HOME)
     for k in range(1, 10):
         torque = loop.tick(state(k * DT)).values
-    assert torque == pytest.approx(kin.gravity + kin.jacobian.T @ loop.motion.feedforward_wrench, abs=1e-9)
+    assert torque == pytest.approx(
+        kin.gravity + kin.jacobian.T @ loop.motion.feedforward_wrench, abs=1e-9
+    )
 
 
 def test_a_feed_forward_wrench_ends_where_no_newer_one_comes(model):
-    loop, wrench = ControlLoop(UR5, "impedance", model=model), np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    loop, wrench = (
+        ControlLoop(UR5, "impedance", model=model),
+        np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    )
     loop.tick(state(0.0))
     for k in range(1, 200):
         if k in (10, 50):
@@ -599,7 +638,10 @@ def test_the_largest_target_wrench_is_an_entry_of_the_robots_file(model):
     robot = replace(UR5, target_wrench=(12.0, 0.0))
     loop = ControlLoop(robot, "impedance", model=model)
     assert loop.motion.largest_wrench[0] == 12.0
-    assert loop.motion.largest_wrench[1] == ControlLoop(UR5, "impedance", model=model).motion.largest_wrench[1]
+    assert (
+        loop.motion.largest_wrench[1]
+        == ControlLoop(UR5, "impedance", model=model).motion.largest_wrench[1]
+    )
 
 
 def test_stop_holds_the_last_known_state(model):
@@ -618,14 +660,18 @@ def test_go_home_reaches_home_within_the_limits(model):
 
     plant = MujocoPlant(UR5)
     plant.reset(HOME + np.array([0.4, -0.3, 0.3, 0.2, -0.3, 0.5]))
-    loop = ControlLoop(UR5, "impedance", {"stiffness": [2000, 2000, 2000, 200, 200, 200]}, model=model)
+    loop = ControlLoop(
+        UR5, "impedance", {"stiffness": [2000, 2000, 2000, 200, 200, 200]}, model=model
+    )
     plant.write(loop.tick(plant.read()))
     loop.motion.go_home()
     while loop.reference.v is None or loop.reference.v.any() or plant.time < 1.0:
         sample = plant.read()
         command = loop.tick(sample)
         plant.write(command)
-        assert np.all(np.abs(loop.reference.v) <= UR5.joint_speed * model.limits.velocity * (1 + 1e-9))
+        assert np.all(
+            np.abs(loop.reference.v) <= UR5.joint_speed * model.limits.velocity * (1 + 1e-9)
+        )
         assert np.all(np.abs(sample.v) <= model.limits.velocity)
         assert np.all(np.abs(command.values) <= model.limits.effort)
         assert plant.time < 10.0
@@ -664,10 +710,16 @@ def test_after_zero_the_wrench_is_zero_and_stays_right_when_the_arm_turns(model)
     nothing = np.zeros(3)
     assert np.linalg.norm(pipeline.on_tip(*sensed(model, first, nothing, nothing, bias))) > 5.0
     assert pipeline.zero() == pytest.approx(bias, abs=1e-9)
-    assert pipeline.on_tip(*sensed(model, first, nothing, nothing, bias)) == pytest.approx(np.zeros(6), abs=1e-9)
-    assert pipeline.on_tip(*sensed(model, second, nothing, nothing, bias)) == pytest.approx(np.zeros(6), abs=1e-9)
+    assert pipeline.on_tip(*sensed(model, first, nothing, nothing, bias)) == pytest.approx(
+        np.zeros(6), abs=1e-9
+    )
+    assert pipeline.on_tip(*sensed(model, second, nothing, nothing, bias)) == pytest.approx(
+        np.zeros(6), abs=1e-9
+    )
     force, torque = np.array([3.0, -20.0, 7.0]), np.array([0.4, 0.1, -2.0])
-    assert pipeline.on_tip(*sensed(model, second, force, torque, bias)) == pytest.approx([*force, *torque], abs=1e-9)
+    assert pipeline.on_tip(*sensed(model, second, force, torque, bias)) == pytest.approx(
+        [*force, *torque], abs=1e-9
+    )
 
 
 def test_looking_at_the_same_sample_twice_gives_the_same_wrench(model):
@@ -785,7 +837,9 @@ def test_stop_is_in_the_mode_of_what_was_sent_last_even_if_another_law_is_to_tak
 
 
 def moving_loop(model, law="joint_impedance"):
-    """A loop in the middle of a joint move, on a robot that follows exactly; returns it with the time."""
+    """A loop in the middle of a joint move, on a robot that follows exactly;
+    returns it with the time.
+    """
     loop = ControlLoop(UR5, law, model=model)
     loop.tick(state(0.0))
     loop.motion.move_joints_to(HOME + np.array([1.0, 0.2, -0.3, 0.1, 0.5, -0.4]))
@@ -808,13 +862,16 @@ ACTIONS = {
 @pytest.mark.few(4)
 @pytest.mark.parametrize("law_name", ["impedance", "joint_impedance"])
 @pytest.mark.parametrize("action", ACTIONS)
-def test_whatever_is_asked_for_in_mid_motion_the_reference_goes_on_without_a_jump(model, action, law_name):
+def test_whatever_is_asked_for_in_mid_motion_the_reference_goes_on_without_a_jump(
+    model, action, law_name
+):
     loop, time = moving_loop(model, law_name)
     before, twist = loop.reference.pose, loop.reference.twist
     ACTIONS[action](loop)
     loop.tick(state(time, loop.state.q + DT * loop.state.v, loop.state.v))
     step = loop.reference.pose[:3, 3] - before[:3, 3]
-    assert step == pytest.approx(DT * twist[:3], abs=DT * 0.05)  # m: the speed changes by less than 0.05 m/s
+    # m: the speed changes by less than 0.05 m/s
+    assert step == pytest.approx(DT * twist[:3], abs=DT * 0.05)
     assert loop.reference.twist == pytest.approx(twist, abs=0.12)
 
 
@@ -841,7 +898,9 @@ def test_hold_brings_a_joint_move_to_rest_within_a_quarter_of_a_second(model):
         time += DT
     loop.tick(state(time, loop.reference.q, loop.reference.v))
     assert not loop.reference.v.any()
-    assert loop.reference.q - q == pytest.approx(v * np.abs(v) / (8.0 * model.limits.velocity), abs=2 * DT)
+    assert loop.reference.q - q == pytest.approx(
+        v * np.abs(v) / (8.0 * model.limits.velocity), abs=2 * DT
+    )
 
 
 def test_hold_of_a_pushed_robot_makes_its_pose_the_reference_without_a_jump_of_the_command(model):
@@ -860,7 +919,9 @@ def test_hold_of_a_pushed_robot_makes_its_pose_the_reference_without_a_jump_of_t
 
 def test_a_cyclic_joint_that_is_reported_within_one_turn_is_one_angle_without_jumps():
     robot = load_robot("gen3")
-    loop, twin = (ControlLoop(robot, "joint_impedance", model=RobotModel.of(robot)) for _ in range(2))
+    loop, twin = (
+        ControlLoop(robot, "joint_impedance", model=RobotModel.of(robot)) for _ in range(2)
+    )
     for k in range(600):
         q = np.array(robot.home)
         q[6] = 3.0 + 0.5 * math.sin(0.01 * k)
@@ -877,7 +938,10 @@ def test_a_cyclic_joint_that_is_reported_within_one_turn_is_one_angle_without_ju
 def test_a_law_that_needs_a_wrench_takes_over_only_where_there_is_one(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
-    with pytest.raises(ConfigError, match=r"law admittance: no wrench has arrived; .* wrench.source to joint_effort"):
+    with pytest.raises(
+        ConfigError,
+        match=r"law admittance: no wrench has arrived; .* wrench.source to joint_effort",
+    ):
         loop.switch_law(RunningLaw(UR5, "admittance"))
     assert loop.running.name == "impedance"
     loop.tick(state(DT, wrench=wrench()))
@@ -885,7 +949,9 @@ def test_a_law_that_needs_a_wrench_takes_over_only_where_there_is_one(model):
     assert loop.running.name == "admittance"
 
 
-def test_a_law_that_takes_over_far_from_the_reference_approaches_it_within_the_limits_of_moves(model):
+def test_a_law_that_takes_over_far_from_the_reference_approaches_it_within_the_limits_of_moves(
+    model,
+):
     loop = ControlLoop(UR5, "gravity_compensation", model=model)
     loop.tick(state(0.0))
     loop.motion.move_to(shifted(loop.tip(), [0.3, 0.0, 0.0]))
@@ -943,7 +1009,9 @@ every_mode = pytest.mark.parametrize("mode", LAW_OF)
 
 def holding_in(mode, q):
     gravity = RobotModel.of(UR5).at(np.array(q)).gravity
-    return {CommandMode.EFFORT: gravity, CommandMode.POSITION: np.array(q)}.get(mode, np.zeros(len(q)))
+    return {CommandMode.EFFORT: gravity, CommandMode.POSITION: np.array(q)}.get(
+        mode, np.zeros(len(q))
+    )
 
 
 def begun_move(model, mode):

@@ -1,4 +1,6 @@
-"""Stamps that repeat, go back or leave a gap: what the loop makes of each, fed with samples alone."""
+"""Stamps that repeat, go back or leave a gap: what the loop makes of each, fed
+with samples alone.
+"""
 
 import itertools
 from dataclasses import replace
@@ -84,7 +86,9 @@ steps = st.lists(
 @pytest.mark.parametrize("law", LAWS)
 @settings(max_examples=15, deadline=None)
 @given(steps=steps)
-def test_whatever_the_stamps_reference_and_command_go_on_without_a_jump_but_where_the_loop_starts_anew(law, steps):
+def test_whatever_the_stamps_reference_and_command_go_on_without_a_jump_but_where_the_loop_starts_anew(
+    law, steps
+):
     time, loop = 5.0, moving_loop(law, 5.0)
     speed, acceleration = UR5.tip_speed[0], UR5.tip_acceleration[0]
     before, sent, restarts, last_step = loop.reference, None, 0, PERIOD
@@ -107,7 +111,10 @@ def test_whatever_the_stamps_reference_and_command_go_on_without_a_jump_but_wher
             assert np.linalg.norm(moved - step * twist[:3]) <= acceleration * step**2 + 1e-9
         if sent is not None:
             usual = 2.0 * max(PERIOD, min(last_step, 0.02))
-            assert np.all(np.abs(command.values - sent.values) <= max_step(command.mode, min(max(step, 0.0), usual)))
+            assert np.all(
+                np.abs(command.values - sent.values)
+                <= max_step(command.mode, min(max(step, 0.0), usual))
+            )
         before, sent = loop.reference, command
         if step > 0.0:
             time += step
@@ -123,7 +130,9 @@ def test_whatever_the_stamps_reference_and_command_go_on_without_a_jump_but_wher
     repeats=st.lists(st.integers(0, 4), min_size=41, max_size=41),
 )
 def test_samples_without_new_time_change_nothing_that_follows(law, steps, repeats):
-    """References, integrators, filters, observers, rates: all are as if these samples hadn't come."""
+    """References, integrators, filters, observers, rates: all are as if these
+    samples hadn't come.
+    """
     loop, twin = moving_loop(law), moving_loop(law)
     for each in (loop, twin):
         each.wrench.settings.set({"low_pass": 20.0})
@@ -168,10 +177,15 @@ def test_stamps_that_stand_still_for_longer_are_a_fault_that_ends_with_the_next_
     for k in range(5):
         command = loop.tick(sample(0.0, k))
         assert "same stamp" in loop.fault
-        holding = loop.safety.holding(command.mode, sample(0.0, k), MODEL.update(sample(0.0, k).q, np.zeros(6)))
+        holding = loop.safety.holding(
+            command.mode, sample(0.0, k), MODEL.update(sample(0.0, k).q, np.zeros(6))
+        )
         brake = 1.5 * np.abs(np.array(UR5.safe_damping) * sample(0.0, k).v).max()
-        near = {CommandMode.EFFORT: brake, CommandMode.POSITION: 0.02, CommandMode.VELOCITY: 1e-9}[command.mode]
-        assert command.values == pytest.approx(holding, abs=near)  # it brakes, too, and positions stay where they were
+        near = {CommandMode.EFFORT: brake, CommandMode.POSITION: 0.02, CommandMode.VELOCITY: 1e-9}[
+            command.mode
+        ]
+        # it brakes, too, and positions stay where they were
+        assert command.values == pytest.approx(holding, abs=near)
         with pytest.raises(ConfigError, match="same stamp"):
             loop.motion.hold()
     loop.tick(sample(PERIOD))
@@ -206,14 +220,19 @@ def lost(gaps):
 def test_unsteady_stamps_miss_no_deadline(fraction):
     clock = LaggingClock(PERIOD, fraction)
     stamps = [clock.stamp(k * PERIOD) for k in range(5000)]
-    assert lost(later - earlier for earlier, later in pairwise(stamps)) <= 1  # until the largest lag has been seen
+    # until the largest lag has been seen
+    assert lost(later - earlier for earlier, later in pairwise(stamps)) <= 1
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.05, 0.2])
 def test_samples_that_do_not_come_are_missed_deadlines(fraction):
     clock, rng = LaggingClock(PERIOD, fraction), np.random.default_rng(3)
     dropped = set((10 + 20 * np.arange(200) + rng.integers(0, 5, 200)).tolist())
-    stamps = [stamp for k, stamp in ((k, clock.stamp(k * PERIOD)) for k in range(4100)) if k not in dropped]
+    stamps = [
+        stamp
+        for k, stamp in ((k, clock.stamp(k * PERIOD)) for k in range(4100))
+        if k not in dropped
+    ]
     missed = lost(later - earlier for earlier, later in pairwise(stamps))
     assert missed == pytest.approx(len(dropped), rel=0.02 if fraction == 0.0 else 0.25)
 

@@ -1,4 +1,6 @@
-"""A payload that is told while the arm is under control: all know it at once, and no torque jumps."""
+"""A payload that is told while the arm is under control: all know it at once,
+and no torque jumps.
+"""
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from robot_control_ros.simulation.in_process import simulate
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 pytestmark = pytest.mark.sim
-ROBOTS = ("ur5", "gen3", pytest.param("ur5e", marks=pytest.mark.long))  # the last one differs by its figures alone
+# the last one differs by its figures alone
+ROBOTS = ("ur5", "gen3", pytest.param("ur5e", marks=pytest.mark.long))
 MASS, CENTER = 2.0, (0.0, 0.0, 0.05)
 FIGURES = {"mass": MASS, "center": CENTER}
 SOFT = {"stiffness": [500.0, 500.0, 500.0, 50.0, 50.0, 50.0]}
@@ -41,7 +44,9 @@ class Arm:
         return self.loop.tip()[:3, 3].copy()
 
     def steps(self, last):
-        """The largest change of each joint torque from cycle to cycle, of what the last cycles sent [N·m]."""
+        """The largest change of each joint torque from cycle to cycle, of what the
+        last cycles sent [N·m].
+        """
         return np.abs(np.diff(self.commands[-last:], axis=0)).max(axis=0)
 
     @property
@@ -59,14 +64,18 @@ def name(request):
 
 @pytest.mark.few(1)
 def test_a_declared_payload_does_not_sag_under_a_soft_spring(name):
-    log = simulate(load_robot(name).with_payload(MASS, CENTER, 0.005), "impedance", SOFT, duration=3.0)
+    log = simulate(
+        load_robot(name).with_payload(MASS, CENTER, 0.005), "impedance", SOFT, duration=3.0
+    )
     assert np.abs(log.pose[:, :3, 3] - log.pose[0, :3, 3]).max() < 0.5e-3
 
 
 @pytest.mark.few(1)
 def test_an_unknown_payload_sags_by_its_weight_over_the_stiffness(name):
     """What the payload is told for: the test above would say nothing if nothing were mounted."""
-    log = simulate(name, "impedance", SOFT, duration=3.0, imperfections=UNKNOWN, warn=lambda *trouble: None)
+    log = simulate(
+        name, "impedance", SOFT, duration=3.0, imperfections=UNKNOWN, warn=lambda *trouble: None
+    )
     assert log.pose[0, 2, 3] - log.pose[-1, 2, 3] == pytest.approx(MASS * 9.81 / 500.0, rel=0.02)
 
 
@@ -91,9 +100,13 @@ def test_a_payload_that_is_told_at_rest_lifts_the_arm_back_to_its_target(name):
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("law", ["impedance", "gravity_compensation", "joint_impedance", "task_space_pd"])
+@pytest.mark.parametrize(
+    "law", ["impedance", "gravity_compensation", "joint_impedance", "task_space_pd"]
+)
 def test_no_torque_jumps_where_a_payload_is_told_in_motion(name, law):
-    """Its weight comes with the time constant of gains: the largest step of the motion is exceeded by a share of it."""
+    """Its weight comes with the time constant of gains: the largest step of the motion is
+    exceeded by a share of it.
+    """
     arm = Arm(name, law, imperfections=None)
     arm.run(0.1)
     if law != "gravity_compensation":
@@ -162,7 +175,9 @@ def test_the_safe_output_holds_the_payload(name):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("wait", [0.004, 0.1, 0.5], ids=str)
 def test_a_load_that_the_safe_output_held_does_not_count_twice_once_it_is_told(name, wait):
-    """The safe output has learnt the unknown load at rest; then the model has it, and soon after the arm is stopped."""
+    """The safe output has learnt the unknown load at rest; then the model has it, and soon after
+    the arm is stopped.
+    """
     arm = Arm(name, gains=SOFT)
     arm.run(3.0)
     arm.loop.payload.settings.set(FIGURES)
@@ -208,7 +223,11 @@ def test_what_unloads_an_overloaded_joint_is_taken(name):
 def test_a_payload_that_no_body_is_changes_nothing(name):
     loop = ControlLoop(load_robot(name), "impedance")
     before = loop.payload.settings.target
-    for figures in ({"mass": -1.0}, {"mass": 1.0, "inertia": [0.1, 0.1, 0.3, 0.0, 0.0, 0.0]}, {"inertia": 0.1}):
+    for figures in (
+        {"mass": -1.0},
+        {"mass": 1.0, "inertia": [0.1, 0.1, 0.3, 0.0, 0.0, 0.0]},
+        {"inertia": 0.1},
+    ):
         with pytest.raises(ConfigError):
             loop.payload.settings.set(figures)
         assert loop.payload.settings.target is before

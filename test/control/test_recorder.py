@@ -69,7 +69,9 @@ def test_chosen_numbers_of_the_kept_cycles_are_read_across_the_end_of_the_ring()
     record = recorder.since(950, 30)
     first, numbers = recorder.numbers(950, 30, columns)
     assert first == 950
-    np.testing.assert_array_equal(numbers, np.column_stack((record["number"], record["sent"][:, 2])))
+    np.testing.assert_array_equal(
+        numbers, np.column_stack((record["number"], record["sent"][:, 2]))
+    )
     first, numbers = recorder.numbers(0, 10_000, columns)
     np.testing.assert_array_equal(numbers[:, 0], np.arange(900, 1000))
     assert first == 900

@@ -1,6 +1,7 @@
 """Simulated robots whose joint states are stamped as ros2_control stamps them in simulated time.
 
-Some samples carry the stamp of the one before (:class:`LaggingClock`). The robot must do what it does without that.
+Some samples carry the stamp of the one before (:class:`LaggingClock`). The robot must do what it
+does without that.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +33,9 @@ CASES = [
 
 
 class Rig:
-    """A loop on a simulated robot; `repeats` of the joint states carry the stamp of the one before."""
+    """A loop on a simulated robot; `repeats` of the joint states carry the
+    stamp of the one before.
+    """
 
     def __init__(self, name, law, repeats):
         robot = load_robot(name)
@@ -58,7 +61,9 @@ class Rig:
 
 @dataclass
 class Result:
-    """Where the tip went (3,) [m]: under the force, after it, and from the target of a move afterwards."""
+    """Where the tip went (3,) [m]: under the force, after it, and from the target
+    of a move afterwards.
+    """
 
     displaced: Array
     back: Array
@@ -76,7 +81,9 @@ def trial(name, law, repeats):
     rig.run(2.5)
     back = rig.pose()
     goal = start.copy()
-    goal[:3, 3] += start[:3, :3] @ [0.0, 0.03, -0.05] if rig.loop.robot.n > 2 else [-0.05, 0.0, 0.04]
+    goal[:3, 3] += (
+        start[:3, :3] @ [0.0, 0.03, -0.05] if rig.loop.robot.n > 2 else [-0.05, 0.0, 0.04]
+    )
     if law != FLOATING:
         rig.loop.motion.move_to(goal)
         rig.run(4.0)  # an integral part takes its time

@@ -19,7 +19,11 @@ from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.softening import describe_softening, softened
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.simulation.imperfect.imperfections import CommandLine, Imperfections, StateLine
+from robot_control_ros.simulation.imperfect.imperfections import (
+    CommandLine,
+    Imperfections,
+    StateLine,
+)
 from robot_control_ros.simulation.trouble import GainsWarning
 
 PERIOD = 0.002  # s
@@ -39,7 +43,9 @@ class RingingLoop:
         self.time = 0.0
 
     def tick(self, seconds, rings=False, every_joint=False, speed=SPEED):
-        """The last command, and the warnings in their order; `speed` [rad/s] is that of the oscillation."""
+        """The last command, and the warnings in their order; `speed` [rad/s] is that
+        of the oscillation.
+        """
         warnings = []
         joints = slice(None) if every_joint else ELBOW
         for _ in range(round(seconds / PERIOD)):
@@ -66,8 +72,19 @@ def test_springs_lose_the_fraction_dampers_its_root_and_other_gains_nothing(name
         if spec.choices:
             assert after == before
             continue
-        spring, damper = spec.unit.startswith(("N/m", "N·m/rad")), spec.unit.startswith(("N·s/m", "N·m·s/rad"))
-        factor = 0.25 ** special[spec.name] if spec.name in special else 0.25 if spring else 0.5 if damper else 1.0
+        spring, damper = (
+            spec.unit.startswith(("N/m", "N·m/rad")),
+            spec.unit.startswith(("N·s/m", "N·m·s/rad")),
+        )
+        factor = (
+            0.25 ** special[spec.name]
+            if spec.name in special
+            else 0.25
+            if spring
+            else 0.5
+            if damper
+            else 1.0
+        )
         assert after == pytest.approx(factor * np.asarray(before), rel=1e-12)
     assert describe_softening(gains, 1.0) == ""
     assert describe_softening(gains, 0.25)
@@ -121,7 +138,9 @@ def test_what_the_law_gets_is_a_quarter_of_what_was_set_also_after_a_change():
     ringing.loop.motion.move_to(away)
     ringing.tick(2.0)
     assert ringing.scale == STEP
-    force = np.linalg.lstsq(ringing.loop.kin.jacobian.T, ringing.loop.report().terms["stiffness"], rcond=None)[0]
+    force = np.linalg.lstsq(
+        ringing.loop.kin.jacobian.T, ringing.loop.report().terms["stiffness"], rcond=None
+    )[0]
     assert force[2] == pytest.approx(STEP * 2.0 * STIFFNESS[2] * 0.01, rel=1e-3)
 
 
@@ -206,7 +225,9 @@ def test_a_reset_leads_the_gains_back_without_a_jump_and_the_law_runs(stopped):
     assert ringing.loop.fault == ""
 
 
-@pytest.mark.parametrize("end", [ControlLoop.reset, lambda loop: loop.switch_law(RunningLaw(UR5, "joint_impedance"))])
+@pytest.mark.parametrize(
+    "end", [ControlLoop.reset, lambda loop: loop.switch_law(RunningLaw(UR5, "joint_impedance"))]
+)
 def test_activation_and_another_law_end_it(end):
     ringing = RingingLoop(reaction="stop")
     ringing.tick(ALARM, rings=True)
@@ -238,11 +259,13 @@ MOVE = np.array([0.5, -0.4, 0.6, 0.3, 0.2, 0.5])  # rad, of the joints
 
 
 def moved(law, gains, taken, rate=500.0, duration=2.0):
-    """The faults, and whether it was warned of ringing, in one move of an arm that is where it is commanded.
+    """The faults, and whether it was warned of ringing, in one move of an arm that is where it is
+    commanded.
 
     Args:
         law, gains: see ControlLoop.
-        taken: the number of commands that the arm takes in a cycle; they wait for it in their order.
+        taken: the number of commands that the arm takes in a cycle; they wait for it in their
+            order.
         rate: of the cycles [Hz].
         duration: [s].
     """
@@ -262,7 +285,11 @@ def moved(law, gains, taken, rate=500.0, duration=2.0):
             loop.motion.move_joints_to(np.array(robot.home) + MOVE)
         if command is not None:
             before = q
-            q = command.values if command.mode is CommandMode.POSITION else q + command.values / rate
+            q = (
+                command.values
+                if command.mode is CommandMode.POSITION
+                else q + command.values / rate
+            )
             v = (q - before) * rate
     return faults, rang
 
@@ -304,7 +331,9 @@ def check_rung(got):
 
 @pytest.mark.sim
 @pytest.mark.parametrize(("name", "kind", "delay"), QUICK)
-def test_an_arm_beyond_its_largest_stable_stiffness_is_told_in_time_and_brought_to_rest(name, kind, delay):
+def test_an_arm_beyond_its_largest_stable_stiffness_is_told_in_time_and_brought_to_rest(
+    name, kind, delay
+):
     check_rung(ringing_trials.pushed(name, kind, delay, 1.5))
 
 
@@ -324,13 +353,22 @@ def test_an_admittance_at_a_wall_too_stiff_for_its_damping_is_damped():
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("line", [{"states": StateLine(jitter=0.02)}, {"commands": CommandLine(jitter=0.02)}])
+@pytest.mark.parametrize(
+    "line", [{"states": StateLine(jitter=0.02)}, {"commands": CommandLine(jitter=0.02)}]
+)
 def test_an_admittance_whose_samples_or_commands_come_irregularly_does_not_ring(line):
     """The arm goes in steps. No gain of the law changes that."""
     push = Push((30.0, 0.0, 0.0), start=0.2, duration=1.5)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        log = simulate("ur5", "admittance", push=push, rate=125.0, imperfections=Imperfections(**line), duration=1.5)
+        log = simulate(
+            "ur5",
+            "admittance",
+            push=push,
+            rate=125.0,
+            imperfections=Imperfections(**line),
+            duration=1.5,
+        )
     assert not any(log.fault)
     assert not [str(each.message) for each in told if "rings at" in str(each.message)]
     assert np.abs(np.diff(log.v[50:, 2])).max() > 0.02, "the elbow goes in steps"
@@ -340,7 +378,10 @@ def test_an_admittance_whose_samples_or_commands_come_irregularly_does_not_ring(
 @pytest.mark.filterwarnings("ignore::robot_control_ros.simulation.trouble.TroubleWarning")
 def test_simulate_softens_says_so_and_only_warns_where_it_is_told_to():
     robot, late = load_robot("ur5e"), Imperfections(name="late", commands=CommandLine(delay=0.016))
-    gains, push = {"stiffness": [500.0] * 3 + [350.0] * 3}, Push(torque=(0.0, 0.0, 4.0), start=START, duration=PUSHED)
+    gains, push = (
+        {"stiffness": [500.0] * 3 + [350.0] * 3},
+        Push(torque=(0.0, 0.0, 4.0), start=START, duration=PUSHED),
+    )
     arguments = {"duration": 0.8, "push": push, "rate": 500.0, "imperfections": late}
     last = {}
     for reaction, words in (("soften", "reset_ringing"), ("warn", "rings at")):
@@ -353,7 +394,9 @@ def test_simulate_softens_says_so_and_only_warns_where_it_is_told_to():
 @pytest.mark.sim
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "kind", "delay"), EVERY_CELL)
-def test_every_cell_is_told_in_time_and_brought_to_rest_and_nothing_else_is_told_in_a_minute(name, kind, delay):
+def test_every_cell_is_told_in_time_and_brought_to_rest_and_nothing_else_is_told_in_a_minute(
+    name, kind, delay
+):
     check_rung(ringing_trials.pushed(name, kind, delay, 1.5))
     assert ringing_trials.false_alarms(name, kind, delay, 60.0) == (0, 0, 0)
 
@@ -363,6 +406,12 @@ def test_every_cell_is_told_in_time_and_brought_to_rest_and_nothing_else_is_told
 @pytest.mark.parametrize("name", CONTACTS)
 def test_contact_that_rings_is_damped_and_contact_that_does_not_is_not_told(name):
     delay = CONTACTS[name]
-    check_rung(ringing_trials.rung(ringing_trials.pressed(name, delay, 1.5), 0.0, PULL + PUSHED + 1.6, PRESS))
-    got = ringing_trials.rung(ringing_trials.pressed(name, delay, 0.5), 0.0, PULL + PUSHED + 1.6, PRESS)
+    check_rung(
+        ringing_trials.rung(
+            ringing_trials.pressed(name, delay, 1.5), 0.0, PULL + PUSHED + 1.6, PRESS
+        )
+    )
+    got = ringing_trials.rung(
+        ringing_trials.pressed(name, delay, 0.5), 0.0, PULL + PUSHED + 1.6, PRESS
+    )
     assert got.alarm == np.inf

@@ -30,7 +30,9 @@ def gate(gravity_by_robot=False, limits=LIMITS, period=DT):
     ur5 = load_robot("ur5")
     profile = replace(ur5.profile, gravity_by_robot=gravity_by_robot, rate=1.0 / period)
     joints = ("one", "two")
-    robot = replace(ur5, joints=joints, effort_rate=tuple(RATE), safe_damping=(2.0, 1.0), profile=profile)
+    robot = replace(
+        ur5, joints=joints, effort_rate=tuple(RATE), safe_damping=(2.0, 1.0), profile=profile
+    )
     return Safety(robot, limits)
 
 
@@ -78,11 +80,15 @@ def test_the_first_effort_after_a_reset_is_measured_from_the_holding_torque():
         send(safety, EFFORT, [50.0, 20.0])
     safety.reset()
     elsewhere = np.array([-4.0, 2.0])
-    assert send(safety, EFFORT, [50.0, 20.0], gravity=elsewhere).values == pytest.approx(elsewhere + RATE * DT)
+    assert send(safety, EFFORT, [50.0, 20.0], gravity=elsewhere).values == pytest.approx(
+        elsewhere + RATE * DT
+    )
 
 
 def test_the_first_effort_of_a_robot_that_compensates_gravity_is_measured_from_zero():
-    assert send(gate(gravity_by_robot=True), EFFORT, [50.0, 20.0]).values == pytest.approx(RATE * DT)
+    assert send(gate(gravity_by_robot=True), EFFORT, [50.0, 20.0]).values == pytest.approx(
+        RATE * DT
+    )
 
 
 @pytest.mark.parametrize("dt", [0.0005, 0.001, 0.002, 0.01])
@@ -144,7 +150,9 @@ BAD = [[math.nan, 0.0], [0.0, math.inf], [0.0, -math.inf], [1.0], [1.0, 2.0, 3.0
 
 
 @pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize(("mode", "safe"), [(EFFORT, GRAVITY), (POSITION, [0.3, 0.4]), (VELOCITY, [0.0, 0.0])])
+@pytest.mark.parametrize(
+    ("mode", "safe"), [(EFFORT, GRAVITY), (POSITION, [0.3, 0.4]), (VELOCITY, [0.0, 0.0])]
+)
 def test_numbers_that_can_not_be_sent_give_the_safe_output_and_a_fault(bad, mode, safe):
     safety = gate()
     sent = send(safety, mode, bad)
@@ -177,7 +185,9 @@ def test_after_a_fault_no_flag_of_an_older_command_stays():
 def test_a_feedforward_that_can_not_be_sent_is_not_sent(bad):
     safety = gate()
     sent = send(safety, POSITION, [0.3, 0.4], feedforward=np.array(bad))
-    assert sent.feedforward is None or (sent.feedforward.shape == (2,) and np.isfinite(sent.feedforward).all())
+    assert sent.feedforward is None or (
+        sent.feedforward.shape == (2,) and np.isfinite(sent.feedforward).all()
+    )
     assert "must be 2 finite numbers" in safety.fault
 
 
@@ -211,7 +221,9 @@ def test_position_moves_from_where_the_robot_is_at_most_at_the_velocity_limits(d
     for k in range(1, 20):
         sent = send(safety, POSITION, [1.4, -9.0], state, dt=dt)
         state = at(sent.values)
-        assert sent.values == pytest.approx(np.array([0.3, 0.4]) + np.array([2.0 * dt * k, -3.0 * dt * k]))
+        assert sent.values == pytest.approx(
+            np.array([0.3, 0.4]) + np.array([2.0 * dt * k, -3.0 * dt * k])
+        )
     assert safety.rate_limited.all()
 
 
@@ -244,7 +256,9 @@ def test_velocity_stays_within_its_limits_and_changes_within_a_quarter_of_a_seco
     quarter = round(0.25 / DT)
     assert np.abs(speeds[quarter - 2] / [2.0, 3.0]).max() < 1.0
     assert np.abs(speeds[quarter - 1]) == pytest.approx([2.0, 3.0])
-    assert np.abs(np.diff(speeds, axis=0)).max(axis=0) == pytest.approx(np.array([2.0, 3.0]) * 4.0 * DT)
+    assert np.abs(np.diff(speeds, axis=0)).max(axis=0) == pytest.approx(
+        np.array([2.0, 3.0]) * 4.0 * DT
+    )
 
 
 @pytest.mark.few(2)
@@ -274,7 +288,9 @@ def test_a_joint_at_its_limit_may_still_move_away():
 
 
 def followed(safety, mode, values, executes, seconds=0.5, start=(0.3, 0.4)):
-    """The longest time that the arm stood under commands [s], and the greatest distance of a position [rad]."""
+    """The longest time that the arm stood under commands [s], and the greatest distance
+    of a position [rad].
+    """
     q, stood, far = np.array(start), 0.0, 0.0
     for _ in range(round(seconds / DT)):
         sent = send(safety, mode, values(q), at(q)).values
@@ -290,7 +306,9 @@ def followed(safety, mode, values, executes, seconds=0.5, start=(0.3, 0.4)):
 
 @pytest.mark.parametrize("speed", [0.4, 1.0, 2.0])
 @pytest.mark.parametrize("mode", [POSITION, VELOCITY])
-def test_a_joint_that_stands_under_commands_that_move_is_noticed_within_a_tenth_of_a_second(mode, speed):
+def test_a_joint_that_stands_under_commands_that_move_is_noticed_within_a_tenth_of_a_second(
+    mode, speed
+):
     """Once its command has left it by 0.02 rad, which takes a while at a low speed."""
     commands = iter(np.arange(1, 1000) * DT * speed)
 
@@ -298,7 +316,8 @@ def test_a_joint_that_stands_under_commands_that_move_is_noticed_within_a_tenth_
         return np.array([0.3 + next(commands), 0.4]) if mode is POSITION else np.array([speed, 0.0])
 
     stood, far = followed(gate(), mode, moving, executes=False)
-    ramp = 0.0 if mode is POSITION else speed / 8.0  # s: from 0 to the speed at 4 times the limit of 2 rad/s per second
+    # s: from 0 to the speed at 4 times the limit of 2 rad/s per second
+    ramp = 0.0 if mode is POSITION else speed / 8.0
     assert stood <= 0.1 + 0.02 / speed + ramp
     assert far <= 0.1 * speed + 0.02 + 1e-9
 
@@ -306,7 +325,11 @@ def test_a_joint_that_stands_under_commands_that_move_is_noticed_within_a_tenth_
 @pytest.mark.parametrize("mode", [POSITION, VELOCITY])
 def test_a_joint_that_moves_with_its_commands_follows(mode):
     commands = iter(np.arange(1, 1000) * DT * 1.5)
-    moving = (lambda q: np.array([0.3 + next(commands), 0.4])) if mode is POSITION else (lambda q: np.array([1.5, 0.0]))
+    moving = (
+        (lambda q: np.array([0.3 + next(commands), 0.4]))
+        if mode is POSITION
+        else (lambda q: np.array([1.5, 0.0]))
+    )
     assert followed(gate(), mode, moving, executes=True)[0] is None
 
 
@@ -319,7 +342,9 @@ def test_a_joint_that_is_late_by_less_than_a_tenth_of_a_second_follows():
 
 @pytest.mark.parametrize(("measured", "follows"), [(30.0, True), (8.0, False), (np.nan, True)])
 def test_a_strong_torque_on_a_joint_that_stands_must_be_measured(measured, follows):
-    """In contact it is; where another controller has the joint it isn't. The torque that holds the joint is 8 N·m."""
+    """In contact it is; where another controller has the joint it isn't. The torque that holds
+    the joint is 8 N·m.
+    """
     safety, faults, torques = gate(), 0, []
     for _ in range(200):
         torques.append(send(safety, EFFORT, [30.0, -3.0], at(effort=(measured, -3.0))).values[0])
@@ -377,7 +402,9 @@ def test_safe_output_holds_the_robot_in_each_mode(mode, gravity_by_robot, wanted
     assert safe.feedforward is None
 
 
-@pytest.mark.parametrize(("gravity_by_robot", "wanted"), [(False, GRAVITY + [-1.0, 0.5]), (True, [-1.0, 0.5])])
+@pytest.mark.parametrize(
+    ("gravity_by_robot", "wanted"), [(False, GRAVITY + [-1.0, 0.5]), (True, [-1.0, 0.5])]
+)
 def test_at_a_fresh_state_safe_effort_brakes_whoever_compensates_gravity(gravity_by_robot, wanted):
     safe = settle(gate(gravity_by_robot), EFFORT, at(v=(0.5, -0.5)))
     assert safe.values == pytest.approx(np.array(wanted), abs=1e-12)
@@ -385,7 +412,9 @@ def test_at_a_fresh_state_safe_effort_brakes_whoever_compensates_gravity(gravity
 
 def test_safe_effort_stays_within_the_effort_limits():
     assert np.array_equal(settle(gate(), EFFORT, at(), [80.0, -30.0]).values, [50.0, -20.0])
-    assert np.array_equal(settle(gate(), EFFORT, at(v=(1e3, -1e3)), count=500).values, [-50.0, 20.0])
+    assert np.array_equal(
+        settle(gate(), EFFORT, at(v=(1e3, -1e3)), count=500).values, [-50.0, 20.0]
+    )
 
 
 def test_the_next_command_starts_from_the_safe_output():
@@ -427,8 +456,13 @@ def test_after_another_s_command_a_late_one_changes_by_one_period_s_worth(late):
 def test_the_safe_output_is_approached_with_velocities_that_keep_the_acceleration():
     safety = gate()
     safety.take_over(Command(VELOCITY, np.array([2.0, -1.5])))
-    sent = [safety.safe_output(VELOCITY, at(v=(2.0, -1.5)), kin(), DT).values for _ in range(round(0.25 / DT))]
-    assert np.diff([[2.0, -1.5], *sent], axis=0)[:60] == pytest.approx(np.array([[-8.0, 12.0]] * 60) * DT)
+    sent = [
+        safety.safe_output(VELOCITY, at(v=(2.0, -1.5)), kin(), DT).values
+        for _ in range(round(0.25 / DT))
+    ]
+    assert np.diff([[2.0, -1.5], *sent], axis=0)[:60] == pytest.approx(
+        np.array([[-8.0, 12.0]] * 60) * DT
+    )
     assert sent[-1] == pytest.approx(np.zeros(2), abs=1e-9)
 
 
@@ -442,7 +476,9 @@ def test_positions_in_motion_brake_and_then_stay_whatever_the_robot_does():
     assert (np.abs(np.diff(speeds, axis=0)) <= 4.0 * LIMITS.velocity * DT * (1.0 + 1e-6)).all()
     assert np.array_equal(path[-1], path[-50])
     assert (np.sign(speeds[2]) == [1.0, -1.0]).all()  # it didn't stop at once
-    assert np.array_equal(safety.safe_output(POSITION, at(path[-1] + 0.01), kin(), DT).values, path[-1])
+    assert np.array_equal(
+        safety.safe_output(POSITION, at(path[-1] + 0.01), kin(), DT).values, path[-1]
+    )
 
 
 def test_a_position_that_somebody_else_commanded_is_held_and_not_where_the_robot_is():

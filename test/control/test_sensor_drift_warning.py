@@ -16,7 +16,9 @@ PRESSES = {"force": [0.0, 0.0, -10.0, 0.0, 0.0, 0.0], "force_axes": [0.0, 0.0, 1
 
 
 class SensedArm:
-    """An arm that follows position commands exactly and stands under torques, with a sensor that drifts along z."""
+    """An arm that follows position commands exactly and stands under torques, with a sensor
+    that drifts along z.
+    """
 
     def __init__(self, name, law, gains=None, drift=UR5E):
         self.robot = load_robot(name).at_rate(RATE)
@@ -28,7 +30,9 @@ class SensedArm:
         self._random = np.random.default_rng(1)
 
     def go(self, seconds, regulated=None):
-        """The first time of a warning [s], or None; `regulated` is a force along z that a contact keeps [N]."""
+        """The first time of a warning [s], or None; `regulated` is a force along z that
+        a contact keeps [N].
+        """
         told = None
         for _ in range(round(seconds * RATE)):
             along = self._drift * self.time if regulated is None else regulated
@@ -38,7 +42,10 @@ class SensedArm:
             sent = self.loop.tick(RobotState(self.time, self._q, still, still, wrench))
             if sent.mode is CommandMode.POSITION:
                 self._q = sent.values
-            if told is None and self.loop.wrench.drift_warning(self.time) == self.loop.warning != "":
+            if (
+                told is None
+                and self.loop.wrench.drift_warning(self.time) == self.loop.warning != ""
+            ):
                 told = self.time
             self.time += 1.0 / RATE
         return told

@@ -1,8 +1,20 @@
-"""Arms that something shakes don't ring, and keep their gains; those that their controller shakes come to rest."""
+"""Arms that something shakes don't ring, and keep their gains; those that their controller
+shakes come to rest.
+"""
 
 import numpy as np
 import pytest
-from shaken_arms import BEGIN, Trial, both, comes_down, noisy_stream, rotating, shaking, swings, wall
+from shaken_arms import (
+    BEGIN,
+    Trial,
+    both,
+    comes_down,
+    noisy_stream,
+    rotating,
+    shaking,
+    swings,
+    wall,
+)
 
 from evidence.contact import ringing_trials
 from evidence.contact.ringing_trials import PULL, push_at
@@ -10,7 +22,14 @@ from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.sim
 
-TORQUES = ("impedance", "task_space_pd", "joint_impedance", "joint_pid_effort", "gravity_compensation", "force_control")
+TORQUES = (
+    "impedance",
+    "task_space_pd",
+    "joint_impedance",
+    "joint_pid_effort",
+    "gravity_compensation",
+    "force_control",
+)
 FOLLOWERS = ("impedance", "task_space_pd", "joint_impedance", "admittance")
 PRESSED = {"force": [0.0, 0.0, -10.0, 0.0, 0.0, 0.0], "force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
 SHORT = 2.5  # s
@@ -27,7 +46,10 @@ def vibrations():
         yield f"{law}, sander 60 Hz", Trial(law, load=rotating(30.0, 60.0))
         yield f"{law}, gen3, sander 8 Hz", Trial(law, robot="gen3", load=rotating(20.0, 8.0))
         if law != "task_space_pd":  # it isn't stable at 8 ms
-            yield f"{law}, 8 ms late, sander 25 Hz", Trial(law, delay=0.008, load=rotating(20.0, 25.0))
+            yield (
+                f"{law}, 8 ms late, sander 25 Hz",
+                Trial(law, delay=0.008, load=rotating(20.0, 25.0)),
+            )
 
 
 def noises():
@@ -40,24 +62,39 @@ def noises():
 def targets():
     for law in FOLLOWERS:
         yield f"{law}, 3 mm at 10 Hz", Trial(law, begin=swings(0.003, 10.0))
-        yield f"{law}, 3 mm at 10 Hz without a twist", Trial(law, begin=swings(0.003, 10.0, twist=False))
+        yield (
+            f"{law}, 3 mm at 10 Hz without a twist",
+            Trial(law, begin=swings(0.003, 10.0, twist=False)),
+        )
         yield f"{law}, peg search", Trial(law, begin=swings(0.002, 6.0, circle=True))
         yield f"{law}, 20 mm at 1.5 Hz", Trial(law, begin=swings(0.02, 1.5))
         yield f"{law}, 10 mm of noise at 30 Hz", Trial(law, meanwhile=noisy_stream(0.01, 30.0))
 
 
 def contacts():
-    yield "impedance, 1e6 N/m", Trial("impedance", load=wall(1e6, 0.02), begin=comes_down(0.04), step=0.0005)
+    yield (
+        "impedance, 1e6 N/m",
+        Trial("impedance", load=wall(1e6, 0.02), begin=comes_down(0.04), step=0.0005),
+    )
     yield "impedance, 1e5 N/m", Trial("impedance", load=wall(1e5, 0.02), begin=comes_down(0.04))
     yield "admittance, 1e4 N/m", Trial("admittance", load=wall(1e4, 0.02), begin=comes_down(0.04))
     yield "force_control, 1e4 N/m", Trial("force_control", PRESSED, load=wall(1e4, 0.01))
     for output in ("effort", "position"):
         gains = PRESSED | {"output": output}
-        load = both(wall(1e4, 0.002, damping=20.0), shaking(10.0, 8.0, np.array([0.0, 0.0, 1.0]), begin=1.0))
-        yield f"force_control by {output}, a tool that vibrates", Trial("force_control", gains, load=load)
+        load = both(
+            wall(1e4, 0.002, damping=20.0), shaking(10.0, 8.0, np.array([0.0, 0.0, 1.0]), begin=1.0)
+        )
+        yield (
+            f"force_control by {output}, a tool that vibrates",
+            Trial("force_control", gains, load=load),
+        )
 
 
-PASSIVE = {**dict(vibrations()), **{f"noise, {name}": each for name, each in noises()}, **dict(targets())}
+PASSIVE = {
+    **dict(vibrations()),
+    **{f"noise, {name}": each for name, each in noises()},
+    **dict(targets()),
+}
 PASSIVE |= dict(contacts())
 
 
@@ -97,7 +134,9 @@ LATE = [(delay, stiffness) for delay in (0.05, 0.065, 0.08) for stiffness in (50
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("delay", "stiffness"), LATE)
-def test_slow_instabilities_of_late_commands_are_found_within_two_periods_and_come_to_rest(delay, stiffness):
+def test_slow_instabilities_of_late_commands_are_found_within_two_periods_and_come_to_rest(
+    delay, stiffness
+):
     gains = {"stiffness": [stiffness] * 3 + [50.0] * 3}
     got = Trial("impedance", gains, robot=UR5E, delay=delay, load=push_at(BEGIN)).run(3.0)
     assert got.alarm - BEGIN <= max(0.5, 9.0 * delay)  # their period is some 4.5 times the delay
@@ -120,8 +159,12 @@ FACTORS = [pytest.param(2.0, id="2"), pytest.param(4.0, marks=pytest.mark.long, 
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("factor", FACTORS)
-@pytest.mark.parametrize(("name", "kind", "delay"), [each for each in CELLS if each[1] == ringing_trials.ROTATION])
-def test_arms_far_beyond_their_largest_stable_stiffness_are_found_within_half_a_second(name, kind, delay, factor):
+@pytest.mark.parametrize(
+    ("name", "kind", "delay"), [each for each in CELLS if each[1] == ringing_trials.ROTATION]
+)
+def test_arms_far_beyond_their_largest_stable_stiffness_are_found_within_half_a_second(
+    name, kind, delay, factor
+):
     got = ringing_trials.pushed(name, kind, delay, factor)
     assert got.alarm <= 0.45
     assert got.last <= 0.15

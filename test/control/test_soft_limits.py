@@ -1,4 +1,6 @@
-"""What keeps joints off their limits under effort laws: walls, dampers, and damping near singular postures."""
+"""What keeps joints off their limits under effort laws: walls, dampers, and damping
+near singular postures.
+"""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -13,7 +15,15 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.motion_commands import JOINT_RAMP
 from robot_control_ros.control.safety import Safety
 from robot_control_ros.control.singular_damping import SingularDamping
-from robot_control_ros.control.soft_limits import DELAY, HASTE, MARGIN, SPEED, TIP_SPEED, SoftLimits, is_clear
+from robot_control_ros.control.soft_limits import (
+    DELAY,
+    HASTE,
+    MARGIN,
+    SPEED,
+    TIP_SPEED,
+    SoftLimits,
+    is_clear,
+)
 from robot_control_ros.core.types import Command, CommandMode, Reference, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
@@ -22,15 +32,22 @@ from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 STATES = 300  # random ones, of each robot
-ROBOTS = [name for name in robot_names() if name != "ur5e" and CommandMode.EFFORT in load_robot(name).profile.commands]
-SHOWN = (("ur5", "joint_pid_effort"), ("gen3", "impedance"))  # of the random trials: the others are long
+ROBOTS = [
+    name
+    for name in robot_names()
+    if name != "ur5e" and CommandMode.EFFORT in load_robot(name).profile.commands
+]
+# of the random trials: the others are long
+SHOWN = (("ur5", "joint_pid_effort"), ("gen3", "impedance"))
 every_robot = pytest.mark.parametrize("name", ROBOTS)
 
 
 def add(soft_limits, law, state, kin):
     """An effort law's torques with those of the soft limits, as :class:`Safety` asks for them."""
     soft_limits.remember(state)
-    clear = is_clear(soft_limits.row, law, state.q, state.v, kin.jacobian, kin.gravity, state.age, len(law))
+    clear = is_clear(
+        soft_limits.row, law, state.q, state.v, kin.jacobian, kin.gravity, state.age, len(law)
+    )
     return law if clear and not soft_limits.acts else soft_limits.add(law, state, kin)
 
 
@@ -65,7 +82,10 @@ class Arm:
         put_walls_in_place(self.soft, self.robot)
 
     def state(self, v=None, age=0.0):
-        lower, upper = np.maximum(self.limits.lower, -math.pi), np.minimum(self.limits.upper, math.pi)
+        lower, upper = (
+            np.maximum(self.limits.lower, -math.pi),
+            np.minimum(self.limits.upper, math.pi),
+        )
         q = self.rng.uniform(lower - 0.05, upper + 0.05)
         speed = 1.3 * self.limits.velocity * self.rng.uniform(-1.0, 1.0, self.robot.n)
         return RobotState(0.0, q, speed if v is None else v, np.zeros(self.robot.n), age=age)
@@ -82,12 +102,17 @@ class Arm:
         """-dV/dq of V = Σ k x²/2, by central differences of V."""
 
         def potential(at):
-            lower, upper = self.limits.lower + MARGIN + self.soft.zone, self.limits.upper - MARGIN - self.soft.zone
+            lower, upper = (
+                self.limits.lower + MARGIN + self.soft.zone,
+                self.limits.upper - MARGIN - self.soft.zone,
+            )
             into = np.maximum(lower - at, 0.0) + np.maximum(at - upper, 0.0)
             return 0.5 * float(np.sum(self.soft.stiffness * np.where(into > 0.0, into, 0.0) ** 2))
 
         step = 1e-6
-        return np.array([(potential(q - e) - potential(q + e)) / (2.0 * step) for e in step * np.eye(len(q))])
+        return np.array(
+            [(potential(q - e) - potential(q + e)) / (2.0 * step) for e in step * np.eye(len(q))]
+        )
 
 
 @every_robot
@@ -96,12 +121,16 @@ def test_at_rest_only_the_springs_act_and_they_have_a_potential(name):
     for _ in range(STATES // 10):
         state = arm.state(v=np.zeros(arm.robot.n))
         law = arm.law(arm.model.at(state.q))
-        np.testing.assert_allclose(arm.added(law, state), arm.springs(state.q), rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(
+            arm.added(law, state), arm.springs(state.q), rtol=1e-4, atol=1e-3
+        )
 
 
 @every_robot
 def test_the_springs_do_no_work_around_closed_paths(name):
-    """Triangles through the range and its walls; the integral is split where a joint enters or leaves a wall."""
+    """Triangles through the range and its walls; the integral is split where a joint
+    enters or leaves a wall.
+    """
     arm = Arm(name)
     edges = [arm.limits.lower + MARGIN + arm.soft.zone, arm.limits.upper - MARGIN - arm.soft.zone]
     for _ in range(3):
@@ -112,7 +141,10 @@ def test_the_springs_do_no_work_around_closed_paths(name):
 
             def power(s, start=start, way=way):
                 at = start + s * way
-                return float(arm.added(arm.model.at(at).gravity, RobotState(0.0, at, 0.0 * at, 0.0 * at)) @ way)
+                return float(
+                    arm.added(arm.model.at(at).gravity, RobotState(0.0, at, 0.0 * at, 0.0 * at))
+                    @ way
+                )
 
             crossings = np.concatenate([(edge - start) / way for edge in edges])
             parts = sorted({0.0, 1.0, *crossings[(crossings > 0.0) & (crossings < 1.0)].tolist()})
@@ -123,7 +155,9 @@ def test_the_springs_do_no_work_around_closed_paths(name):
 @every_robot
 @pytest.mark.parametrize("age", [0.0, 0.03])
 def test_dampers_only_take_power_and_no_more_than_the_rate_and_the_delay_bear(name, age):
-    """-d v with 0 ≤ d ≤ r / (M⁻¹)_ii + τ_max / 0.65 v_max and, in a wall, half of the first more."""
+    """-d v with 0 ≤ d ≤ r / (M⁻¹)_ii + τ_max / 0.65 v_max and, in a wall,
+    half of the first more.
+    """
     arm = Arm(name)
     rate = HASTE / (2.5 / arm.rate + max(age, DELAY))
     for _ in range(STATES):
@@ -220,7 +254,9 @@ def test_position_commands_brake_before_a_limit_and_reach_it(name):
 def test_a_single_wrong_sample_changes_nothing():
     arm = Arm("ur5")
     still = RobotState(0.0, np.array(arm.robot.home), np.zeros(6), np.zeros(6))
-    wild = RobotState(0.0, np.array([9.0, -9.0, 9.0, 9.0, -9.0, 9.0]), np.full(6, 50.0), np.zeros(6))
+    wild = RobotState(
+        0.0, np.array([9.0, -9.0, 9.0, 9.0, -9.0, 9.0]), np.full(6, 50.0), np.zeros(6)
+    )
     law = arm.model.at(still.q).gravity
     for state in (still, still, wild, still, still):
         assert add(arm.soft, law, state, arm.model.at(state.q, state.v)) is law
@@ -230,7 +266,9 @@ def test_a_single_wrong_sample_changes_nothing():
 
 
 def tip_acceleration(arm, state, torque):
-    """Of the tip along its velocity [m/s²], by differences of its velocity on the way that the torque leads to."""
+    """Of the tip along its velocity [m/s²], by differences of its velocity on the way that
+    the torque leads to.
+    """
     step = 1e-6
     a = arm.model.forward_dynamics(state.q, state.v, torque)
 
@@ -292,7 +330,8 @@ def test_singular_damping_only_takes_power_and_is_none_away_from_singular_postur
     for _ in range(STATES):
         state = arm.state()
         if arm.rng.random() < 0.3:
-            state.q[min(2 + (name == "gen3"), arm.robot.n - 1)] = arm.rng.normal() * 0.02  # the elbow, nearly straight
+            # the elbow, nearly straight
+            state.q[min(2 + (name == "gen3"), arm.robot.n - 1)] = arm.rng.normal() * 0.02
         torque = added(damping, running, state, arm.model, arm.rng.normal(size=3))
         seen += torque.any()
         assert torque @ state.v <= 1e-9
@@ -303,7 +342,8 @@ def test_singular_damping_only_takes_power_and_is_none_away_from_singular_postur
 
 @pytest.mark.parametrize("pull", [-0.05, 0.0, 0.05, 0.1])
 def test_singular_damping_is_critical_for_the_pendulum_that_a_stretched_arm_is(pull):
-    """By an independent formula: V = -f p(q) along the null vector of J, p by differences of the tip's position.
+    """By an independent formula: V = -f p(q) along the null vector of J, p by differences of the
+    tip's position.
 
     Drawn inwards the arm stands on a saddle, and is damped least. What moves the tip is left alone.
     """
@@ -316,7 +356,9 @@ def test_singular_damping_is_critical_for_the_pendulum_that_a_stretched_arm_is(p
     places = [arm.model.at(q + k * step * null).pose[:3, 3] for k in (-1, 0, 1)]
     bend = (places[0] - 2.0 * places[1] + places[2]) / step**2
     outwards = -bend / np.linalg.norm(bend)
-    running = RunningLaw(arm.robot, "impedance", {"stiffness": [500.0] * 3 + [50.0] * 3, "max_force": 0.0})
+    running = RunningLaw(
+        arm.robot, "impedance", {"stiffness": [500.0] * 3 + [50.0] * 3, "max_force": 0.0}
+    )
     curvature = 500.0 * pull * outwards @ -bend
     rate = min(max(2.0 * math.sqrt(max(curvature, 0.0)), 2.5), 10.0)
     moving = np.linalg.solve(kin.mass, kin.jacobian.T @ np.ones(6))
@@ -338,7 +380,8 @@ def test_laws_without_a_spring_at_the_tip_get_no_singular_damping(law):
 
 
 def pushed_while_stopped(arm, joint, before, limited=True, step=0.0005):
-    """How far past its upper limit a joint gets [rad], from `before` it, under 60 % of what its effort limit leaves.
+    """How far past its upper limit a joint gets [rad], from `before` it, under 60 % of what its
+    effort limit leaves.
 
     The others stand, and give way: what turns is the joint's own inertia. Torques act 2 ms late.
     """
@@ -352,7 +395,9 @@ def pushed_while_stopped(arm, joint, before, limited=True, step=0.0005):
     for k in range(round(0.5 / step)):
         if k % every == 0:
             state = RobotState(k * step, q.copy(), v.copy(), np.full(arm.robot.n, np.nan))
-            sent = safety.safe_output(CommandMode.EFFORT, state, arm.model.at(q, v), arm.robot.period)
+            sent = safety.safe_output(
+                CommandMode.EFFORT, state, arm.model.at(q, v), arm.robot.period
+            )
         torques.append(sent.values[joint] - kin.gravity[joint])
         v[joint] += step * (torques[k] + push) * inverse
         q[joint] += step * v[joint]
@@ -366,7 +411,11 @@ def pushed_while_stopped(arm, joint, before, limited=True, step=0.0005):
 def test_a_stopped_arm_that_is_pushed_does_not_pass_a_position_limit(name, rate):
     arm = Arm(name, rate)
     bounded = np.flatnonzero(np.isfinite(arm.limits.upper))
-    assert all(pushed_while_stopped(arm, joint, before) <= 0.0 for joint in bounded for before in (0.05, 0.1))
+    assert all(
+        pushed_while_stopped(arm, joint, before) <= 0.0
+        for joint in bounded
+        for before in (0.05, 0.1)
+    )
     assert all(pushed_while_stopped(arm, joint, 0.1, limited=False) > 0.0 for joint in bounded)
 
 
@@ -383,11 +432,14 @@ def test_the_safe_efforts_have_the_torques_of_the_soft_limits(name):
             each.reset()
             each.safe_output(CommandMode.EFFORT, home, arm.model.at(home.q), arm.robot.period)
         sent, without = (
-            each.safe_output(CommandMode.EFFORT, state, kin, arm.robot.period).values for each in (bound, plain)
+            each.safe_output(CommandMode.EFFORT, state, kin, arm.robot.period).values
+            for each in (bound, plain)
         )
         added = arm.added(without, state)
         seen += added.any()
-        np.testing.assert_array_equal(sent, np.clip(without + added, -arm.limits.effort, arm.limits.effort))
+        np.testing.assert_array_equal(
+            sent, np.clip(without + added, -arm.limits.effort, arm.limits.effort)
+        )
     assert seen > 0
 
 
@@ -436,11 +488,17 @@ def test_a_target_beyond_reach_is_told_when_the_arm_stands():
 
 @pytest.mark.few(1)
 @pytest.mark.sim
-@pytest.mark.parametrize(("rate", "delay"), [pytest.param(500.0, 0.0, marks=pytest.mark.long), (500.0, 0.002)])
+@pytest.mark.parametrize(
+    ("rate", "delay"), [pytest.param(500.0, 0.0, marks=pytest.mark.long), (500.0, 0.002)]
+)
 @pytest.mark.parametrize("name", ["ur5", "gen3"])
-def test_a_target_that_is_drawn_out_beyond_reach_keeps_the_limits_and_the_arm_comes_to_rest(name, rate, delay):
+def test_a_target_that_is_drawn_out_beyond_reach_keeps_the_limits_and_the_arm_comes_to_rest(
+    name, rate, delay
+):
     pytest.importorskip("mujoco")
-    outcome = trial(name, "impedance", targets=[(1.25, 0.0, 0.3)], pushes=0.0, rate=rate, delay=delay, speed=0.4)
+    outcome = trial(
+        name, "impedance", targets=[(1.25, 0.0, 0.3)], pushes=0.0, rate=rate, delay=delay, speed=0.4
+    )
     assert outcome.speed <= 1.0
     assert outcome.beyond <= 0.0
     assert outcome.rest <= 0.01
@@ -461,7 +519,9 @@ def test_a_joint_target_of_a_gen3_arrives_within_a_second_of_its_way_over_its_sp
     line.write(loop.tick(line.read()))
     goal = loop.state.q + way
     loop.motion.move_joints_to(goal)
-    nominal = float((np.abs(way) / loop.model.limits.velocity).max()) / robot.joint_speed + JOINT_RAMP
+    nominal = (
+        float((np.abs(way) / loop.model.limits.velocity).max()) / robot.joint_speed + JOINT_RAMP
+    )
     moved = 0.0
     while loop.state.time < nominal + 2.0:
         line.write(loop.tick(line.read()))

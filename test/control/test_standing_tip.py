@@ -43,7 +43,13 @@ def balanced(name, law, gains, moved):
     [
         pytest.param(name, law, marks=() if (name, law) in SHOWN else pytest.mark.long)
         for name in ("ur5e", "gen3")
-        for law in ("impedance", "task_space_pd", "joint_impedance", "joint_pid_effort", "force_control")
+        for law in (
+            "impedance",
+            "task_space_pd",
+            "joint_impedance",
+            "joint_pid_effort",
+            "force_control",
+        )
     ],
 )
 def test_a_target_beyond_reach_is_told_by_laws_of_efforts(name, law):
@@ -60,7 +66,8 @@ def test_a_target_beyond_reach_is_told_by_laws_of_efforts(name, law):
 @pytest.mark.few(2)
 @robots
 @pytest.mark.parametrize(
-    ("law", "gains"), [("admittance", {}), ("joint_pid", {}), ("position_domain_pd", {"output": "position"})]
+    ("law", "gains"),
+    [("admittance", {}), ("joint_pid", {}), ("position_domain_pd", {"output": "position"})],
 )
 def test_a_target_beyond_reach_is_told_by_laws_of_positions_and_velocities(name, law, gains):
     arm = DrivenArm(name, law, gains)

@@ -32,7 +32,9 @@ def profile(**changes):
 
 
 def robot(**changes):
-    return ARM.config(safe_damping=tuple(DAMPING), effort_rate=tuple(EFFORT_RATE), profile=profile(**changes))
+    return ARM.config(
+        safe_damping=tuple(DAMPING), effort_rate=tuple(EFFORT_RATE), profile=profile(**changes)
+    )
 
 
 class Course:
@@ -43,7 +45,9 @@ class Course:
     """
 
     def __init__(self, config=None, model=MODEL, simulated=False, timeout=TIMEOUT):
-        self.takeover = CommandWatchdog(robot() if config is None else config, model, timeout, STATE_TIMEOUT, simulated)
+        self.takeover = CommandWatchdog(
+            robot() if config is None else config, model, timeout, STATE_TIMEOUT, simulated
+        )
         self.now, self.stamp, self.clock = 1000.0, 5.0, 5.0
         self.q, self.v = Q, V
         self.sent = []
@@ -52,12 +56,16 @@ class Course:
         return self.takeover.on_command(Command(mode, np.array(values, dtype=float)), self.now)
 
     def state(self, elapsed=DT, stamped=None):
-        """A joint state, some time after the last event; by its stamp, too, if nothing else is said."""
+        """A joint state, some time after the last event; by its stamp, too, if
+        nothing else is said.
+        """
         self.now += elapsed
         self.stamp += elapsed if stamped is None else stamped
         self.clock = self.stamp
         return self._keep(
-            self.takeover.on_state(RobotState(self.stamp, self.q, self.v, np.zeros(len(self.q))), self.now)
+            self.takeover.on_state(
+                RobotState(self.stamp, self.q, self.v, np.zeros(len(self.q))), self.now
+            )
         )
 
     def poll(self, elapsed=LOOKS, simulated=None):
@@ -94,7 +102,9 @@ def armed(mode=EFFORT, values=(0.0, 0.0, 0.0), **options):
 
 
 def gravity_at_rest(silence):
-    """Gravity torques (n,) where an arm that went on with V for `silence` seconds then comes to rest in 0.2 s."""
+    """Gravity torques (n,) where an arm that went on with V for `silence` seconds then
+    comes to rest in 0.2 s.
+    """
     return MODEL.at(Q + V * (silence + 0.5 * 0.2)).gravity
 
 
@@ -137,7 +147,9 @@ def test_the_robot_is_taken_over_by_the_first_joint_state_after_the_timeout():
     assert course.takeover.silence == pytest.approx(silence)
 
 
-@pytest.mark.parametrize(("rate", "limit"), [(1000.0, 0.04), (125.0, 0.04), (50.0, 0.06), (20.0, 0.15)])
+@pytest.mark.parametrize(
+    ("rate", "limit"), [(1000.0, 0.04), (125.0, 0.04), (50.0, 0.06), (20.0, 0.15)]
+)
 def test_a_slow_robot_gets_three_periods(rate, limit):
     course = Course(robot(rate=rate))
     course.state()
@@ -191,7 +203,9 @@ def test_commands_that_forward_controllers_drop_neither_arm_nor_keep_quiet_nor_m
 @pytest.mark.parametrize("simulated", [False, True])
 @pytest.mark.parametrize("pause", [0.05, 0.5, 20.0])
 def test_while_no_joint_states_come_no_command_is_due(pause, simulated):
-    """A paused simulation, or a driver that hesitates: the controller answers the next joint state, a little later."""
+    """A paused simulation, or a driver that hesitates: the controller answers the next joint
+    state, a little later.
+    """
     course = armed(simulated=simulated)
     for _ in range(5):
         course.state(pause, stamped=DT if simulated else pause)
@@ -275,8 +289,10 @@ def test_a_watchdog_that_hears_nothing_at_all_takes_no_robot_over():
         course.now += LOOKS
         assert course.takeover.poll(course.now, hears=False) is None
     assert not course.takeover.active
-    assert course.takeover.poll(course.now, hears=True) is not None  # it hears again: it is the others that are silent
-    assert course.takeover.poll(course.now + LOOKS, hears=False) is not None  # nobody else brakes the robot it has
+    # it hears again: it is the others that are silent
+    assert course.takeover.poll(course.now, hears=True) is not None
+    # nobody else brakes the robot it has
+    assert course.takeover.poll(course.now + LOOKS, hears=False) is not None
 
 
 def test_a_controller_that_sends_its_safe_output_while_no_joint_states_come_is_left_alone():
@@ -308,7 +324,9 @@ def test_a_held_up_watchdog_does_not_take_over_before_it_has_looked_again():
 
 
 @pytest.mark.parametrize("simulated", [False, True])
-def test_a_robot_that_was_taken_over_is_not_braked_any_more_soon_after_its_last_joint_state(simulated):
+def test_a_robot_that_was_taken_over_is_not_braked_any_more_soon_after_its_last_joint_state(
+    simulated,
+):
     """Braking torque that stays would accelerate the joints as soon as they stand."""
     course = armed(simulated=simulated)
     course.until_taken_over()
@@ -331,7 +349,11 @@ def test_a_robot_that_was_taken_over_is_not_braked_any_more_soon_after_its_last_
 
 @pytest.mark.parametrize(
     ("mode", "last", "left"),
-    [(EFFORT, [9.0, 9.0, 9.0], MODEL.at(Q).gravity), (POSITION, Q + 0.01, Q + 0.01), (VELOCITY, V, [0.0] * 3)],
+    [
+        (EFFORT, [9.0, 9.0, 9.0], MODEL.at(Q).gravity),
+        (POSITION, Q + 0.01, Q + 0.01),
+        (VELOCITY, V, [0.0] * 3),
+    ],
 )
 def test_an_arm_in_motion_is_left_with_a_command_that_may_stay(mode, last, left):
     course = armed(mode, last)
@@ -342,7 +364,9 @@ def test_an_arm_in_motion_is_left_with_a_command_that_may_stay(mode, last, left)
     assert {command.mode for command in ending} == {mode}
     assert ending[-1].values == pytest.approx(np.array(left))
     steps = np.diff([before, *(command.values for command in ending)], axis=0)
-    rate = {EFFORT: EFFORT_RATE, POSITION: np.full(3, SPEED), VELOCITY: np.full(3, ACCELERATION)}[mode]
+    rate = {EFFORT: EFFORT_RATE, POSITION: np.full(3, SPEED), VELOCITY: np.full(3, ACCELERATION)}[
+        mode
+    ]
     assert (np.abs(steps) <= rate * DT * (1.0 + 1e-9)).all()
     course.v = np.zeros(3)
     for _ in range(200):
@@ -376,7 +400,9 @@ def test_a_robot_whose_states_end_counts_as_at_rest_once_it_has_come_to_rest(spe
 
 
 @pytest.mark.parametrize(("gravity_by_robot", "share"), [(False, 1.0), (True, 0.0)])
-def test_effort_goes_from_the_last_command_to_the_safe_one_within_the_effort_rate(gravity_by_robot, share):
+def test_effort_goes_from_the_last_command_to_the_safe_one_within_the_effort_rate(
+    gravity_by_robot, share
+):
     last = np.array([40.0, -30.0, 20.0])
     course = armed(EFFORT, last, config=robot(gravity_by_robot=gravity_by_robot))
     course.until_taken_over()
@@ -521,7 +547,9 @@ def test_the_robot_is_at_rest_once_its_joints_have_stood_still_for_a_while():
 
 @pytest.mark.parametrize("mode", [EFFORT, VELOCITY])
 def test_an_arm_in_motion_comes_to_rest(mode):
-    """Bars in the plane, their mechanics integrated by the model's own forward dynamics; gravity across the plane."""
+    """Bars in the plane, their mechanics integrated by the model's own forward dynamics;
+    gravity across the plane.
+    """
     arm = planar_arm((0.5, 0.4))
     model = arm.model(rotor_inertia=(0.1, 0.1))
     config = arm.config(safe_damping=(4.0, 2.0), effort_rate=(1000.0, 1000.0), profile=profile())
@@ -532,7 +560,9 @@ def test_an_arm_in_motion_comes_to_rest(mode):
     for _ in range(round(1.5 / DT)):
         if mode is EFFORT:
             for _ in range(4):
-                course.v = course.v + 0.25 * DT * model.forward_dynamics(course.q, course.v, command)
+                course.v = course.v + 0.25 * DT * model.forward_dynamics(
+                    course.q, course.v, command
+                )
                 course.q = course.q + 0.25 * DT * course.v
         else:
             course.v = command

@@ -1,4 +1,6 @@
-"""From one law to the next: how the old command fades, the energy of a torque that does, and where positions begin."""
+"""From one law to the next: how the old command fades, the energy of a torque that does, and
+where positions begin.
+"""
 
 from dataclasses import replace
 
@@ -35,7 +37,9 @@ class Handover:
         self.transition.reset("old")
 
     def blended(self, command, v=0.0, age=0.0, dt=DT, law="new"):
-        """What is sent of the new law's command at a velocity (n,) [rad/s] and an age [s] of the sample."""
+        """What is sent of the new law's command at a velocity (n,) [rad/s] and an
+        age [s] of the sample.
+        """
         v = np.zeros(self.robot.n) + v
         zeros = np.zeros(self.robot.n)
         state = RobotState(0.0, self.q, v, zeros, age=age)
@@ -73,7 +77,9 @@ def test_the_fade_rides_on_a_command_that_moves():
     for k in range(100):
         moving = NEW + np.sin(0.3 * k)
         expected = np.exp(-k * DT / T) * (OLD - NEW)
-        assert handover.blended(velocity(moving)).values - moving == pytest.approx(expected, abs=1e-12)
+        assert handover.blended(velocity(moving)).values - moving == pytest.approx(
+            expected, abs=1e-12
+        )
 
 
 def test_the_fade_depends_on_the_time_and_not_on_the_number_of_steps():
@@ -140,9 +146,11 @@ def test_a_torque_that_fades_does_no_more_work_than_its_budget(name, kind):
     work = largest = 0.0
     along = (old - new) / np.linalg.norm(old - new)
     for k in range(1500):
-        v = {"driven": 0.2 * along, "swinging": 0.2 * np.sin(0.05 * k) * along, "random": 0.3 * rng.normal(size=n)}[
-            kind
-        ]
+        v = {
+            "driven": 0.2 * along,
+            "swinging": 0.2 * np.sin(0.05 * k) * along,
+            "random": 0.3 * rng.normal(size=n),
+        }[kind]
         faded = handover.blended(effort(new), v).values - new
         work += DT * float(faded @ v)
         largest = max(largest, work)
@@ -186,7 +194,9 @@ def test_positions_after_positions_begin_at_the_last_one(name):
 
 
 @every_robot
-def test_velocities_that_go_with_positions_begin_with_the_arm_s_and_are_those_of_the_positions(name):
+def test_velocities_that_go_with_positions_begin_with_the_arm_s_and_are_those_of_the_positions(
+    name,
+):
     n = ROBOTS[name].n
     handover = Handover(name, effort(np.zeros(n)))
     speed = 0.2 * np.sin(1.0 + np.arange(n))
@@ -196,7 +206,9 @@ def test_velocities_that_go_with_positions_begin_with_the_arm_s_and_are_those_of
         path = handover.q + 0.03 + k * DT * speed
         sent.append(handover.blended(Command(CommandMode.POSITION, path, velocity=speed), arm))
     assert sent[0].velocity == pytest.approx(arm, abs=1e-12)
-    values, velocities = (np.array([getattr(each, part) for each in sent]) for part in ("values", "velocity"))
+    values, velocities = (
+        np.array([getattr(each, part) for each in sent]) for part in ("values", "velocity")
+    )
     middle = (velocities[1:] + velocities[:-1]) / 2.0
     np.testing.assert_allclose(np.diff(values, axis=0) / DT, middle, rtol=0, atol=1e-4)
 
@@ -205,4 +217,6 @@ def test_a_command_without_velocities_gets_none():
     handover = Handover("ur5e", effort(np.zeros(6)))
     command = Command(CommandMode.POSITION, handover.q - 0.05)
     assert handover.blended(command, np.zeros(6)).velocity is None
-    assert handover.blended(replace(command, velocity=np.zeros(6)), np.zeros(6)).velocity is not None
+    assert (
+        handover.blended(replace(command, velocity=np.zeros(6)), np.zeros(6)).velocity is not None
+    )

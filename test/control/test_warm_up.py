@@ -60,9 +60,13 @@ def test_a_law_of_the_package_is_ready_only_once_it_was_warmed_up(robot):
         check_warm(running)
 
 
-def test_laws_are_computed_without_a_loop_too_but_for_those_that_the_robot_cannot_have(robot, monkeypatch):
+def test_laws_are_computed_without_a_loop_too_but_for_those_that_the_robot_cannot_have(
+    robot, monkeypatch
+):
     computed = make_law(monkeypatch, "warm_up_lonely_law")
-    compute_alone(robot, [*law_names(plugins=False), "no_law_of_this_name", "warm_up_lonely_law:Law"])
+    compute_alone(
+        robot, [*law_names(plugins=False), "no_law_of_this_name", "warm_up_lonely_law:Law"]
+    )
     assert computed
 
 
@@ -73,7 +77,9 @@ def test_a_law_in_plain_python_is_not_run_and_always_ready(robot, monkeypatch):
     assert computed == []
 
 
-def test_a_law_that_uses_a_compiled_function_of_another_module_has_to_be_compiled(robot, monkeypatch):
+def test_a_law_that_uses_a_compiled_function_of_another_module_has_to_be_compiled(
+    robot, monkeypatch
+):
     make_law(monkeypatch, "warm_up_importing_law")
     sys.modules["warm_up_importing_law"].function = rotation_exp_into
     with pytest.raises(ConfigError):
@@ -121,5 +127,7 @@ def test_a_law_that_cannot_be_loaded_or_paired_is_left_out(robot):
 @pytest.mark.parametrize("name", [pytest.param("ur5", marks=pytest.mark.long), "gen3"])
 def test_what_looks_up_a_path_of_the_joints_is_ready_after_it(name):
     """Paths that Python knows alone are looked up between two calls of compiled functions."""
-    ended = subprocess.run([sys.executable, "-c", READY, name], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", READY, name], capture_output=True, text=True, check=True
+    )
     assert ended.stdout.split() == ["1", "1", "1", "1"]

@@ -1,4 +1,6 @@
-"""A law that needs a wrench is refused where its robot's profile names no source of one, and the ways out hold."""
+"""A law that needs a wrench is refused where its robot's profile names no source of one,
+and the ways out hold.
+"""
 
 import math
 import re
@@ -79,7 +81,11 @@ def test_the_controller_of_the_guide_s_robot_listens_where_the_simulator_sends(f
 
 @pytest.mark.sim
 @pytest.mark.parametrize(
-    "name", [name if name in SHOWN else pytest.param(name, marks=pytest.mark.long) for name in law_names(plugins=False)]
+    "name",
+    [
+        name if name in SHOWN else pytest.param(name, marks=pytest.mark.long)
+        for name in law_names(plugins=False)
+    ],
 )
 def test_the_guide_s_robot_comes_to_rest_under_every_law(folder, name):
     pytest.importorskip("mujoco")
@@ -177,9 +183,15 @@ def test_the_page_s_plot_shows_no_sensor(force, shown):
 @pytest.mark.ros
 @pytest.mark.parametrize(
     ("wrench", "settings", "configured"),
-    [("wrench", {}, False), ("/sensor/wrench", {}, True), ("wrench", {"wrench.source": "joint_effort"}, True)],
+    [
+        ("wrench", {}, False),
+        ("/sensor/wrench", {}, True),
+        ("wrench", {"wrench.source": "joint_effort"}, True),
+    ],
 )
-def test_the_controller_is_only_configured_with_a_source_of_the_wrench(tmp_path, wrench, settings, configured):
+def test_the_controller_is_only_configured_with_a_source_of_the_wrench(
+    tmp_path, wrench, settings, configured
+):
     pytest.importorskip("rclpy")
     from lockstep import LockstepRos
     from ros_support import Controller
@@ -189,7 +201,9 @@ def test_the_controller_is_only_configured_with_a_source_of_the_wrench(tmp_path,
         node = Controller(ros, wrench, **chosen, **settings)
         assert node.change("configure") is configured
         if not configured:
-            ros.until(lambda: "profiles.ethercat.wrench_topic is empty" in node.child.err, "the reason")
+            ros.until(
+                lambda: "profiles.ethercat.wrench_topic is empty" in node.child.err, "the reason"
+            )
 
 
 @pytest.mark.parametrize(("force", "shown"), [(math.nan, "no sensor"), (3.0, "force   5.2 N")])

@@ -1,7 +1,8 @@
-"""Compiled functions and their cache on disk, each case in processes of its own, on a small copy of the package.
+"""Compiled functions and their cache on disk, each case in processes of its own, on a small copy of
+the package.
 
-These processes are forks of this one: they have Numba, and import the copy anew. To import Numba takes longer than all
-that they do.
+These processes are forks of this one: they have Numba, and import the copy anew. To import Numba
+takes longer than all that they do.
 """
 
 import fcntl
@@ -45,7 +46,9 @@ def use_copy(environment, answer):
     tempfile.tempdir = None
     sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in environment
     sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
-    for name in [name for name in sys.modules if name.partition(".")[0] == robot_control_ros.__name__]:
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] == robot_control_ros.__name__
+    ]:
         del sys.modules[name]
     from robot_control_ros.laws.outer import outer
 
@@ -105,7 +108,11 @@ class Installation:
     def start(self, **variables):
         names = ("NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
         environment = {name: value for name, value in os.environ.items() if name not in names}
-        environment |= {"PYTHONPATH": str(self.package.parent), "HOME": str(self.home), "TMPDIR": str(self.temporary)}
+        environment |= {
+            "PYTHONPATH": str(self.package.parent),
+            "HOME": str(self.home),
+            "TMPDIR": str(self.temporary),
+        }
         return Started(environment | variables)
 
     def run(self, **variables):
@@ -140,14 +147,18 @@ def test_a_change_in_another_file_is_noticed(installation):
 def test_a_law_of_a_user_notices_a_change_in_the_file_beside_it(installation):
     mine = installation.folder / "mine"
     mine.mkdir()
-    (mine / "inner.py").write_text(INNER.format(added=1.0).replace("..core", "robot_control_ros.core"))
+    (mine / "inner.py").write_text(
+        INNER.format(added=1.0).replace("..core", "robot_control_ros.core")
+    )
     outer = OUTER.replace("..core", "robot_control_ros.core").replace(".inner", "inner")
     (installation.package / "laws" / "outer.py").write_text("from mine_outer import outer\n")
     (mine / "mine_outer.py").write_text(outer)
     path = os.pathsep.join([str(installation.package.parent), str(mine)])
     assert installation.run(PYTHONPATH=path)["result"] == 2.0
     assert not installation.run(PYTHONPATH=path)["compiled"]
-    (mine / "inner.py").write_text(INNER.format(added=10.0).replace("..core", "robot_control_ros.core"))
+    (mine / "inner.py").write_text(
+        INNER.format(added=10.0).replace("..core", "robot_control_ros.core")
+    )
     assert installation.run(PYTHONPATH=path)["result"] == 11.0
 
 
@@ -182,7 +193,12 @@ def test_records_that_two_processes_have_compiled_are_not_mixed_up_by_a_third(tm
     for name, skipped in (("one", 1), ("three", 3)):
         (tmp_path / f"{name}.py").write_text(RECORDS.format(name=name.title(), skipped=skipped))
     path = os.pathsep.join([str(PACKAGE.parent), str(tmp_path)])
-    variables = {**os.environ, "HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": path}
+    variables = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": path,
+    }
     for names in (["one"], ["three"], ["one", "three"], ["three", "one"]):
         command = [sys.executable, "-c", USE_RECORDS, *names]
         ended = subprocess.run(command, env=variables, capture_output=True, check=True)
@@ -191,7 +207,8 @@ def test_records_that_two_processes_have_compiled_are_not_mixed_up_by_a_third(tm
 
 @starts
 def test_files_that_cannot_be_read_are_left_out(installation):
-    (installation.package / "laws" / ".#inner.py").symlink_to("nobody@nowhere:1")  # an editor's lock
+    # an editor's lock
+    (installation.package / "laws" / ".#inner.py").symlink_to("nobody@nowhere:1")
     assert installation.run()["result"] == 2.0
 
 
@@ -257,7 +274,8 @@ def test_files_of_the_cache_that_a_crash_has_cut_off_are_made_anew(installation,
 @starts
 def test_a_full_disk_costs_the_time_to_compile_and_nothing_else(installation):
     with files_end_at(500):
-        result = installation.run(PYTHONDONTWRITEBYTECODE="1")  # else it leaves libraries cut off for other tests
+        # else it leaves libraries cut off for other tests
+        result = installation.run(PYTHONDONTWRITEBYTECODE="1")
     assert (result["result"], result["compiled"]) == (2.0, 2)
     assert installation.run()["result"] == 2.0
 
@@ -282,10 +300,15 @@ def test_without_compilation_the_same_text_runs_as_python(installation):
 
 
 @starts
-def test_ten_processes_that_start_at_once_give_the_same_and_leave_a_cache_that_can_be_used(installation):
+def test_ten_processes_that_start_at_once_give_the_same_and_leave_a_cache_that_can_be_used(
+    installation,
+):
     results = [process.result() for process in [installation.start() for _ in range(10)]]
-    assert {(result["result"], result["folder"]) for result in results} == {(2.0, results[0]["folder"])}
-    assert sum(result["compiled"] for result in results) == 2  # each function once, in one of the processes
+    assert {(result["result"], result["folder"]) for result in results} == {
+        (2.0, results[0]["folder"])
+    }
+    # each function once, in one of the processes
+    assert sum(result["compiled"] for result in results) == 2
     assert not installation.run()["compiled"]
 
 
@@ -307,7 +330,9 @@ def test_a_process_waits_while_another_one_compiles(installation):
 def test_a_function_that_cannot_be_compiled_keeps_no_other_process_waiting(tmp_path, monkeypatch):
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "adds_a_word.py").write_text(INNER.format(added="'a word'").replace("..core", "robot_control_ros.core"))
+    (tmp_path / "adds_a_word.py").write_text(
+        INNER.format(added="'a word'").replace("..core", "robot_control_ros.core")
+    )
     inner = importlib.import_module("adds_a_word").inner
     with pytest.raises(TypingError):
         inner(1.0)

@@ -14,7 +14,9 @@ def test_a_number_that_is_not_finite_or_too_large_is_found_without_a_warning(val
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not is_finite(values)
-        assert is_finite(np.where(values == value, 2.0, np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)))
+        assert is_finite(
+            np.where(values == value, 2.0, np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
+        )
 
 
 def test_ordinary_numbers_and_none_are_finite():

@@ -1,4 +1,6 @@
-"""What is no regular file, too large or no text is refused; nothing waits for a pipe, and a device isn't read."""
+"""What is no regular file, too large or no text is refused; nothing waits for a pipe, and
+a device isn't read.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""A file is replaced when the new one is complete; where that fails, the old one is there, whole."""
+"""A file is replaced when the new one is complete; where that fails, the old
+one is there, whole.
+"""
 
 import os
 import stat
@@ -27,7 +29,8 @@ def test_a_new_file_has_its_content_and_nothing_stands_beside_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "write", [lambda path: write_text(path, "x" * 10_000), lambda path: write_rows(path, [["x" * 10_000]])]
+    "write",
+    [lambda path: write_text(path, "x" * 10_000), lambda path: write_rows(path, [["x" * 10_000]])],
 )
 def test_a_full_disk_keeps_the_old_file_and_is_told_with_its_name(write, tmp_path, full_disk):
     path = tmp_path / "old.csv"

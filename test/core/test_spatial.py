@@ -10,7 +10,12 @@ from processes import memory
 from refusals import refuses
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.core.rotations import twist_at_into, twist_in_into, wrench_at_into, wrench_in_into
+from robot_control_ros.core.rotations import (
+    twist_at_into,
+    twist_in_into,
+    wrench_at_into,
+    wrench_in_into,
+)
 from robot_control_ros.core.spatial import (
     cross,
     make_pose,
@@ -54,14 +59,18 @@ def test_cross_and_skew_are_the_vector_product(rng):
 def test_exp_is_the_rotation_about_the_vector_and_log_its_inverse(rng, angle):
     for axis in directions(rng):
         x = angle * axis
-        np.testing.assert_allclose(rotation_exp(x), Rotation.from_rotvec(x).as_matrix(), rtol=0, atol=1e-15)
+        np.testing.assert_allclose(
+            rotation_exp(x), Rotation.from_rotvec(x).as_matrix(), rtol=0, atol=1e-15
+        )
         np.testing.assert_allclose(rotation_log(rotation_exp(x)), x, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("angle", [1e-12, 1e-9, 1e-6, 1e-3])
 def test_small_rotations_keep_their_relative_precision(rng, angle):
     for axis in directions(rng):
-        np.testing.assert_allclose(rotation_log(rotation_exp(angle * axis)), angle * axis, rtol=0, atol=1e-12 * angle)
+        np.testing.assert_allclose(
+            rotation_log(rotation_exp(angle * axis)), angle * axis, rtol=0, atol=1e-12 * angle
+        )
 
 
 @pytest.mark.parametrize("below", BELOW_PI)
@@ -79,7 +88,11 @@ def test_log_near_pi_is_deterministic(rng, below):
         R = Rotation.from_rotvec((np.pi - below) * axis).as_matrix()
         first = rotation_log(R)
         rotation_log(rotation_exp(rng.normal(size=3)))  # something else in between
-        assert first.tobytes() == rotation_log(R.copy()).tobytes() == rotation_log(np.asfortranarray(R)).tobytes()
+        assert (
+            first.tobytes()
+            == rotation_log(R.copy()).tobytes()
+            == rotation_log(np.asfortranarray(R)).tobytes()
+        )
 
 
 def test_log_at_pi_of_a_slightly_inexact_matrix_stays_near_the_same_axis(rng):
@@ -113,7 +126,12 @@ def test_exp_jacobian_maps_the_vectors_rate_to_angular_velocity(rng, angle):
     for axis in directions(rng, 5):
         x = angle * axis
         for rate in rng.normal(size=(3, 3)):
-            turn = slope(lambda h, x=x, rate=rate: rotation_log(rotation_exp(x + h * rate) @ rotation_exp(x).T), 1e-4)
+            turn = slope(
+                lambda h, x=x, rate=rate: rotation_log(
+                    rotation_exp(x + h * rate) @ rotation_exp(x).T
+                ),
+                1e-4,
+            )
             np.testing.assert_allclose(rotation_exp_jacobian(x) @ rate, turn, rtol=0, atol=1e-8)
 
 
@@ -142,10 +160,14 @@ def test_error_changes_by_its_map_along_any_twist(rng, angle):
         v, w = rng.normal(size=(2, 3))
 
         def moved(h, pose=pose, reference=reference, v=v, w=w):
-            after = make_pose(pose[:3, 3] + h * v, Rotation.from_rotvec(h * w).as_matrix() @ pose[:3, :3])
+            after = make_pose(
+                pose[:3, 3] + h * v, Rotation.from_rotvec(h * w).as_matrix() @ pose[:3, :3]
+            )
             return pose_error(reference, after)
 
-        np.testing.assert_allclose(-np.concatenate((v, A @ w)), slope(moved, 1e-4), rtol=0, atol=2e-6)
+        np.testing.assert_allclose(
+            -np.concatenate((v, A @ w)), slope(moved, 1e-4), rtol=0, atol=2e-6
+        )
 
 
 def test_wrench_has_the_same_power_in_every_frame(rng):
@@ -160,7 +182,9 @@ def test_wrench_has_the_same_power_in_every_frame(rng):
 
 
 def test_force_at_a_lever_gives_the_torque_of_the_right_hand():
-    up_at_one_metre_in_x = wrench_at(np.array([0.0, 0.0, 5.0, 0.0, 0.0, 0.0]), make_pose(np.array([1.0, 0.0, 0.0])))
+    up_at_one_metre_in_x = wrench_at(
+        np.array([0.0, 0.0, 5.0, 0.0, 0.0, 0.0]), make_pose(np.array([1.0, 0.0, 0.0]))
+    )
     np.testing.assert_array_equal(up_at_one_metre_in_x, [0.0, 0.0, 5.0, 0.0, -5.0, 0.0])
 
 
@@ -168,7 +192,9 @@ def test_wrench_changes_frame_by_composition_and_back_by_the_inverse(rng):
     for _ in range(20):
         b_from_a, c_from_b, wrench = random_pose(rng), random_pose(rng), rng.normal(size=6)
         in_two_steps = wrench_at(wrench_at(wrench, b_from_a), c_from_b)
-        np.testing.assert_allclose(in_two_steps, wrench_at(wrench, c_from_b @ b_from_a), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(
+            in_two_steps, wrench_at(wrench, c_from_b @ b_from_a), rtol=0, atol=1e-13
+        )
         back = wrench_at(wrench_at(wrench, b_from_a), np.linalg.inv(b_from_a))
         np.testing.assert_allclose(back, wrench, rtol=0, atol=1e-13)
 
@@ -201,7 +227,9 @@ def test_quaternions_are_xyzw_and_round_trip(rng):
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
-    "convert", [rotation_to_quaternion, rotation_to_rpy, rotation_log], ids=lambda convert: convert.__name__
+    "convert",
+    [rotation_to_quaternion, rotation_to_rpy, rotation_log],
+    ids=lambda convert: convert.__name__,
 )
 @pytest.mark.parametrize(
     "order",
@@ -226,7 +254,9 @@ def test_a_rounded_quaternion_is_normalised(rng):
         np.testing.assert_allclose(R, Rotation.from_quat(q).as_matrix(), rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("q", [(0, 0, 0, 0), (0, 0, 0, 1.02), (0, 0, 0.5, 0.5), (np.nan, 0, 0, 1), (np.inf, 0, 0, 0)])
+@pytest.mark.parametrize(
+    "q", [(0, 0, 0, 0), (0, 0, 0, 1.02), (0, 0, 0.5, 0.5), (np.nan, 0, 0, 1), (np.inf, 0, 0, 0)]
+)
 def test_a_quaternion_that_is_not_of_length_one_is_refused(q):
     with refuses("quaternion", bound=1.0):
         quaternion_to_rotation(np.array(q, dtype=float))
@@ -238,7 +268,9 @@ def test_rpy_turns_about_fixed_axes_in_the_order_x_y_z(rng):
     Rx = np.array([[1, 0, 0], [0, c(roll), -s(roll)], [0, s(roll), c(roll)]])
     Ry = np.array([[c(pitch), 0, s(pitch)], [0, 1, 0], [-s(pitch), 0, c(pitch)]])
     Rz = np.array([[c(yaw), -s(yaw), 0], [s(yaw), c(yaw), 0], [0, 0, 1]])
-    np.testing.assert_allclose(rotation_from_rpy(roll, pitch, yaw), Rz @ Ry @ Rx, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        rotation_from_rpy(roll, pitch, yaw), Rz @ Ry @ Rx, rtol=0, atol=1e-15
+    )
 
 
 def test_wrap_takes_cyclic_joints_the_short_way_round_and_leaves_the_others(rng):

@@ -17,7 +17,12 @@ from websockets.exceptions import InvalidStatus
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.access import Access, Right, access_of, check_origin, token_of
-from robot_control_ros.dashboard.guarded_server import MAX_ARRIVING, MAX_CONNECTIONS, MAX_RATE, STALL
+from robot_control_ros.dashboard.guarded_server import (
+    MAX_ARRIVING,
+    MAX_CONNECTIONS,
+    MAX_RATE,
+    STALL,
+)
 
 NAN = float("nan")
 
@@ -47,7 +52,9 @@ def test_a_token_file_that_others_could_know_or_made_is_not_believed(state, tmp_
         os.chmod(tmp_path / "planted", 0o600)
         state.symlink_to(tmp_path / "planted")
     else:
-        state.write_bytes({"readable": known.encode(), "short": b"0", "bytes": b"\xff" * 32}[spoilt])
+        state.write_bytes(
+            {"readable": known.encode(), "short": b"0", "bytes": b"\xff" * 32}[spoilt]
+        )
         os.chmod(state, 0o644 if spoilt == "readable" else 0o600)
     token = Access.of_user().control
     assert len(token) == 32
@@ -71,7 +78,9 @@ def test_without_a_token_only_the_loopback_is_served(host):
         assert access_of(False, own) == Access()
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "10.1.2.3", "localhost"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "10.1.2.3", "localhost"]
+)
 def test_the_machine_s_own_names_and_its_own_pages_are_answered(host):
     assert check_origin({"Host": host}) == ""
     assert check_origin({"Host": host, "Origin": f"http://{host}"}) == ""
@@ -110,7 +119,9 @@ def test_the_printed_address_opens_the_page_and_its_cookie_all_that_follows(page
     assert {"HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
     kept = cookie.partition(";")[0]
     assert get(page.port, "/", Cookie=kept)[0] == 200
-    with connect(f"http://127.0.0.1:{page.port}", Cookie=kept, Origin=f"http://127.0.0.1:{page.port}") as socket:
+    with connect(
+        f"http://127.0.0.1:{page.port}", Cookie=kept, Origin=f"http://127.0.0.1:{page.port}"
+    ) as socket:
         assert socket.recv()
 
 
@@ -121,7 +132,9 @@ def test_without_the_token_nothing_is_served(page, path):
     assert b"<html" not in content.lower()
 
 
-@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}]
+)
 def test_another_site_s_page_gets_nothing_even_with_the_token(page, headers):
     assert get(page.port, page.address.partition(str(page.port))[2], **headers)[0] == 403
     with pytest.raises(InvalidStatus) as refused:
@@ -196,7 +209,9 @@ def malformed(page):
         f"GET {path} HTTP/1.1\r\n{head}Upgrade: websocket\r\nUpgrade: websocket\r\n\r\n".encode(),
         f"GET {path} HTTP/1.1\r\n{head}Accept-Encoding: a\r\nAccept-Encoding: b\r\n\r\n".encode(),
         f"GET /{'a' * 3000}?{path.partition('?')[2]} HTTP/1.1\r\n{head}\r\n".encode(),
-        f"GET / HTTP/1.1\r\n{head}Cookie: robot_control_{page.port}=\xff\xfe\r\n\r\n".encode("latin-1"),
+        f"GET / HTTP/1.1\r\n{head}Cookie: robot_control_{page.port}=\xff\xfe\r\n\r\n".encode(
+            "latin-1"
+        ),
     ]
 
 
@@ -214,7 +229,9 @@ def test_malformed_requests_write_a_few_short_lines_and_serve_nobody(web, page, 
         assert socket.recv()
 
 
-@pytest.mark.parametrize("encoding", [{}, {"Accept_Encoding": "identity"}, {"Accept_Encoding": "gzip"}])
+@pytest.mark.parametrize(
+    "encoding", [{}, {"Accept_Encoding": "identity"}, {"Accept_Encoding": "gzip"}]
+)
 def test_the_page_comes_whether_or_not_a_request_says_which_encodings_it_takes(page, encoding):
     headers = {name.replace("_", "-"): value for name, value in encoding.items()}
     status, _, content = get(page.port, page.address.partition(str(page.port))[2], **headers)
@@ -229,7 +246,9 @@ def settled(page, browser):
     pose = np.random.default_rng().normal(size=3)
     browser.send(camera(tuple(pose)))
     until(
-        lambda: any(np.allclose(each.camera.position, pose) for each in page.server.get_clients().values()),
+        lambda: any(
+            np.allclose(each.camera.position, pose) for each in page.server.get_clients().values()
+        ),
         "the camera of the browser",
     )
 
@@ -284,12 +303,18 @@ def mutated(raw, chance):
 
 
 def sent(page):
-    """One message of each kind that viser's client has, to this page's own controls where there are some."""
+    """One message of each kind that viser's client has, to this page's own controls
+    where there are some.
+    """
     drag = ("start", "/target", None, (0.0,) * 3, (0.5, 0.5), (0.0,) * 3, (0.5, 0.5), "left", None)
     controls = [each._impl.uuid for each in page.server.gui._gui_input_handle_from_uuid.values()]
     made = [
         camera((1.0, 2.0, 3.0)),
-        *(messages.GuiUpdateMessage(each, {"value": value}) for each in controls for value in (1, "x", [1.0], None)),
+        *(
+            messages.GuiUpdateMessage(each, {"value": value})
+            for each in controls
+            for value in (1, "x", [1.0], None)
+        ),
         messages.TransformControlsDragStartMessage("/target"),
         messages.TransformControlsUpdateMessage("/target", (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5)),
         messages.TransformControlsDragEndMessage("/target"),
@@ -310,7 +335,10 @@ def test_mutated_messages_harm_nobody(web, page, link, count, capfd):
         web.wait(1.0 / MAX_RATE)
     settled(page, other)
     other.set("Stiffness [N/m]", 700.0)
-    until(lambda: any(what[0] == "gains" for what in link.asked if isinstance(what, tuple)), "a gain that is set")
+    until(
+        lambda: any(what[0] == "gains" for what in link.asked if isinstance(what, tuple)),
+        "a gain that is set",
+    )
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
@@ -343,7 +371,9 @@ def test_a_control_takes_no_value_that_it_does_not_offer(page, value):
 def test_an_orientation_that_is_none_reaches_no_handle(page, capfd):
     browser = Browser(page)
     browser.begin_drag("/target")
-    browser.send(messages.TransformControlsUpdateMessage("/target", (0.06, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5)))
+    browser.send(
+        messages.TransformControlsUpdateMessage("/target", (0.06, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5))
+    )
     browser.end_drag("/target")
     settled(page, browser)
     browser.socket.close()
@@ -376,7 +406,9 @@ def test_a_browser_that_takes_nothing_holds_up_nobody_and_loses_its_connection(w
     link.state = replace(link.state, problem="")
     until(lambda: "xxxxx" not in text(page), "a drawing")
     settled(page, other)
-    until(lambda: len(page.server.get_clients()) == 1, "the end of a connection that answers no ping")
+    until(
+        lambda: len(page.server.get_clients()) == 1, "the end of a connection that answers no ping"
+    )
 
 
 def test_what_a_browser_sent_while_the_machine_stood_still_is_no_command(web, page, link):

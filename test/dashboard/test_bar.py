@@ -21,7 +21,9 @@ def bar(page, link):
 
 def told(bar, what):
     """The first state of which something is true."""
-    return until(lambda: next((state for state in [json.loads(bar.recv())] if what(state)), None), "a state")
+    return until(
+        lambda: next((state for state in [json.loads(bar.recv())] if what(state)), None), "a state"
+    )
 
 
 def test_a_browser_that_only_looks_on_stops_the_robot_and_ends_a_drag(page, link, bar):
@@ -39,7 +41,12 @@ def test_a_browser_that_only_looks_on_stops_the_robot_and_ends_a_drag(page, link
 @pytest.mark.parametrize("lost", [{"answers": False}, {"robot_silence": 2.0}])
 def test_a_lost_controller_or_robot_is_told_and_ends_a_drag(page, link, bar, lost):
     state = told(bar, lambda state: state["rate"])
-    assert (state["state"], state["law"], state["rate"], state["lost"]) == ("active", "impedance", "500 Hz", "")
+    assert (state["state"], state["law"], state["rate"], state["lost"]) == (
+        "active",
+        "impedance",
+        "500 Hz",
+        "",
+    )
     page.target.drag.held = True
     link.state = replace(RUNNING, **lost)
     state = told(bar, lambda state: state["lost"])
@@ -84,7 +91,9 @@ def test_the_bar_names_the_arm_and_the_others_and_stops_all_of_them(web, link):
         made.close()
 
 
-def test_after_stop_the_bar_says_who_pressed_it_and_only_who_controls_activates(page, link, bar, leading_bar):
+def test_after_stop_the_bar_says_who_pressed_it_and_only_who_controls_activates(
+    page, link, bar, leading_bar
+):
     link.state = replace(RUNNING, lifecycle="inactive", stopped="stopped by the page")
     looking, leading = (told(each, lambda state: state["activates"]) for each in (bar, leading_bar))
     assert looking["state"].startswith("stopped by the page")
@@ -101,7 +110,9 @@ def test_an_active_controller_offers_no_activation(page, link, bar):
     assert not told(bar, lambda state: state["rate"])["activates"]
 
 
-def test_an_error_of_an_active_controller_is_in_the_bar_as_somebody_else_who_commands(page, link, bar):
+def test_an_error_of_an_active_controller_is_in_the_bar_as_somebody_else_who_commands(
+    page, link, bar
+):
     words = "intruder publishes commands on /forward_effort_controller/commands, too"
     link.state = replace(RUNNING, problem=words, alarm=True)
     state = told(bar, lambda state: state["level"] != "good")

@@ -28,7 +28,9 @@ def gains_of(robot, law):
     for spec in tuning.specs:
         value = plain_value(spec, tuning.target)
         value = tuple(value) if isinstance(value, list) else value
-        found[spec.name] = Parameter(spec.name, value, value, spec.doc, spec.unit, spec.lower, spec.upper, spec.choices)
+        found[spec.name] = Parameter(
+            spec.name, value, value, spec.doc, spec.unit, spec.lower, spec.upper, spec.choices
+        )
     return found, tuning
 
 
@@ -64,7 +66,9 @@ def test_a_linked_slider_sets_its_axes_and_no_others():
 
 
 def test_the_axes_of_a_place_are_never_linked_and_reach_to_both_sides():
-    center = Parameter("payload.center", (0.0,) * 3, (0.0,) * 3, "Centre.", "m", -1.0, 1.0, (), AXES[:3])
+    center = Parameter(
+        "payload.center", (0.0,) * 3, (0.0,) * 3, "Centre.", "m", -1.0, 1.0, (), AXES[:3]
+    )
     found = controls(center, per_axis=False)
     assert [(each.label, each.indices) for each in found] == [
         (f"Center {axis} [m]", (index,)) for index, axis in enumerate("xyz")
@@ -74,7 +78,12 @@ def test_the_axes_of_a_place_are_never_linked_and_reach_to_both_sides():
 
 def test_values_that_differ_have_a_slider_each():
     mixed = stiffness((100.0, 200.0, 300.0, 5.0, 5.0, 5.0))
-    assert [control.indices for control in controls(mixed, per_axis=False)] == [(0,), (1,), (2,), (3, 4, 5)]
+    assert [control.indices for control in controls(mixed, per_axis=False)] == [
+        (0,),
+        (1,),
+        (2,),
+        (3, 4, 5),
+    ]
 
 
 def test_a_slider_reaches_a_value_beyond_its_usual_range_but_never_beyond_the_bound():
@@ -91,15 +100,21 @@ def test_every_gain_of_every_law_has_controls_that_show_it(law):
                 found = controls(parameter, per_axis)
                 for control in found:
                     value = shown(parameter, control)
-                    assert isinstance(value, (bool, str)) or control.lower <= value <= control.upper, robot
+                    assert (
+                        isinstance(value, (bool, str)) or control.lower <= value <= control.upper
+                    ), robot
                     assert control.step > 0.0, robot
                 if isinstance(parameter.value, tuple):
-                    assert sorted(i for c in found for i in c.indices) == list(range(len(parameter.value))), robot
+                    assert sorted(i for c in found for i in c.indices) == list(
+                        range(len(parameter.value))
+                    ), robot
                 else:
                     assert len(found) == 1, robot
 
 
-@pytest.mark.parametrize(("value", "next_one"), [(1.0, 1.0), (1.1, 2.0), (3.0, 5.0), (0.0123, 0.02), (700, 1000)])
+@pytest.mark.parametrize(
+    ("value", "next_one"), [(1.0, 1.0), (1.1, 2.0), (3.0, 5.0), (0.0123, 0.02), (700, 1000)]
+)
 def test_nice_numbers(value, next_one):
     assert nice(value) == pytest.approx(next_one)
 
@@ -110,7 +125,10 @@ def test_nice_numbers(value, next_one):
 @pytest.mark.parametrize("law", law_names())
 def test_the_laws_take_every_preset(law):
     for robot, parameters, tuning in gains_by_robot(law):
-        has_spring = any(parameter.unit in ("N/m", "N·m/rad", "N/m, N·m/rad") for parameter in parameters.values())
+        has_spring = any(
+            parameter.unit in ("N/m", "N·m/rad", "N/m, N·m/rad")
+            for parameter in parameters.values()
+        )
         for name in SCALES:
             if has_spring:
                 tuning.check(preset(name, law, parameters))
@@ -149,7 +167,9 @@ def test_a_saved_file_starts_a_law_with_the_same_gains(tmp_path):
     path.write_text(text, encoding="utf-8")
     started = running_law(load_robot("ur5"), "impedance", str(path)).gains.target
     np.testing.assert_allclose(started.stiffness.diagonal(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    assert gains_file.read(text.encode(), "impedance") == {name: each.value for name, each in values.items()}
+    assert gains_file.read(text.encode(), "impedance") == {
+        name: each.value for name, each in values.items()
+    }
 
 
 def test_a_file_has_the_settings_of_the_wrench_in_a_section_of_their_own():
@@ -157,7 +177,9 @@ def test_a_file_has_the_settings_of_the_wrench_in_a_section_of_their_own():
     text = gains_file.write("own.laws:Spring", values)
     parameters = yaml.safe_load(text)["/**"]["ros__parameters"]
     assert parameters["wrench"] == {"low_pass": 20.0}
-    assert gains_file.read(text.encode(), "own.laws:Spring") == {name: each.value for name, each in values.items()}
+    assert gains_file.read(text.encode(), "own.laws:Spring") == {
+        name: each.value for name, each in values.items()
+    }
     with pytest.raises(ConfigError) as refused:
         gains_file.read(text.encode(), "impedance")
     assert (refused.value.value, refused.value.bound) == ("impedance", ("own.laws:Spring",))
@@ -166,7 +188,9 @@ def test_a_file_has_the_settings_of_the_wrench_in_a_section_of_their_own():
 def test_both_forms_of_names_are_read_and_the_node_prevails():
     text = yaml.safe_dump(
         {
-            "/**": {"ros__parameters": {"impedance.coriolis": True, "impedance": {"stiffness": 100.0}}},
+            "/**": {
+                "ros__parameters": {"impedance.coriolis": True, "impedance": {"stiffness": 100.0}}
+            },
             "controller": {"ros__parameters": {"impedance": {"stiffness": 300.0}}},
         }
     )
@@ -179,7 +203,11 @@ def test_both_forms_of_names_are_read_and_the_node_prevails():
         ("a: [", "file", None),
         ("- 1", "the file", None),
         ("/**: {ros__parameters: {joint_pid: {p: 0.1}}}", "law", ("joint_pid",)),
-        ("/**: {ros__parameters: {impedance: {stiffness: 1.0}, impedence: {damping: 1.0}}}", "law", ("impedance",)),
+        (
+            "/**: {ros__parameters: {impedance: {stiffness: 1.0}, impedence: {damping: 1.0}}}",
+            "law",
+            ("impedance",),
+        ),
         ("{}", "file", ()),
     ],
 )

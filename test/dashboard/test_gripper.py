@@ -1,4 +1,6 @@
-"""The page's panel of a gripper: buttons and sliders make commands, and the fingers are drawn where they are."""
+"""The page's panel of a gripper: buttons and sliders make commands, and the fingers are
+drawn where they are.
+"""
 
 import math
 
@@ -42,7 +44,10 @@ def test_buttons_and_sliders_make_commands_and_the_fingers_are_drawn(browser, pa
 
     def drawn():
         nodes = page.server.scene._handle_from_node_name
-        left, right = (nodes[page.robot.node(f"robotiq_85_{side}_finger_tip_link")] for side in ("left", "right"))
+        left, right = (
+            nodes[page.robot.node(f"robotiq_85_{side}_finger_tip_link")]
+            for side in ("left", "right")
+        )
         return np.linalg.norm(np.subtract(left.position, right.position)) - 2.0 * PAD
 
     until(lambda: drawn() == pytest.approx(0.085, abs=5e-4), "open fingers")
@@ -51,7 +56,10 @@ def test_buttons_and_sliders_make_commands_and_the_fingers_are_drawn(browser, pa
     until(lambda: drawn() == pytest.approx(0.05, abs=5e-4), "fingers at 50 mm")
     assert browser.sees(b"50.0 mm, 40 N, holds something")
     browser.set("Gripper", "Close")
-    until(lambda: fingers.commands == [(CLOSED, EQUIPPED.gripper.default_force)], "the command to close")
+    until(
+        lambda: fingers.commands == [(CLOSED, EQUIPPED.gripper.default_force)],
+        "the command to close",
+    )
     assert browser.handle("Width [mm]").value == 0.0
     browser.set("Force [N]", 100.0)
     until(lambda: browser.handle("Force [N]").value == 100.0, "another force")

@@ -1,4 +1,6 @@
-"""The page's panel of identification: bounds first, then a motion that can be stopped, then the figures."""
+"""The page's panel of identification: bounds first, then a motion that can be
+stopped, then the figures.
+"""
 
 from pathlib import Path
 

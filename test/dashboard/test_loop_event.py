@@ -1,4 +1,6 @@
-"""What wakes a page's server may be set by any thread: waiting tasks are touched by their own loop alone."""
+"""What wakes a page's server may be set by any thread: waiting tasks are touched by
+their own loop alone.
+"""
 
 import asyncio
 

@@ -37,8 +37,15 @@ def test_a_pose_is_the_same_after_it_was_written_and_read(length, angle, quatern
 
 
 def test_millimetres_and_degrees():
-    np.testing.assert_allclose(Units("mm", "deg").row(POSE), [400.0, -100.0, 300.0, *np.degrees([0.1, -0.2, 0.3])])
-    assert [Units("mm", "deg").unit(si) for si in ("m", "m/s", "rad/s", "N")] == ["mm", "mm/s", "deg/s", "N"]
+    np.testing.assert_allclose(
+        Units("mm", "deg").row(POSE), [400.0, -100.0, 300.0, *np.degrees([0.1, -0.2, 0.3])]
+    )
+    assert [Units("mm", "deg").unit(si) for si in ("m", "m/s", "rad/s", "N")] == [
+        "mm",
+        "mm/s",
+        "deg/s",
+        "N",
+    ]
 
 
 def test_roll_pitch_yaw_are_those_of_the_rotation(rng):
@@ -91,7 +98,9 @@ def test_the_line_to_copy_has_the_chosen_units(browser, page, link):
     until(lambda: copied(page, "pose") is not None, "the pose")
     np.testing.assert_allclose(copied(page, "pose")[:3], HOME[:3, 3], atol=1e-6)
     browser.set("Length", "mm")
-    until(lambda: np.allclose(copied(page, "pose")[:3], 1e3 * HOME[:3, 3], atol=1e-3), "millimetres")
+    until(
+        lambda: np.allclose(copied(page, "pose")[:3], 1e3 * HOME[:3, 3], atol=1e-3), "millimetres"
+    )
     browser.set("Angle", "deg")
     until(lambda: np.allclose(copied(page, "joints"), np.degrees(ROBOT.home), atol=1e-4), "degrees")
     browser.set("Orientation", "quaternion")
@@ -143,12 +152,16 @@ def test_a_pose_that_the_arm_does_not_reach_is_refused_and_not_sent(browser, pag
 
 
 def test_the_controllers_refusal_of_a_goal_is_shown(browser, page, link):
-    link.state = Health(answers=True, lifecycle="active", diagnosis={"refusals": "3", "last refusal": "an old one"})
+    link.state = Health(
+        answers=True, lifecycle="active", diagnosis={"refusals": "3", "last refusal": "an old one"}
+    )
     browser.set("Joint goal", "9, 9, 9, 9, 9, 9")
     browser.set("Go to", "Joints")
     until(lambda: link.joint_targets, "the goal")
     assert "an old one" not in text(page)
-    link.state = replace(link.state, diagnosis={"refusals": "4", "last refusal": "shoulder_pan_joint = 9 rad: no"})
+    link.state = replace(
+        link.state, diagnosis={"refusals": "4", "last refusal": "shoulder_pan_joint = 9 rad: no"}
+    )
     until(lambda: "refused: shoulder_pan_joint = 9 rad: no" in text(page), "the refusal")
 
 
@@ -177,7 +190,11 @@ def test_the_axes_of_base_and_tip_are_named_and_can_be_hidden(browser, page, lin
 
 def test_the_tab_bears_the_robot_and_the_law(page, link):
     def titled(law):
-        return any(f"{ROBOT.name}: {law}" in child.content for child in children(page) if hasattr(child, "content"))
+        return any(
+            f"{ROBOT.name}: {law}" in child.content
+            for child in children(page)
+            if hasattr(child, "content")
+        )
 
     until(lambda: titled("impedance"), "the law")
     link.running = "joint_pid"
@@ -185,12 +202,20 @@ def test_the_tab_bears_the_robot_and_the_law(page, link):
 
 
 def test_one_handle_at_a_time_is_shown(browser, page, link):
-    ball = DrawnObject("ball", "sphere", np.full(3, 0.05), HOME, (1.0, 0.0, 0.0), ROBOT.base, led=True)
+    ball = DrawnObject(
+        "ball", "sphere", np.full(3, 0.05), HOME, (1.0, 0.0, 0.0), ROBOT.base, led=True
+    )
     link.now = replace(link.now, objects=(ball,))
-    until(lambda: node(page, "/lead/ball") and not node(page, "/lead/ball").visible, "the ball without its handle")
+    until(
+        lambda: node(page, "/lead/ball") and not node(page, "/lead/ball").visible,
+        "the ball without its handle",
+    )
     assert node(page, "/target").visible
     browser.set("Drag", "ball")
-    until(lambda: node(page, "/lead/ball").visible and not node(page, "/target").visible, "the ball's handle")
+    until(
+        lambda: node(page, "/lead/ball").visible and not node(page, "/target").visible,
+        "the ball's handle",
+    )
     link.now = replace(link.now, objects=())
     until(lambda: node(page, "/target").visible, "the tip's handle again")
 

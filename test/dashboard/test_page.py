@@ -28,7 +28,9 @@ def node(page, name):
 
 
 def placed_at(page, link):
-    """Where a link is drawn: the poses of its node and those above it in the tree, one after the other."""
+    """Where a link is drawn: the poses of its node and those above it in the tree,
+    one after the other.
+    """
     name, pose = page.robot.node(link), np.eye(4)
     while name not in ("", "/robot"):
         pose = pose_of(node(page, name)) @ pose
@@ -45,7 +47,9 @@ def test_a_slider_changes_the_gain_on_its_axes(browser, link):
     assert link.asked == [("gains", {"stiffness": (700.0, 700.0, 700.0, 50.0, 50.0, 50.0)})]
 
 
-def test_a_refused_value_shows_the_message_of_the_node_and_the_slider_goes_back(browser, page, link):
+def test_a_refused_value_shows_the_message_of_the_node_and_the_slider_goes_back(
+    browser, page, link
+):
     link.refusal = "stiffness = 700: must be <less>"
     browser.set("Stiffness [N/m]", 700)
     until(lambda: "refused: stiffness = 700: must be <less>" in text(page), "the message")
@@ -54,9 +58,13 @@ def test_a_refused_value_shows_the_message_of_the_node_and_the_slider_goes_back(
 
 def test_what_others_change_shows(browser, link):
     assert browser.handle("Stiffness [N/m]").value == 500.0
-    link.gains = link.gains | {"stiffness": replace(link.gains["stiffness"], value=(300.0,) * 3 + (50.0,) * 3)}
+    link.gains = link.gains | {
+        "stiffness": replace(link.gains["stiffness"], value=(300.0,) * 3 + (50.0,) * 3)
+    }
     until(lambda: browser.handle("Stiffness [N/m]").value == 300.0, "the slider to move")
-    link.gains = link.gains | {"stiffness": replace(link.gains["stiffness"], value=(1.0, 2.0, 3.0, 4.0, 5.0, 6.0))}
+    link.gains = link.gains | {
+        "stiffness": replace(link.gains["stiffness"], value=(1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
+    }
     until(lambda: browser.handle("Stiffness 2 [N/m]").value == 2.0, "a slider for each axis")
 
 
@@ -102,7 +110,11 @@ def test_a_saved_file_brings_back_the_gains_and_the_view(browser, page, link, mo
 @pytest.mark.parametrize("wrong", ["gain", "view"])
 def test_a_refused_file_leaves_nothing_and_its_refusal_stays(browser, page, link, wrong):
     given = {"impedance": {"coriolis": True, "stiffness": [1.0] * 6}}
-    view = {"position": [9.0, 0.0, 0.0], "look_at": [0.0] * 3, "fov": 0.7 if wrong == "gain" else 7.0}
+    view = {
+        "position": [9.0, 0.0, 0.0],
+        "look_at": [0.0] * 3,
+        "fov": 0.7 if wrong == "gain" else 7.0,
+    }
     link.refusal = "no such stiffness" if wrong == "gain" else ""
     before, client = link.gains, next(iter(page.server.get_clients().values()))
     content = {"/**": {"ros__parameters": given}, "dashboard": {"ros__parameters": {"view": view}}}
@@ -124,7 +136,9 @@ NEEDS_ANSWERS = ("Law", "Preset", LOAD, "Stiffness [N/m]", "Controller")
 def disabled(browser, labels):
     """Which of these controls a browser shows as disabled."""
     handles = [browser.handle(label) for label in labels]
-    return [label for label, handle in zip(labels, handles, strict=True) if handle._impl.props.disabled]
+    return [
+        label for label, handle in zip(labels, handles, strict=True) if handle._impl.props.disabled
+    ]
 
 
 def test_what_cannot_act_looks_so_and_says_why(browser, page, link):
@@ -132,7 +146,10 @@ def test_what_cannot_act_looks_so_and_says_why(browser, page, link):
     hints = [browser.handle(label).hint for label in labels]
     assert disabled(browser, labels) == []
     link.state = Health(answers=True, lifecycle="inactive", stopped="stopped by the page")
-    until(lambda: disabled(browser, labels) == list(NEEDS_COMMANDS), "what needs an active controller to be disabled")
+    until(
+        lambda: disabled(browser, labels) == list(NEEDS_COMMANDS),
+        "what needs an active controller to be disabled",
+    )
     assert all("stopped by the page" in browser.handle(label).hint for label in NEEDS_COMMANDS)
     link.state = Health(answers=False, silence=1.0)
     until(lambda: disabled(browser, labels) == list(labels), "all to be disabled")
@@ -156,7 +173,10 @@ def test_the_page_names_its_arm_in_its_window_its_heading_and_the_browser_s_tab(
 def test_gains_cant_be_moved_while_the_controller_doesnt_answer(browser, link):
     assert not browser.handle("Stiffness [N/m]").disabled
     link.state = Health(answers=False, silence=1.0)
-    until(lambda: browser.handle("Stiffness [N/m]").disabled and browser.handle("Law").disabled, "them to be disabled")
+    until(
+        lambda: browser.handle("Stiffness [N/m]").disabled and browser.handle("Law").disabled,
+        "them to be disabled",
+    )
     link.refusal = "/controller doesn't answer"  # somebody was quicker
     browser.set("Stiffness [N/m]", 700)
     until(lambda: "refused: /controller doesn't answer" in text(browser.page), "the message")
@@ -171,9 +191,18 @@ def test_a_page_that_is_there_before_its_controller(link, browser):
     link.now = RobotTelemetry()
     other = Browser(other_page := Page(link))
     try:
-        until(lambda: "is it running? ros2 launch robot_control_ros sim.launch.py" in text(other_page), "what to do")
+        until(
+            lambda: (
+                "is it running? ros2 launch robot_control_ros sim.launch.py" in text(other_page)
+            ),
+            "what to do",
+        )
         assert other.handle("Law").value == "…"
-        link.state, link.running, link.gains = Health(answers=True, lifecycle="active"), "impedance", gains
+        link.state, link.running, link.gains = (
+            Health(answers=True, lifecycle="active"),
+            "impedance",
+            gains,
+        )
         assert other.handle("Stiffness [N/m]").value == 500.0
         until(lambda: other.handle("Law").value == "impedance", "the law")
         link.running, link.gains = "joint_pid", {"p": Parameter("p", 2.0, 2.0, upper=10.0)}
@@ -212,7 +241,9 @@ def test_the_law_is_chosen_or_goes_back(browser, link):
 
 
 def aside(x, y, z):
-    return make_pose(HOME[:3, 3] + [x, y, z], rotation_exp(np.array([0.0, 0.0, 0.3])) @ HOME[:3, :3])
+    return make_pose(
+        HOME[:3, 3] + [x, y, z], rotation_exp(np.array([0.0, 0.0, 0.3])) @ HOME[:3, :3]
+    )
 
 
 def test_a_dragged_target_is_streamed_and_let_go(browser, link):
@@ -221,8 +252,13 @@ def test_a_dragged_target_is_streamed_and_let_go(browser, link):
     until(lambda: len(link.targets) >= 10, "a stream without further moves")
     browser.drag("/target", aside(0.1, 0.0, 0.02))
     browser.end_drag("/target")
-    until(lambda: np.allclose(link.targets[-1], aside(0.1, 0.0, 0.02), atol=1e-6), "the last target")
-    until(lambda: np.allclose(node(browser.page, "/target").position, HOME[:3, 3]), "the gizmo at the reference")
+    until(
+        lambda: np.allclose(link.targets[-1], aside(0.1, 0.0, 0.02), atol=1e-6), "the last target"
+    )
+    until(
+        lambda: np.allclose(node(browser.page, "/target").position, HOME[:3, 3]),
+        "the gizmo at the reference",
+    )
     count = len(link.targets)
     browser.set("Coriolis", True)
     until(lambda: link.asked, "another turn of the page")
@@ -253,7 +289,12 @@ def test_the_workspace_is_a_box_and_targets_stay_in_it(browser, page, link):
     until(lambda: box() is None, "no box")
     browser.begin_drag("/target")
     browser.drag("/target", aside(0.05, 0.01, 0.0))
-    until(lambda: len(link.targets) and np.allclose(link.targets[-1], aside(0.02, 0.01, 0.0), atol=1e-6), "a target")
+    until(
+        lambda: (
+            len(link.targets) and np.allclose(link.targets[-1], aside(0.02, 0.01, 0.0), atol=1e-6)
+        ),
+        "a target",
+    )
     until(box, "the box whose wall stops the target")
     browser.drag("/target", aside(0.01, 0.01, 0.0))
     until(lambda: box() is None, "no box where the target is inside")
@@ -269,7 +310,10 @@ def test_a_browser_that_dies_while_it_drags_lets_go(browser, link):
     browser.drag("/target", aside(0.05, 0.0, 0.0))
     until(lambda: link.targets, "a target")
     browser.socket.close()
-    until(lambda: np.allclose(node(browser.page, "/target").position, HOME[:3, 3]), "the gizmo at the reference")
+    until(
+        lambda: np.allclose(node(browser.page, "/target").position, HOME[:3, 3]),
+        "the gizmo at the reference",
+    )
 
 
 @pytest.mark.parametrize("how", ["STOP", "deactivated", "gone"])
@@ -287,10 +331,16 @@ def test_a_drag_is_over_once_the_controller_has_stopped(browser, page, link, how
         until(lambda: not node(page, "/target").visible, "the gizmo to go")
         link.state = active
     until(lambda: node(page, "/target").visible, "the gizmo")
-    until(lambda: np.allclose(node(page, "/target").position, HOME[:3, 3]), "the gizmo at the reference")
+    until(
+        lambda: np.allclose(node(page, "/target").position, HOME[:3, 3]),
+        "the gizmo at the reference",
+    )
     count = len(link.targets)
     browser.drag("/target", aside(0.1, 0.0, 0.0))
-    until(lambda: np.allclose(node(page, "/target").position[0], HOME[0, 3] + 0.1), "the move to be known")
+    until(
+        lambda: np.allclose(node(page, "/target").position[0], HOME[0, 3] + 0.1),
+        "the move to be known",
+    )
     browser.set("Coriolis", True)
     until(lambda: ("gains", {"coriolis": True}) in link.asked, "another turn of the page")
     assert len(link.targets) == count
@@ -307,14 +357,19 @@ def test_of_two_browsers_that_drag_the_target_the_first_has_it(browser, page, li
     other.begin_drag("/target")
     for _ in range(20):
         other.drag("/target", aside(-0.05, 0.0, 0.0))
-    until(lambda: np.allclose(node(page, "/target").position, aside(0.05, 0.0, 0.0)[:3, 3]), "the first one's place")
+    until(
+        lambda: np.allclose(node(page, "/target").position, aside(0.05, 0.0, 0.0)[:3, 3]),
+        "the first one's place",
+    )
     assert all(target[0, 3] > HOME[0, 3] - 1e-6 for target in link.targets)
     browser.end_drag("/target")
     until(lambda: not page.target.drag.held, "the end")
     other.end_drag("/target")
     other.begin_drag("/target")
     other.drag("/target", aside(-0.05, 0.0, 0.0))
-    until(lambda: np.allclose(link.targets[-1], aside(-0.05, 0.0, 0.0), atol=1e-6), "the other's turn")
+    until(
+        lambda: np.allclose(link.targets[-1], aside(-0.05, 0.0, 0.0), atol=1e-6), "the other's turn"
+    )
     other.socket.close()
 
 
@@ -356,8 +411,12 @@ def test_a_push_is_a_spring_to_the_handle_and_ends_with_it(browser, link, ends):
 
 def test_objects_are_drawn_led_and_taken_away(browser, page, link):
     place = np.array([0.6, 0.1, 0.3])
-    ball = DrawnObject("ball", "sphere", np.full(3, 0.05), make_pose(place), (1.0, 0.0, 0.0), ROBOT.base, led=True)
-    table = DrawnObject("table", "box", np.ones(3), make_pose(np.zeros(3)), (0.5, 0.5, 0.5), ROBOT.base)
+    ball = DrawnObject(
+        "ball", "sphere", np.full(3, 0.05), make_pose(place), (1.0, 0.0, 0.0), ROBOT.base, led=True
+    )
+    table = DrawnObject(
+        "table", "box", np.ones(3), make_pose(np.zeros(3)), (0.5, 0.5, 0.5), ROBOT.base
+    )
     link.now = replace(link.now, objects=(ball, table))
     until(lambda: "/lead/ball" in page.server.scene._handle_from_node_name, "a handle")
     assert "/lead/table" not in page.server.scene._handle_from_node_name
@@ -380,7 +439,10 @@ def test_the_links_are_where_the_model_has_them(page, link):
     link.now = replace(link.now, q=q)
     model = RobotModel.of(ROBOT)
     model.update(q, np.zeros(6))
-    until(lambda: np.allclose(placed_at(page, "tool0"), model.frame_pose("tool0"), atol=1e-6), "the tip")
+    until(
+        lambda: np.allclose(placed_at(page, "tool0"), model.frame_pose("tool0"), atol=1e-6),
+        "the tip",
+    )
     for name in ("base_link", "upper_arm_link", "wrist_2_link", "ft_frame"):
         np.testing.assert_allclose(placed_at(page, name), model.frame_pose(name), atol=1e-6)
 
@@ -436,14 +498,20 @@ def test_the_wrench_is_an_arrow_in_newtons(page, link):
     assert node(page, "/wrench/label").text == "wrench 12 N"
     link.now = replace(link.now, wrench=np.array([0.0, 0.0, -200.0, 0.0, 0.0, 0.0]))
     until(lambda: node(page, "/wrench/label").text == "wrench 200 N", "the larger one")
-    assert np.ptp(node(page, "/wrench").points[0], axis=0)[2] == pytest.approx(page.reach / 2, abs=1e-3)
+    assert np.ptp(node(page, "/wrench").points[0], axis=0)[2] == pytest.approx(
+        page.reach / 2, abs=1e-3
+    )
     link.now = replace(link.now, wrench=np.full(6, np.nan))
     until(lambda: not node(page, "/wrench").visible, "no arrow for no wrench")
 
 
 def test_the_trail_follows_the_tip_and_is_cleared(browser, page, link):
     def pieces():
-        return [name for name in list(page.server.scene._handle_from_node_name) if name.startswith("/trail/")]
+        return [
+            name
+            for name in list(page.server.scene._handle_from_node_name)
+            if name.startswith("/trail/")
+        ]
 
     def step(angle):
         link.now = replace(link.now, q=np.array(ROBOT.home) + np.array([angle, 0, 0, 0, 0, 0]))
@@ -452,7 +520,10 @@ def test_the_trail_follows_the_tip_and_is_cleared(browser, page, link):
     until(lambda: browser.handle("Show trajectory").value, "the trail")
     for angle in np.linspace(0.0, 0.3, 10):
         step(angle)
-        until(lambda: page.robot.q is not None and np.array_equal(page.robot.q, link.now.q), "the arm there")
+        until(
+            lambda: page.robot.q is not None and np.array_equal(page.robot.q, link.now.q),
+            "the arm there",
+        )
     until(pieces, "a piece of the trail")
     browser.set("Trajectory", "Clear")
     until(lambda: not pieces(), "none")
@@ -484,7 +555,9 @@ def test_laws_that_are_changed_to_and_fro_make_no_new_controls(page, link, monke
     other = {"p": Parameter("p", 2.0, 2.0, upper=10.0), "i": Parameter("i", 1.0, 1.0, upper=10.0)}
 
     def shown():
-        return {handle.label for handle in gui._gui_input_handle_from_uuid.values() if handle.visible}
+        return {
+            handle.label for handle in gui._gui_input_handle_from_uuid.values() if handle.visible
+        }
 
     def counted(add):
         def make(label, *given, **look):
@@ -524,12 +597,16 @@ def test_rate_response_and_refusals_are_shown(page, link):
     values = {"rate [Hz]": "499.6", "response p99 [us]": "210", "refusals": "3"}
     link.state = Health(True, 0.0, "active", diagnosis=values, problem="no wrench")
     until(lambda: "500 Hz · response p99 0.21 ms · 3 refusals" in text(page), "the line")
-    assert text(page).index("no wrench") < text(page).index("500 Hz")  # what matters most is in sight
+    # what matters most is in sight
+    assert text(page).index("no wrench") < text(page).index("500 Hz")
 
 
 def test_lifecycle_buttons_are_those_that_are_possible(browser, page, link):
     link.state = Health(answers=True, lifecycle="inactive")
-    until(lambda: tuple(browser.handle("Controller").options) == ("Activate", "Clean up"), "the buttons")
+    until(
+        lambda: tuple(browser.handle("Controller").options) == ("Activate", "Clean up"),
+        "the buttons",
+    )
     browser.set("Controller", "Activate")
     until(lambda: "activate" in link.asked, "the transition")
 
@@ -590,7 +667,9 @@ def test_a_mesh_is_drawn_at_its_scale(page, colour):
 def test_a_page_opens_without_a_mesh_and_names_it(web, link, tmp_path, caplog):
     (tmp_path / "bad.stl").write_text("nothing")
     bad = f'<visual><geometry><mesh filename="file://{tmp_path}/bad.stl"/></geometry></visual>'
-    link.urdf = link.urdf.replace('<link name="forearm_link">', f'<link name="forearm_link">{bad}', 1)
+    link.urdf = link.urdf.replace(
+        '<link name="forearm_link">', f'<link name="forearm_link">{bad}', 1
+    )
     page = Page(link)
     try:
         assert f"the mesh {tmp_path}/bad.stl can't be read" in caplog.text

@@ -1,4 +1,6 @@
-"""What strangers may send to a page: any bytes on its port, any message on its websockets; very many in long tests."""
+"""What strangers may send to a page: any bytes on its port, any message on its websockets; very
+many in long tests.
+"""
 
 import asyncio
 import json
@@ -14,7 +16,8 @@ from robot_control_ros.dashboard.guarded_server import MAX_RATE
 from robot_control_ros.dashboard.typed_numbers import TypedNumber
 
 MANY = pytest.mark.long
-STEPPED = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}  # time stands still
+# time stands still
+STEPPED = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 LABEL = "Stiffness [N/m]"
 WORDS = {"stop", "stop all", "activate"}
 
@@ -78,8 +81,10 @@ def requests_of(page):
     return [
         f"GET {path} HTTP/1.1\r\n{host}\r\n".encode(),
         f"GET / HTTP/1.1\r\n{host}Cookie: a=b; robot_control_{page.port}=0\r\n\r\n".encode(),
-        f"GET {bar} HTTP/1.1\r\n{host}{upgrade}{key}\r\n".encode() + b"\x81\x84\x00\x00\x00\x00stop",
-        f"GET {path} HTTP/1.1\r\n{host}{upgrade}{key}\r\n".encode() + b"\x82\x85\x01\x02\x03\x04abcde",
+        f"GET {bar} HTTP/1.1\r\n{host}{upgrade}{key}\r\n".encode()
+        + b"\x81\x84\x00\x00\x00\x00stop",
+        f"GET {path} HTTP/1.1\r\n{host}{upgrade}{key}\r\n".encode()
+        + b"\x82\x85\x01\x02\x03\x04abcde",
     ]
 
 
@@ -105,7 +110,9 @@ def sent_to_bar(page):
 
 
 @pytest.mark.parametrize("count", [500, pytest.param(50_000, marks=MANY)])
-def test_damaged_messages_to_the_bar_do_nothing_that_was_not_asked_for(web, page, link, count, caplog, capfd):
+def test_damaged_messages_to_the_bar_do_nothing_that_was_not_asked_for(
+    web, page, link, count, caplog, capfd
+):
     chance, kinds = random.Random(count), sent_to_bar(page)
     words = 0
     with connect(page.address.replace("/?", "/bar?")) as bar:
@@ -119,7 +126,12 @@ def test_damaged_messages_to_the_bar_do_nothing_that_was_not_asked_for(web, page
         until(lambda: link.asked[-1:] == ["stop"], "STOP")
     assert sum(isinstance(what, str) for what in link.asked) <= words + 1
     assert all(np.isfinite(twist).all() for twist, _ in link.twists)
-    assert all(0.0 <= value <= 1e4 for what in link.asked if what[0] == "gains" for value in what[1]["stiffness"])
+    assert all(
+        0.0 <= value <= 1e4
+        for what in link.asked
+        if what[0] == "gains"
+        for value in what[1]["stiffness"]
+    )
     assert still_serves(page, link)
     assert "Traceback (most recent" not in caplog.text + "".join(capfd.readouterr())
 
@@ -137,10 +149,14 @@ anything = st.one_of(
     st.binary(max_size=200),
     st.text(max_size=100).map("jog {}".format),
     st.lists(st.floats(), min_size=5, max_size=7).map(lambda row: "jog " + " ".join(map(str, row))),
-    st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=20), st.lists, max_leaves=5)
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=20), st.lists, max_leaves=5
+    )
     .map(json.dumps)
     .map("number {}".format),
-    st.fixed_dictionaries({"control": st.text(max_size=40), "index": st.integers(), "text": st.text(max_size=40)})
+    st.fixed_dictionaries(
+        {"control": st.text(max_size=40), "index": st.integers(), "text": st.text(max_size=40)}
+    )
     .map(json.dumps)
     .map("number {}".format),
 )

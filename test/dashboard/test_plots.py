@@ -134,7 +134,9 @@ def state(robot=ROBOT, terms=("stiffness", "damping")):
 
 
 def record_of(samples):
-    return History.last([{"time": np.array([0.02 * row]), **each} for row, each in enumerate(samples)], np.inf)
+    return History.last(
+        [{"time": np.array([0.02 * row]), **each} for row, each in enumerate(samples)], np.inf
+    )
 
 
 def charts_of(robot, quantity, record, mode=EFFORT, joint=0):
@@ -181,7 +183,10 @@ def test_terms_of_a_law_that_no_longer_runs_go_with_its_last_sample():
     samples = [state(terms=("old",)) for _ in range(3)] + [state(terms=("new",)) for _ in range(60)]
     record = record_of(samples)
     assert names(charts_of(ROBOT, COMMAND, record)[0]) == ["total", "old", "new"]
-    assert names(charts_of(ROBOT, COMMAND, History.last(record.samples, 1.0))[0]) == ["total", "new"]
+    assert names(charts_of(ROBOT, COMMAND, History.last(record.samples, 1.0))[0]) == [
+        "total",
+        "new",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +211,9 @@ def test_positions_have_their_limits():
     assert names(one) == ["position", "upper limit", "lower limit"]
     q = record.block("position", ROBOT.n)
     np.testing.assert_array_equal(columns(one), [[q[0, 2], limits.upper[2], limits.lower[2]]])
-    np.testing.assert_allclose(limits.lower + columns(share) / 100.0 * (limits.upper - limits.lower), q)
+    np.testing.assert_allclose(
+        limits.lower + columns(share) / 100.0 * (limits.upper - limits.lower), q
+    )
 
 
 def test_joints_without_limits_have_none():
@@ -219,7 +226,12 @@ def test_joints_without_limits_have_none():
 
 
 def test_the_loops_percentiles_are_in_milliseconds():
-    blocks = {"rate [Hz]": [499.0], "response p99 [us]": [420.0], "period_p50 [us]": [2000.0], "refusals": [1.0]}
+    blocks = {
+        "rate [Hz]": [499.0],
+        "response p99 [us]": [420.0],
+        "period_p50 [us]": [2000.0],
+        "refusals": [1.0],
+    }
     rate, period, latency = charts_of(ROBOT, LOOP, record_of([blocks, blocks]))
     np.testing.assert_array_equal(columns(rate), [[499.0, ROBOT.profile.rate]] * 2)
     assert names(period) == ["period median"]
@@ -233,7 +245,11 @@ def test_the_loops_percentiles_are_in_milliseconds():
 def test_every_chart_can_be_told_by_its_names_and_colours(robot, quantity):
     robot = load_robot(robot)
     for chart in charts_of(robot, quantity, record_of([state(robot, ("a", "b", "c", "d", "e"))])):
-        looks = {(curve.colour, curve.dashed) for curve in chart.curves if not curve.name.endswith("limit")}
+        looks = {
+            (curve.colour, curve.dashed)
+            for curve in chart.curves
+            if not curve.name.endswith("limit")
+        }
         limits = [name for name in names(chart) if name.endswith("limit")]
         assert len(set(names(chart))) == len(chart.curves) == len(looks) + len(limits)
 
@@ -261,7 +277,9 @@ def test_the_table_has_every_sample_every_column_and_the_units():
         ("command.wrist_3_joint [N·m]", "command", 5),
         ("term.stiffness.elbow_joint [N·m]", "term.stiffness", 2),
     ):
-        np.testing.assert_allclose(rows[:, header.index(column)], [each[block][index] for each in samples], rtol=1e-8)
+        np.testing.assert_allclose(
+            rows[:, header.index(column)], [each[block][index] for each in samples], rtol=1e-8
+        )
     assert np.isnan(rows[:, header.index("effort.elbow_joint [N·m]")]).all()
 
 
@@ -272,7 +290,9 @@ def test_the_tables_units_are_those_of_the_command():
 
 
 def test_the_table_of_diagnoses():
-    header, rows = table(record_csv(record_of([{"rate [Hz]": [499.5], "missed": [2.0]}]), ROBOT, EFFORT))
+    header, rows = table(
+        record_csv(record_of([{"rate [Hz]": [499.5], "missed": [2.0]}]), ROBOT, EFFORT)
+    )
     assert header == ["time [s]", "rate [Hz]", "missed"]
     np.testing.assert_array_equal(rows, [[0.0, 499.5, 2.0]])
 
@@ -289,7 +309,8 @@ def test_the_picture_has_every_curve(quantity, monkeypatch):
 
     monkeypatch.setattr(charting, "figure_class", lambda: Figure)
     record = record_of([state() for _ in range(5)])
-    record = History(record.t + np.array([0.0, 0.0, 10.0, 10.0, 10.0]), record.samples)  # with a pause
+    # with a pause
+    record = History(record.t + np.array([0.0, 0.0, 10.0, 10.0, 10.0]), record.samples)
     charts = charts_of(ROBOT, quantity, record.with_gaps(20.0))
     assert charting.png(charts, "title").startswith(b"\x89PNG")
     (figure,) = made
@@ -299,7 +320,15 @@ def test_the_picture_has_every_curve(quantity, monkeypatch):
         assert [line.get_label() for line in axis.lines] == names(chart)
         drawn = np.column_stack([line.get_ydata() for line in axis.lines])
         np.testing.assert_array_equal(drawn, columns(chart))
-        assert np.isnan(drawn).any(axis=1).tolist() == [True, False, False, True, False, False, False]
+        assert np.isnan(drawn).any(axis=1).tolist() == [
+            True,
+            False,
+            False,
+            True,
+            False,
+            False,
+            False,
+        ]
         low, high = axis.get_ylim()
         assert low <= chart.shows[0]
         assert chart.shows[1] <= high
@@ -346,7 +375,9 @@ def await_drawings(link):
     link.health = health
 
 
-def test_closed_plots_send_nothing_and_opened_ones_know_what_came_before(browser, page, link, sent, monkeypatch):
+def test_closed_plots_send_nothing_and_opened_ones_know_what_came_before(
+    browser, page, link, sent, monkeypatch
+):
     monkeypatch.setattr(plots_panel, "PERIOD", 0.0)
     come(link, 300)
     await_drawings(link)
@@ -357,7 +388,9 @@ def test_closed_plots_send_nothing_and_opened_ones_know_what_came_before(browser
     assert page.plots.panel.visible
     t, values = sent[0]
     np.testing.assert_allclose((t[0], t[-1]), (-10.0, 0.0), atol=2e-6)
-    np.testing.assert_allclose(values[1:], 1e3 * np.array([each["pose_error"][:3] for each in link.states]))
+    np.testing.assert_allclose(
+        values[1:], 1e3 * np.array([each["pose_error"][:3] for each in link.states])
+    )
     browser.set("Plots", False)
     until(lambda: not page.plots.panel.visible, "the panel to close")
     until(lambda: not page.plots.plots, "the plots to go")
@@ -455,7 +488,9 @@ def test_a_joint_is_chosen_where_there_is_a_choice(browser, page, link):
 
 def test_diagnoses_are_gathered_while_the_plots_are_closed(browser, page, link):
     for number in range(3):
-        link.state = Health(True, 0.0, "active", diagnosis={"law": "impedance", "rate [Hz]": f"{500 + number}"})
+        link.state = Health(
+            True, 0.0, "active", diagnosis={"law": "impedance", "rate [Hz]": f"{500 + number}"}
+        )
         await_drawings(link)
     open_plots(browser, LOOP)
     until(lambda: len(shown(page, LOOP).t) == 3, "all of them")

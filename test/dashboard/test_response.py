@@ -1,4 +1,6 @@
-"""Step and frequency response: the mathematics, the run against an arm that only the test knows, and the panel."""
+"""Step and frequency response: the mathematics, the run against an arm that only the test
+knows, and the panel.
+"""
 
 import csv
 import math
@@ -23,7 +25,12 @@ from robot_control_ros.dashboard.response import plan as plans
 from robot_control_ros.dashboard.response.closed_loop import closed_loop
 from robot_control_ros.dashboard.response.evaluation import effect_shown, result_csv
 from robot_control_ros.dashboard.response.experiment import Experiment
-from robot_control_ros.dashboard.response.figures import FrequencyFigures, StepFigures, measured_response, phase
+from robot_control_ros.dashboard.response.figures import (
+    FrequencyFigures,
+    StepFigures,
+    measured_response,
+    phase,
+)
 from robot_control_ros.dashboard.response.plan import Plan, expect
 from robot_control_ros.dashboard.response.second_order import SecondOrder
 from robot_control_ros.robot.model import RobotModel
@@ -59,7 +66,9 @@ def system(mass, ratio, stiffness):
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 0.7, 1.0, 1.0 + 1e-9, 2.5])
 def test_a_step_is_that_of_the_textbook(ratio):
     t = np.linspace(-0.2, 2.0, 221)
-    wanted = np.where(t > 0.0, 12.0 / 500.0 * textbook_step(np.maximum(t, 0.0), 3.0, ratio, 500.0), 0.0)
+    wanted = np.where(
+        t > 0.0, 12.0 / 500.0 * textbook_step(np.maximum(t, 0.0), 3.0, ratio, 500.0), 0.0
+    )
     np.testing.assert_allclose(system(3.0, ratio, 500.0).step(t, 12.0), wanted, atol=1e-12)
 
 
@@ -68,7 +77,9 @@ def test_an_input_held_between_uneven_changes_is_taken_exactly():
     changes, forces = np.cumsum(rng.uniform(0.02, 0.1, 8)), rng.normal(size=8)
     body, times = system(2.0, 0.2, 300.0), np.linspace(0.0, 1.0, 23)
     found = body.response(times, changes, forces)
-    steps = (f * body.step(times - c) for c, f in zip(changes, np.diff(forces, prepend=0.0), strict=True))
+    steps = (
+        f * body.step(times - c) for c, f in zip(changes, np.diff(forces, prepend=0.0), strict=True)
+    )
     np.testing.assert_allclose(found, sum(steps), atol=1e-14)  # superposition
 
     def motion(t, state):
@@ -76,7 +87,9 @@ def test_an_input_held_between_uneven_changes_is_taken_exactly():
         force = forces[index - 1] if index else 0.0
         return [state[1], (force - body.damping[0, 0] * state[1] - 300.0 * state[0]) / 2.0]
 
-    solved = solve_ivp(motion, (0.0, 1.0), [0.0, 0.0], t_eval=times, max_step=2e-3, rtol=1e-8, atol=1e-12)
+    solved = solve_ivp(
+        motion, (0.0, 1.0), [0.0, 0.0], t_eval=times, max_step=2e-3, rtol=1e-8, atol=1e-12
+    )
     np.testing.assert_allclose(found, solved.y[0], atol=2e-7)
 
 
@@ -89,7 +102,9 @@ def test_coupled_masses_move_as_their_modes_do():
     values, modes = np.linalg.eig(np.linalg.solve(inertia, stiffness))
     parts = modes[1] * np.linalg.solve(modes, np.linalg.solve(inertia, np.eye(3)[1]))
     t = np.linspace(0.0, 3.0, 50)
-    wanted = sum(s * (1.0 - np.cos(math.sqrt(v) * t)) / v for s, v in zip(parts, values, strict=True))
+    wanted = sum(
+        s * (1.0 - np.cos(math.sqrt(v) * t)) / v for s, v in zip(parts, values, strict=True)
+    )
     np.testing.assert_allclose(body.step(t), wanted, atol=1e-10)
     assert body.compliance == pytest.approx(1.0 / 90.0)
     assert body.mobility == pytest.approx(np.linalg.inv(inertia)[1, 1])
@@ -118,7 +133,9 @@ def test_figures_of_a_step_are_those_of_the_textbook(ratio):
     w = math.sqrt(500.0 / 3.0)
     t = np.linspace(0.0, 6.0, 6001)
     found = StepFigures.of(t, system(3.0, ratio, 500.0).step(t), 1.0 / 500.0)
-    assert found.overshoot == pytest.approx(100.0 * math.exp(-math.pi * ratio / math.sqrt(1.0 - ratio**2)), abs=5e-3)
+    assert found.overshoot == pytest.approx(
+        100.0 * math.exp(-math.pi * ratio / math.sqrt(1.0 - ratio**2)), abs=5e-3
+    )
     for band, settled in ((0.05, found.settling_5), (0.02, found.settling_2)):
         envelope = -math.log(band * math.sqrt(1.0 - ratio**2)) / (ratio * w)
         assert envelope - math.pi / (w * math.sqrt(1.0 - ratio**2)) <= settled <= envelope
@@ -148,9 +165,13 @@ def test_figures_of_a_frequency_response_are_those_of_the_textbook():
     found = FrequencyFigures.of(f, system(3.0, ratio, 500.0).frequency_response(f))
     assert found.static == pytest.approx(1.0 / 500.0, rel=1e-4)
     assert found.quarter == pytest.approx(natural, rel=1e-4)
-    assert found.resonance == pytest.approx(1.0 / (2.0 * ratio * math.sqrt(1.0 - ratio**2)), rel=1e-4)
+    assert found.resonance == pytest.approx(
+        1.0 / (2.0 * ratio * math.sqrt(1.0 - ratio**2)), rel=1e-4
+    )
     part = 1.0 - 2.0 * ratio**2
-    assert found.bandwidth == pytest.approx(natural * math.sqrt(part + math.sqrt(part**2 + 1.0)), rel=1e-3)
+    assert found.bandwidth == pytest.approx(
+        natural * math.sqrt(part + math.sqrt(part**2 + 1.0)), rel=1e-3
+    )
 
 
 def test_the_response_measured_from_samples_is_the_true_one():
@@ -161,7 +182,9 @@ def test_the_response_measured_from_samples_is_the_true_one():
     forces[-1] = 0.0
     times = np.arange(0.0, 18.0, 0.02)
     frequencies = np.geomspace(0.4, 6.0, 20)
-    found, coherence = measured_response(frequencies, times, body.response(times, changes, forces), changes, forces)
+    found, coherence = measured_response(
+        frequencies, times, body.response(times, changes, forces), changes, forces
+    )
     np.testing.assert_allclose(found, body.frequency_response(frequencies), rtol=0.03)
     assert coherence.min() > 0.97
     assert phase(found)[-1] < -150.0
@@ -171,7 +194,9 @@ def test_noise_without_a_cause_is_not_coherent():
     rng, changes = np.random.default_rng(4), np.arange(0.0, 10.0, 1.0 / 30.0)
     times = np.arange(0.0, 12.0, 0.02)
     forces = np.append(rng.normal(size=len(changes) - 1), 0.0)
-    _, coherence = measured_response(np.geomspace(0.5, 8.0, 28), times, rng.normal(size=len(times)), changes, forces)
+    _, coherence = measured_response(
+        np.geomspace(0.5, 8.0, 28), times, rng.normal(size=len(times)), changes, forces
+    )
     assert np.median(coherence) < 0.6
 
 
@@ -219,7 +244,9 @@ def test_the_simulated_arm_answers_a_push_as_the_ideal_does(axis, ratio):
 
 
 def test_one_axis_alone_is_not_what_the_arm_does():
-    """The axes are coupled by the arm's inertia: a body of the mass that is felt at first is far off."""
+    """The axes are coupled by the arm's inertia: a body of the mass that is felt
+    at first is far off.
+    """
     gains = {"stiffness": [500.0] * 3 + [50.0] * 3, "damping_ratio": 0.3}
     ideal = closed_loop(ROBOT, MODEL, "impedance", gains, Q, 2)
     alone = system(1.0 / ideal.mobility, 0.3, 500.0)
@@ -229,14 +256,17 @@ def test_one_axis_alone_is_not_what_the_arm_does():
 
 def test_added_inertia_slows_the_beginning():
     light, heavy = (
-        closed_loop(ROBOT, MODEL, "impedance", {"inertia": [mass] * 3 + [0.0] * 3}, Q, 0) for mass in (0.0, 5.0)
+        closed_loop(ROBOT, MODEL, "impedance", {"inertia": [mass] * 3 + [0.0] * 3}, Q, 0)
+        for mass in (0.0, 5.0)
     )
     assert 1.0 / heavy.mobility > 1.0 / light.mobility + 4.0
     assert heavy.compliance == pytest.approx(light.compliance, rel=1e-4)
 
 
 def test_friction_compensation_is_no_negative_damper():
-    bare, compensated = (closed_loop(ROBOT, MODEL, "impedance", {"friction": f}, Q, 0) for f in (False, True))
+    bare, compensated = (
+        closed_loop(ROBOT, MODEL, "impedance", {"friction": f}, Q, 0) for f in (False, True)
+    )
     np.testing.assert_array_equal(bare.damping, compensated.damping)
 
 
@@ -272,7 +302,9 @@ class Arm(FakeLink):
         super().__init__()
         self.loop = ControlLoop(ROBOT.at_rate(1.0 / CYCLE), "impedance", gains)
         self.model = RobotModel.of(ROBOT)
-        self.gains = {name: Parameter(name, tuple(value), tuple(value)) for name, value in gains.items()}
+        self.gains = {
+            name: Parameter(name, tuple(value), tuple(value)) for name, value in gains.items()
+        }
         self.q, self.v, self.cycles = Q.copy(), np.zeros(6), 0
         self.coming = []  # when, and what wrench
         self.silent = False
@@ -304,7 +336,9 @@ class Arm(FakeLink):
                 position=self.q,
                 pose=kin.pose[:3].ravel(),
                 twist=kin.twist,
-                target_wrench=np.zeros(6) if self.loop.reference.wrench is None else self.loop.reference.wrench,
+                target_wrench=np.zeros(6)
+                if self.loop.reference.wrench is None
+                else self.loop.reference.wrench,
                 saturated=np.zeros(6),
                 **{f"term.{name}": values for name, values in terms.items()},
             )
@@ -407,7 +441,11 @@ class Body(FakeLink):
                 pose = make_pose(HOME[:3, 3] + [self.x, 0.0, 0.0], HOME[:3, :3])
                 wrench = self.force * np.eye(6)[0]
                 self.come(
-                    time=[now], position=Q, pose=pose[:3].ravel(), twist=[self.v, 0, 0, 0, 0, 0], target_wrench=wrench
+                    time=[now],
+                    position=Q,
+                    pose=pose[:3].ravel(),
+                    twist=[self.v, 0, 0, 0, 0, 0],
+                    target_wrench=wrench,
                 )
             self.v += 2.5e-4 / self.mass * (self.force - self.damping * self.v - 500.0 * self.x)
             self.x += 2.5e-4 * self.v
@@ -518,14 +556,18 @@ def test_a_weakly_damped_chirp_is_bounded_by_its_resonance():
 
 
 def test_an_axis_without_a_spring_is_refused(arm):
-    arm.gains = arm.gains | {"stiffness": replace(arm.gains["stiffness"], value=(0.0,) + (500.0,) * 2 + (50.0,) * 3)}
+    arm.gains = arm.gains | {
+        "stiffness": replace(arm.gains["stiffness"], value=(0.0,) + (500.0,) * 2 + (50.0,) * 3)
+    }
     with pytest.raises(ConfigError) as refused:
         begin(arm, Plan(0, False, 5.0))
     assert refused.value.name == "stiffness"
 
 
 def test_a_tip_that_moves_or_touches_is_left_alone(arm):
-    arm.now = replace(arm.now, blocks=dict(arm.now.blocks) | {"twist": np.array([0.1, 0, 0, 0, 0, 0])})
+    arm.now = replace(
+        arm.now, blocks=dict(arm.now.blocks) | {"twist": np.array([0.1, 0, 0, 0, 0, 0])}
+    )
     with pytest.raises(ConfigError, match="still moves"):
         begin(arm, Plan(0, False, 5.0))
     arm.advance(DRAWING)

@@ -97,7 +97,11 @@ class Ring:
         first = end + query.first if query.first < 0 else query.first
         first = min(max(first, end - KEPT, 0), end)
         numbers = np.arange(first, min(first + self.most, end))
-        values = {"spring_load": np.array(self.loads)[numbers].reshape(-1, 1) if len(numbers) else np.zeros((0, 1))}
+        values = {
+            "spring_load": np.array(self.loads)[numbers].reshape(-1, 1)
+            if len(numbers)
+            else np.zeros((0, 1))
+        }
         values[TIME] = self.times(numbers[:, None])
         values["q"] = numbers[:, None] + 0.1 * np.arange(6)
         values["fault"] = 1.0 * (values["spring_load"] > 0.9)
@@ -316,7 +320,8 @@ def test_every_kept_field_has_names_for_all_its_numbers():
         places = {each.place for part in parts.values() for each in part}
         size = int(np.prod(field.sizes(6)))
         assert places <= set(range(size)), field.name
-        assert places == set(range(size)) or field.shape == (4, 4), field.name  # whose last row is 0 0 0 1
+        # whose last row is 0 0 0 1
+        assert places == set(range(size)) or field.shape == (4, 4), field.name
         for part in parts.values():
             assert len({each.unit for each in part}) == 1, field.name
             assert len({each.name for each in part}) == len(part), field.name
@@ -326,7 +331,9 @@ def test_units_and_names_are_those_of_the_declaration():
     joints = list(ROBOT.joints)
     assert [each.unit for each in components(FIELDS["wrench"], joints)["rz"]] == ["N·m"]
     assert [each.place for each in components(FIELDS["pose"], joints)[LINEAR]] == [3, 7, 11]
-    assert {each.unit for each in components(FIELDS["sent"], joints, "rad/s")[ALL_JOINTS]} == {"rad/s"}
+    assert {each.unit for each in components(FIELDS["sent"], joints, "rad/s")[ALL_JOINTS]} == {
+        "rad/s"
+    }
     assert [each.name for each in components(FIELDS["q"], joints)[ALL_JOINTS]] == joints
     (softening,) = components(FIELDS["softening"], joints).values()
     assert [each.place for each in softening] == [0]
@@ -360,7 +367,9 @@ def open_scope(browser, page, **controls):
 def drawn(page):
     """What is shown of a trace: its times and values, by field."""
     found = page.scope.drawn
-    return {} if found is None else {each.name: found.trace.values[each.name] for each in found.fields}
+    return (
+        {} if found is None else {each.name: found.trace.values[each.name] for each in found.fields}
+    )
 
 
 def charts(page):
@@ -408,8 +417,12 @@ def test_a_fault_of_the_last_minute_is_shown_with_the_cycles_around_it(browser, 
     browser.set("After [s]", 0.2)
     until(lambda: page.scope.scope.settings.after == 0.2, "the choices")
     until(lambda: page.scope.scope.complete, "the trace")
-    until(lambda: page.scope.drawn and page.scope.drawn.trace is page.scope.scope.trace, "the picture")
-    np.testing.assert_allclose((times(page)[0], times(page)[-1]), (-0.1, 0.2 - ROBOT.period), atol=2e-6)
+    until(
+        lambda: page.scope.drawn and page.scope.drawn.trace is page.scope.scope.trace, "the picture"
+    )
+    np.testing.assert_allclose(
+        (times(page)[0], times(page)[-1]), (-0.1, 0.2 - ROBOT.period), atol=2e-6
+    )
     (chart,) = page.scope.drawn.charts
     np.testing.assert_array_equal(chart.curves[0].values[times(page) < -1e-5], 1.0)
     assert chart.curves[0].values[np.argmin(abs(times(page)))] == 0.5
@@ -427,7 +440,9 @@ def test_a_level_of_one_component_is_a_trigger(browser, page, link):
     until(lambda: "z" in browser.handle("Of trigger field").options, "the axes")
     browser.set("Of trigger field", "z")
     browser.set(LEVEL, 10.0)
-    until(lambda: page.scope.scope.settings.trigger == Trigger("wrench", 2, 10.0, True), "the trigger")
+    until(
+        lambda: page.scope.scope.settings.trigger == Trigger("wrench", 2, 10.0, True), "the trigger"
+    )
     until(lambda: page.scope.scope.complete, "the trace")
     until(lambda: drawn(page), "the picture")
     assert page.scope.drawn.trace.zero == pytest.approx(600 * ROBOT.period)
@@ -451,7 +466,9 @@ def test_a_held_trace_stays_until_the_next_is_wanted(browser, page, link):
     assert page.scope.scope.trace.zero == pytest.approx(1200 * ROBOT.period)
 
 
-def test_several_fields_have_a_chart_each_and_one_that_is_shown_twice_is_read_once(browser, page, link):
+def test_several_fields_have_a_chart_each_and_one_that_is_shown_twice_is_read_once(
+    browser, page, link
+):
     come(link, 50, q=1.0)
     open_scope(browser, page)
     browser.set("Field 2", "q")
@@ -518,7 +535,9 @@ def test_a_refusal_is_told_and_what_comes_later_is_shown(browser, page, link):
     assert refusal not in text(page)
 
 
-def test_one_query_waits_at_a_time_and_the_answer_to_an_old_choice_counts_no_more(browser, page, link, web):
+def test_one_query_waits_at_a_time_and_the_answer_to_an_old_choice_counts_no_more(
+    browser, page, link, web
+):
     come(link, 2000, fault=0.0)
     answers = []
     read = link.read_cycles
@@ -534,13 +553,17 @@ def test_one_query_waits_at_a_time_and_the_answer_to_an_old_choice_counts_no_mor
     assert set(page.scope.scope.trace.values) == {TIME, "q"}
 
 
-@pytest.mark.parametrize(("kind", "begin"), [("CSV", b"time [s],sent.shoulder pan [N"), ("PNG", b"\x89PNG")])
+@pytest.mark.parametrize(
+    ("kind", "begin"), [("CSV", b"time [s],sent.shoulder pan [N"), ("PNG", b"\x89PNG")]
+)
 def test_the_trace_is_exported(browser, page, link, monkeypatch, kind, begin):
     if kind == "PNG":
         pytest.importorskip("matplotlib")
     given = []
     monkeypatch.setattr(
-        viser.ClientHandle, "send_file_download", lambda client, name, content, **how: given.append((name, content))
+        viser.ClientHandle,
+        "send_file_download",
+        lambda client, name, content, **how: given.append((name, content)),
     )
     come(link, 200)
     open_scope(browser, page)

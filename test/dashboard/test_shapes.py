@@ -55,7 +55,11 @@ def test_visuals_come_before_collision_shapes_and_take_named_colours():
       <visual><geometry><sphere radius="0.02"/></geometry><material name="red"/></visual>
       <collision><geometry><box size="1 1 1"/></geometry></collision>"""
     cylinder, sphere = described(upper).shapes["upper"]
-    assert (cylinder.kind, cylinder.size, cylinder.colour) == ("cylinder", (0.05, 0.3), (1.0, 0.0, 0.0))
+    assert (cylinder.kind, cylinder.size, cylinder.colour) == (
+        "cylinder",
+        (0.05, 0.3),
+        (1.0, 0.0, 0.0),
+    )
     assert (sphere.kind, sphere.size, sphere.colour) == ("sphere", (0.02,), (1.0, 0.0, 0.0))
     np.testing.assert_allclose(cylinder.pose[:3, 2], [1.0, 0.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(cylinder.pose[:3, 3], [0.1, 0.0, 0.0])
@@ -64,7 +68,10 @@ def test_visuals_come_before_collision_shapes_and_take_named_colours():
 @pytest.mark.parametrize("found", ["ament", "beside", "nowhere"])
 def test_meshes_are_found_in_the_ament_index_or_beside_the_file(tmp_path, monkeypatch, found):
     prefix, folder = tmp_path / "prefix", tmp_path / "my_arm" / "urdf"
-    places = {"ament": prefix / "share/my_arm/meshes/a.stl", "beside": tmp_path / "my_arm/meshes/a.stl"}
+    places = {
+        "ament": prefix / "share/my_arm/meshes/a.stl",
+        "beside": tmp_path / "my_arm/meshes/a.stl",
+    }
     if found in places:
         places[found].parent.mkdir(parents=True)
         places[found].write_text(STL)
@@ -91,9 +98,12 @@ def test_a_mesh_that_cant_be_read_is_named_and_the_rest_is_drawn(tmp_path, text)
 
 def test_links_that_are_fixed_are_carried_by_the_last_that_moves():
     description = described()
-    carriers = {link: description.carrier(link, ("a", "b")) for link in ("base", "upper", "lower", "tip")}
+    carriers = {
+        link: description.carrier(link, ("a", "b")) for link in ("base", "upper", "lower", "tip")
+    }
     assert carriers == {"base": "base", "upper": "upper", "lower": "lower", "tip": "lower"}
-    assert description.carrier("tip", ("a",)) == "upper"  # a joint that isn't the robot's stands still
+    # a joint that isn't the robot's stands still
+    assert description.carrier("tip", ("a",)) == "upper"
 
 
 def test_an_arm_that_nobody_has_drawn_gets_housings_and_bars_that_join_its_joints():
@@ -103,7 +113,9 @@ def test_an_arm_that_nobody_has_drawn_gets_housings_and_bars_that_join_its_joint
     np.testing.assert_allclose(housing.pose[:3, 2], [0.0, 1.0, 0.0])
     np.testing.assert_allclose(ball.pose[:3, 3], [0.4, 0.0, 0.0])
     half = 0.5 * bar.size[1] * bar.pose[:3, 2]
-    np.testing.assert_allclose([bar.pose[:3, 3] - half, bar.pose[:3, 3] + half], [[0, 0, 0], [0.4, 0, 0]], atol=1e-12)
+    np.testing.assert_allclose(
+        [bar.pose[:3, 3] - half, bar.pose[:3, 3] + half], [[0, 0, 0], [0.4, 0, 0]], atol=1e-12
+    )
     assert description.shapes["lower"][0].size[0] < housing.size[0]  # thinner towards the tip
 
 

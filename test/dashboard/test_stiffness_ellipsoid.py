@@ -11,7 +11,10 @@ from robot_control_ros.control.requests import Parameter
 from robot_control_ros.core.gains import AXES
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.dashboard.link import RobotTelemetry
-from robot_control_ros.dashboard.view.stiffness_ellipsoid import StiffnessEllipsoid, principal_stiffness
+from robot_control_ros.dashboard.view.stiffness_ellipsoid import (
+    StiffnessEllipsoid,
+    principal_stiffness,
+)
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -54,7 +57,9 @@ def test_free_axes_and_those_of_a_force_have_none():
     free = parameters(axes=AXES, force_axes=(0.0, 1.0, 0.0, 0.0, 0.0, 0.0)) | {
         "axes": Parameter("axes", (1.0, 1.0, 0.0, 1.0, 1.0, 1.0), ())
     }
-    assert matrix(principal_stiffness("force_control", free, KIN)) == pytest.approx(np.diag((800.0, 0.0, 0.0)))
+    assert matrix(principal_stiffness("force_control", free, KIN)) == pytest.approx(
+        np.diag((800.0, 0.0, 0.0))
+    )
 
 
 @pytest.mark.parametrize(("law", "factor"), [("impedance", 0.25), ("admittance", 1.0)])
@@ -81,11 +86,16 @@ class Scene:
     """Remembers its nodes."""
 
     def __getattr__(self, name):
-        return lambda node, *arguments, **settings: self.__dict__.setdefault(node, SimpleNamespace(**settings))
+        return lambda node, *arguments, **settings: self.__dict__.setdefault(
+            node, SimpleNamespace(**settings)
+        )
 
 
 def test_it_is_drawn_at_the_tip_while_it_is_switched_on():
-    scene, link = Scene(), SimpleNamespace(law=lambda: "impedance", parameters=lambda: parameters(frame="tip"))
+    scene, link = (
+        Scene(),
+        SimpleNamespace(law=lambda: "impedance", parameters=lambda: parameters(frame="tip")),
+    )
     ellipsoid, telemetry = StiffnessEllipsoid(scene, link, MODEL, 1.0), RobotTelemetry(q=Q)
     ball, label = (vars(scene)[name] for name in ("/stiffness", "/stiffness/label"))
     ellipsoid.draw(telemetry)
@@ -96,7 +106,9 @@ def test_it_is_drawn_at_the_tip_while_it_is_switched_on():
     assert label.visible
     assert ball.position == pytest.approx(KIN.pose[:3, 3])
     assert label.text == "100 · 400 · 800 N/m"
-    assert np.divide(ball.scale, max(ball.scale)) == pytest.approx(np.array([100.0, 400.0, 800.0]) / 800.0)
+    assert np.divide(ball.scale, max(ball.scale)) == pytest.approx(
+        np.array([100.0, 400.0, 800.0]) / 800.0
+    )
     ellipsoid.show(False)
     ellipsoid.draw(telemetry)
     assert (ball.visible, label.visible) == (False, False)

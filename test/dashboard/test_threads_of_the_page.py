@@ -94,7 +94,8 @@ def test_a_drawing_that_fails_again_and_again_is_told_once(caplog):
 
 @pytest.mark.parametrize(("watched", "period"), [(True, PERIOD), (False, UNWATCHED_PERIOD)])
 def test_a_page_that_nobody_watches_draws_more_seldom(monkeypatch, watched, period):
-    monkeypatch.setattr(page_thread, "time", SimpleNamespace(monotonic=lambda: 0.0))  # drawing takes none
+    # drawing takes none
+    monkeypatch.setattr(page_thread, "time", SimpleNamespace(monotonic=lambda: 0.0))
     waits = []
 
     class Waiting(PageThread):

@@ -1,4 +1,6 @@
-"""Numbers that are typed into fields: taken over as a whole, or refused, and the value in force shown again."""
+"""Numbers that are typed into fields: taken over as a whole, or refused, and the value
+in force shown again.
+"""
 
 import json
 
@@ -38,7 +40,9 @@ def field(page):
     made.close()
 
 
-@pytest.mark.parametrize(("typed", "number"), [("300", 300.0), ("1e3", 1000.0), (" 7 ", 7.0), ("0", 0.0)])
+@pytest.mark.parametrize(
+    ("typed", "number"), [("300", 300.0), ("1e3", 1000.0), (" 7 ", 7.0), ("0", 0.0)]
+)
 def test_a_number_is_taken_over_once_and_as_a_whole(field, link, typed, number):
     field.type(typed)
     until(lambda: link.asked, "the gain")
@@ -46,8 +50,12 @@ def test_a_number_is_taken_over_once_and_as_a_whole(field, link, typed, number):
     assert field.handle.value == number
 
 
-@pytest.mark.parametrize("typed", ["", " ", "abc", "1e", "nan", "inf", "-1", "2001", "1e300", "0.5", "1_0", "3,5"])
-def test_what_is_no_possible_number_is_refused_in_words_and_changes_nothing(field, page, link, typed):
+@pytest.mark.parametrize(
+    "typed", ["", " ", "abc", "1e", "nan", "inf", "-1", "2001", "1e300", "0.5", "1_0", "3,5"]
+)
+def test_what_is_no_possible_number_is_refused_in_words_and_changes_nothing(
+    field, page, link, typed
+):
     field.type(typed)
     until(lambda: f"refused: {LABEL}" in text(page), "the refusal")
     assert link.asked == []
@@ -146,7 +154,11 @@ def test_messages_of_other_kinds_are_no_typed_numbers(message):
 def test_a_refused_number_names_the_field_the_value_and_the_bound():
     with pytest.raises(ConfigError) as refused:
         checked_number(LABEL, "9", 0.0, 5.0, 1)
-    assert (refused.value.name, refused.value.value, refused.value.bound) == (LABEL, 9.0, (0.0, 5.0))
+    assert (refused.value.name, refused.value.value, refused.value.bound) == (
+        LABEL,
+        9.0,
+        (0.0, 5.0),
+    )
     with pytest.raises(ConfigError) as refused:
         checked_number(LABEL, "0.25", 0.0, 5.0, 1)
     assert refused.value.bound == pytest.approx(0.1)

@@ -18,7 +18,10 @@ class Page(WebPage):
 
     def __init__(self):
         self._title, self._first_port, self.port, self._redirect = "page", 8080, 8081, None
-        self.address, self.look_address = "http://127.0.0.1:8081/?token=abc", "http://127.0.0.1:8081/?token=def"
+        self.address, self.look_address = (
+            "http://127.0.0.1:8081/?token=abc",
+            "http://127.0.0.1:8081/?token=def",
+        )
 
     def draw(self):
         pass
@@ -53,7 +56,9 @@ def state(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_open_gives_the_browser_a_file_of_the_user_s_alone_that_leads_to_the_address(monkeypatch, capsys, state, found):
+def test_open_gives_the_browser_a_file_of_the_user_s_alone_that_leads_to_the_address(
+    monkeypatch, capsys, state, found
+):
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or found)
     Page().show_in_browser()
@@ -87,7 +92,9 @@ def test_a_link_in_the_place_of_that_file_is_not_followed(monkeypatch, state):
     assert other.read_text() == "mine"
 
 
-def test_where_no_such_file_can_be_written_the_user_is_told_and_no_browser_opened(monkeypatch, capsys, tmp_path):
+def test_where_no_such_file_can_be_written_the_user_is_told_and_no_browser_opened(
+    monkeypatch, capsys, tmp_path
+):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr("webbrowser.open", lambda address: pytest.fail("a browser was opened"))

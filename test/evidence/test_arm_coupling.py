@@ -1,4 +1,6 @@
-"""A leader and a follower arm: the coupling's forces, its bound, and the energy through a line that is late."""
+"""A leader and a follower arm: the coupling's forces, its bound, and the energy through
+a line that is late.
+"""
 
 from collections import deque
 
@@ -25,7 +27,9 @@ def random_pose(rng, size=1.0):
 
 
 def made(axes=None, scale=1.0, force_scale=0.4, bounds=(0.0, 0.0)):
-    return ArmCoupling(np.eye(3) if axes is None else axes, scale, force_scale, BoundedSpring(STIFFNESS, *bounds))
+    return ArmCoupling(
+        np.eye(3) if axes is None else axes, scale, force_scale, BoundedSpring(STIFFNESS, *bounds)
+    )
 
 
 def test_engaging_moves_no_reference_and_pulls_at_nobody(rng):
@@ -42,7 +46,11 @@ def test_engaging_moves_no_reference_and_pulls_at_nobody(rng):
 
 def test_the_leader_feels_the_followers_spring_in_its_own_axes(rng):
     axes = Rotation.from_rotvec((0.3, -0.5, 1.2)).as_matrix()
-    coupling, leader, follower = made(axes, scale=2.0, force_scale=0.4), random_pose(rng), random_pose(rng)
+    coupling, leader, follower = (
+        made(axes, scale=2.0, force_scale=0.4),
+        random_pose(rng),
+        random_pose(rng),
+    )
     coupling.engage(leader, follower, follower)
     moved = leader.copy()
     moved[:3, 3] += (0.01, 0.0, -0.02)
@@ -50,14 +58,22 @@ def test_the_leader_feels_the_followers_spring_in_its_own_axes(rng):
     assert np.allclose(coupling.wrench(moved, follower), [*expected, 0.0, 0.0, 0.0], atol=1e-9)
     turned = leader.copy()
     turned[:3, :3] = Rotation.from_rotvec((0.0, 0.1, 0.0)).as_matrix() @ leader[:3, :3]
-    assert np.allclose(coupling.wrench(turned, follower), [0.0] * 4 + [-0.4 / 2.0 * 50.0 * 0.1, 0.0], atol=1e-9)
+    assert np.allclose(
+        coupling.wrench(turned, follower), [0.0] * 4 + [-0.4 / 2.0 * 50.0 * 0.1, 0.0], atol=1e-9
+    )
 
 
 def test_the_power_of_leader_and_follower_is_that_of_one_spring(rng):
-    """Turned, scaled and beyond its bound: s/c of the leader's power, and the follower's, are what the spring loses."""
+    """Turned, scaled and beyond its bound: s/c of the leader's power, and the follower's, are
+    what the spring loses.
+    """
     spring = BoundedSpring(STIFFNESS, 20.0, 2.0)
     axes, scale, force_scale = Rotation.random(random_state=5).as_matrix(), 1.7, 0.3
-    coupling, leader, follower = ArmCoupling(axes, scale, force_scale, spring), random_pose(rng), random_pose(rng)
+    coupling, leader, follower = (
+        ArmCoupling(axes, scale, force_scale, spring),
+        random_pose(rng),
+        random_pose(rng),
+    )
     coupling.engage(leader, follower, follower)
     for _ in range(20):
         place, there = random_pose(rng, 0.05), random_pose(rng, 0.05)
@@ -76,11 +92,15 @@ def test_the_power_of_leader_and_follower_is_that_of_one_spring(rng):
             return spring.energy(np.concatenate((target[:3, 3] - there[:3, 3], turn)))
 
         rate = (energy(1e-6) - energy(-1e-6)) / 2e-6
-        assert scale / force_scale * coupling.wrench(place, there) @ twist == pytest.approx(-rate, rel=1e-5, abs=1e-6)
+        assert scale / force_scale * coupling.wrench(place, there) @ twist == pytest.approx(
+            -rate, rel=1e-5, abs=1e-6
+        )
 
 
 def energy_made(rng, damping, *, lasting=4.0, damping_time=0.1, bounded=np.inf):
-    """The most that two masses have over what hand and environment gave: random forces, a line of random delays."""
+    """The most that two masses have over what hand and environment gave: random forces, a
+    line of random delays.
+    """
     stiffness, c, (light, heavy) = 500.0, 0.4, (3.0, 8.0)
 
     def pull(way):
@@ -90,7 +110,8 @@ def energy_made(rng, damping, *, lasting=4.0, damping_time=0.1, bounded=np.inf):
         sprung = min(abs(way), bounded / stiffness)
         return stiffness * sprung * (abs(way) - sprung / 2.0)
 
-    x, y, v, w, goal, rate = (0.0,) * 6  # leader, follower, their velocities, the follower's reference
+    # leader, follower, their velocities, the follower's reference
+    x, y, v, w, goal, rate = (0.0,) * 6
     to_follower, to_leader, led, felt, own = deque(), deque(), 0.0, 0.0, 0.0
     work, worst = 0.0, 0.0
     pushes = (rng.normal(size=(round(lasting / 0.1) + 1, 2)) * (15.0, 60.0)).tolist()
@@ -117,7 +138,9 @@ def energy_made(rng, damping, *, lasting=4.0, damping_time=0.1, bounded=np.inf):
 
 @pytest.mark.parametrize("bounded", [np.inf, 10.0])
 @pytest.mark.parametrize("damping_time", [0.05, 0.3])
-def test_with_the_damping_it_asks_for_the_coupling_makes_no_energy_whatever_the_delays(rng, bounded, damping_time):
+def test_with_the_damping_it_asks_for_the_coupling_makes_no_energy_whatever_the_delays(
+    rng, bounded, damping_time
+):
     damping = leader_damping(0.4 * 500.0, 2.0 * (0.05 + 0.02) + 0.125, 0.02, damping_time)
     for _ in range(3):
         assert energy_made(rng, damping, damping_time=damping_time, bounded=bounded) <= 1e-3
@@ -128,7 +151,9 @@ def test_with_a_thirtieth_of_that_damping_it_does_make_energy(rng):
 
 
 def test_the_bound_is_that_of_a_quadratic_form(rng):
-    """At the bound -B/c a² - D b² + (D + K T) a b + K T_0 a² has its largest value 0 over all a, b."""
+    """At the bound -B/c a² - D b² + (D + K T) a b + K T_0 a² has its largest
+    value 0 over all a, b.
+    """
     for stiffness, scale, delay, age, ratio in rng.uniform(
         (100, 0.1, 0.01, 0, 0.02), (1000, 2, 0.5, 0.1, 0.5), (50, 5)
     ):

@@ -1,4 +1,6 @@
-"""``python -m evidence``: each option of its programs refuses what it can't use, at once, in one line."""
+"""``python -m evidence``: each option of its programs refuses what it can't use,
+at once, in one line.
+"""
 
 import os
 import re
@@ -12,7 +14,12 @@ from evidence.__main__ import PROGRAMS, command_parser, main
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = {"reproduce": ["planar"], "faults": ["--list"]}
 PARSERS = command_parser().subcommands()
-TEXTS = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "evidence").rglob("*.md"), ROOT / "README.md", ROOT / "Makefile"]
+TEXTS = [
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "evidence").rglob("*.md"),
+    ROOT / "README.md",
+    ROOT / "Makefile",
+]
 COMMAND = re.compile(r"python -m evidence ((?:[a-z-]+ ?)[^`\n|{…#\"]*)")
 
 
@@ -29,7 +36,9 @@ def test_every_option_refuses_a_wrong_value_in_one_line(name, capsys, monkeypatc
 
 
 def test_each_program_in_a_text_exists_and_has_its_options():
-    lines = [line.strip() for path in TEXTS for line in COMMAND.findall(path.read_text(encoding="utf-8"))]
+    lines = [
+        line.strip() for path in TEXTS for line in COMMAND.findall(path.read_text(encoding="utf-8"))
+    ]
     assert len(lines) > 10
     for line in lines:
         name, *words = line.split()

@@ -1,4 +1,6 @@
-"""The demonstration on EtherCAT: what is waited for, refused, marked, and told where a machine is too slow."""
+"""The demonstration on EtherCAT: what is waited for, refused, marked, and told where a
+machine is too slow.
+"""
 
 import csv
 from contextlib import nullcontext
@@ -21,7 +23,9 @@ from robot_control_ros.robot.configuration import load_robot
 
 CYCLE = 0.001
 SETTING = Setting("time", 0.0)
-COUNTS = dict.fromkeys(("cycles left out", "lost frames", "wrong working counters", "late frames"), "0")
+COUNTS = dict.fromkeys(
+    ("cycles left out", "lost frames", "wrong working counters", "late frames"), "0"
+)
 
 
 class Arm:
@@ -98,7 +102,9 @@ class Trial:
 
 
 class Follower(Arm):
-    """An arm that follows in no time; cycles pass in the ring that it is given, until a fault where it has one."""
+    """An arm that follows in no time; cycles pass in the ring that it is given, until a
+    fault where it has one.
+    """
 
     config = None
 
@@ -173,7 +179,8 @@ def track(t) -> Track:
 
 
 WHOLE = track(np.arange(3000) * CYCLE)
-GAP = track(np.concatenate((np.arange(1400) * CYCLE, np.arange(1790, 3000) * CYCLE)))  # 0.39 s about the peak
+# 0.39 s about the peak
+GAP = track(np.concatenate((np.arange(1400) * CYCLE, np.arange(1790, 3000) * CYCLE)))
 
 
 def test_a_track_knows_of_its_longest_gap():
@@ -198,12 +205,18 @@ def test_figures_with_missing_samples_are_marked(tmp_path):
     assert "0.391 s" in note
     path = write_figures(comparisons, tmp_path / "figures.csv")
     with path.open(encoding="ascii") as file:
-        gaps = [float(row["longest_gap_s"]) for row in csv.DictReader(file) if row["where"] == "on the bus"]
+        gaps = [
+            float(row["longest_gap_s"])
+            for row in csv.DictReader(file)
+            if row["where"] == "on the bus"
+        ]
     assert gaps == pytest.approx([0.001, 0.391])
 
 
 def test_a_contour_that_ends_halfway_is_no_measurement():
-    """A loop that rests after a stall, and forgets its trajectory, leaves the tip on the contour, without an error."""
+    """A loop that rests after a stall, and forgets its trajectory, leaves the tip on the
+    contour, without an error.
+    """
     trial = ContourTrial(load_robot("ur5", "ethercat"))
     t = np.arange(0.0, trial.duration + 0.5, 0.005)
     q = np.column_stack([np.interp(t, trial.times, column) for column in trial.positions.T])

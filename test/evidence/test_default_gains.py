@@ -18,7 +18,9 @@ def test_a_shaking_tip_or_a_shaking_force_is_not_stable():
     assert replace(QUIET, left=0.02).stable  # friction leaves it there
 
 
-@pytest.mark.parametrize(("changes", "status"), [({}, 0), ({"shake": 0.01}, 1), ({"shake": 0.01, "told": "trip"}, 0)])
+@pytest.mark.parametrize(
+    ("changes", "status"), [({}, 0), ({"shake": 0.01}, 1), ({"shake": 0.01, "told": "trip"}, 0)]
+)
 def test_the_table_has_a_line_for_each_law_and_arm_and_fails_where_nothing_was_told(
     changes, status, monkeypatch, capsys
 ):

@@ -1,4 +1,6 @@
-"""The drives of the demonstration on EtherCAT, in lockstep. The demonstration: test/system/test_ethercat_demo.py."""
+"""The drives of the demonstration on EtherCAT, in lockstep. The demonstration:
+test/system/test_ethercat_demo.py.
+"""
 
 import numpy as np
 import pytest

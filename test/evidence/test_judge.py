@@ -5,7 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evidence.faults.judge import JITTER, Heard, Moment, largest_step, off_path, rest_after, top_speed, way
+from evidence.faults.judge import (
+    JITTER,
+    Heard,
+    Moment,
+    largest_step,
+    off_path,
+    rest_after,
+    top_speed,
+    way,
+)
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -18,7 +27,9 @@ PERIOD = ROBOT.period
 
 def heard(k, change=0.0, mode=CommandMode.EFFORT, by_watchdog=False):
     """The k-th command, one a period; the first joint's is `change`."""
-    return Heard(k * PERIOD, 10.0 + k * PERIOD, mode, np.array([change, *[0.0] * (ROBOT.n - 1)]), by_watchdog)
+    return Heard(
+        k * PERIOD, 10.0 + k * PERIOD, mode, np.array([change, *[0.0] * (ROBOT.n - 1)]), by_watchdog
+    )
 
 
 def share(*commands):
@@ -38,7 +49,9 @@ def test_the_change_is_that_of_the_joint_with_the_largest_share():
 
 @pytest.mark.parametrize("silence", [2, 25, 500])
 def test_after_a_silence_a_command_may_change_by_no_more(silence):
-    assert share(heard(0), heard(1), heard(1 + silence, 7.0)) == share(heard(0), heard(1), heard(3, 7.0))
+    assert share(heard(0), heard(1), heard(1 + silence, 7.0)) == share(
+        heard(0), heard(1), heard(3, 7.0)
+    )
 
 
 def test_seven_newton_metres_after_a_standstill_are_a_finding_where_one_and_a_half_periods_are_none():
@@ -58,7 +71,9 @@ def test_the_watchdog_counts_by_the_steady_clock():
     late = replace(heard(2, by_watchdog=True), clock=10.02)
     later = replace(heard(3, 20.0, by_watchdog=True), clock=10.04)
     assert share(heard(1), late, later) < 1.0
-    assert share(heard(1), replace(late, by_watchdog=False), replace(later, by_watchdog=False)) > 1.0
+    assert (
+        share(heard(1), replace(late, by_watchdog=False), replace(later, by_watchdog=False)) > 1.0
+    )
 
 
 def moment(k, speed=0.0, x=0.0):
@@ -66,13 +81,17 @@ def moment(k, speed=0.0, x=0.0):
 
 
 def test_speed_is_a_share_of_each_joint_s_limit():
-    assert top_speed([moment(0), moment(1, 1.0)], LIMITS) == pytest.approx(1.0 / LIMITS.velocity.min())
+    assert top_speed([moment(0), moment(1, 1.0)], LIMITS) == pytest.approx(
+        1.0 / LIMITS.velocity.min()
+    )
 
 
 def test_way_is_from_the_first_moment_and_off_path_from_the_nearest_point():
     moments = [moment(k, x=0.1 * k) for k in range(5)]
     assert way(moments) == pytest.approx(0.4)
-    assert off_path(moments, np.array([[0.1 * k, 0.0, 0.03] for k in range(9)])) == pytest.approx(0.03)
+    assert off_path(moments, np.array([[0.1 * k, 0.0, 0.03] for k in range(9)])) == pytest.approx(
+        0.03
+    )
 
 
 def test_an_arm_rests_from_the_last_moment_on_at_which_it_moved():

@@ -9,7 +9,9 @@ COUNT = 2000
 
 
 def carried(**settings):
-    """The numbers that arrive of those that are sent, one a period, with the times of their arrival [s]."""
+    """The numbers that arrive of those that are sent, one a period, with the times
+    of their arrival [s].
+    """
     line = Line()
     for name, value in settings.items():
         setattr(line, name, value)

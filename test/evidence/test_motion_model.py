@@ -67,7 +67,9 @@ def test_derivative_is_the_velocity_and_what_the_law_accelerates(rng, n):
     tau = J.T @ (Kp * e + Kd * (v_ref - J @ v)) - B * v + kin.gravity
     state = np.concatenate((q, v))
     expected = np.concatenate((v, np.linalg.solve(kin.mass, tau - kin.coriolis - kin.gravity)))
-    np.testing.assert_allclose(arm.derivative(state, reference, v_ref), expected, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(
+        arm.derivative(state, reference, v_ref), expected, rtol=1e-12, atol=1e-9
+    )
     np.testing.assert_array_equal(state, np.concatenate((q, v)))
 
 
@@ -75,7 +77,9 @@ def test_at_the_reference_and_at_rest_nothing_moves(rng):
     arm = TaskSpaceMotionModel(random_arm(7, 7).model(rotor_inertia=[ROTOR] * 7))
     q = rng.uniform(-3, 3, 7)
     state = np.concatenate((q, np.zeros(7)))
-    np.testing.assert_allclose(arm.derivative(state, arm.model.at(q).pose, np.zeros(6)), 0.0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        arm.derivative(state, arm.model.at(q).pose, np.zeros(6)), 0.0, rtol=0, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,5 +100,7 @@ def test_gen3_approaches_as_the_source_says():
     """Its own configuration, with rotor inertia: the tip arrives all the same."""
     arm = TaskSpaceMotionModel(RobotModel.of(load_robot("gen3")))
     target = make_pose(np.array([0.6, -0.1, 0.5]))
-    solution = solve_ivp(lambda t, s: arm.derivative(s, target, np.zeros(6)), (0, 10), np.zeros(14), method="Radau")
+    solution = solve_ivp(
+        lambda t, s: arm.derivative(s, target, np.zeros(6)), (0, 10), np.zeros(14), method="Radau"
+    )
     assert abs(pose_error(target, arm.model.at(solution.y[:7, -1]).pose)).max() < 1e-4

@@ -1,4 +1,6 @@
-"""30 Hz targets with stiffness, a fifth lost, 50 ms of jitter, on the UR5 under torques: every bound at every tick."""
+"""30 Hz targets with stiffness, a fifth lost, 50 ms of jitter, on the UR5 under torques: every
+bound at every tick.
+"""
 
 import pytest
 

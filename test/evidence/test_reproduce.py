@@ -51,9 +51,14 @@ def fake(monkeypatch):
             return figure
 
         def run_case(name):
-            rows = [Row.near("good", 1.0, 1.0, 0.1, "mm"), Row.at_most("other | one", measured, 2.0)]
+            rows = [
+                Row.near("good", 1.0, 1.0, 0.1, "mm"),
+                Row.at_most("other | one", measured, 2.0),
+            ]
             series = {"path": {"t": np.arange(3.0), "x": np.ones(3)}}
-            return Result(f"title of {name}", "what it is", rows, ["a finding"], {"error": draw}, series)
+            return Result(
+                f"title of {name}", "what it is", rows, ["a finding"], {"error": draw}, series
+            )
 
         monkeypatch.setattr(package, "run_case", run_case)
 
@@ -79,7 +84,11 @@ def test_the_csv_file_holds_every_row(fake, tmp_path):
     assert [row["name"] for row in rows] == ["good", "other | one"]
     assert [row["passed"] for row in rows] == ["True", "False"]
     assert float(rows[1]["measured"]) == 3.0
-    assert np.loadtxt(tmp_path / "planar_path.csv", delimiter=",", skiprows=1).tolist() == [[0, 1], [1, 1], [2, 1]]
+    assert np.loadtxt(tmp_path / "planar_path.csv", delimiter=",", skiprows=1).tolist() == [
+        [0, 1],
+        [1, 1],
+        [2, 1],
+    ]
 
 
 def test_the_page_has_every_row_and_its_pictures_exist(fake, tmp_path):
@@ -106,7 +115,9 @@ def test_the_page_in_the_repository_has_every_case_and_nothing_failed():
     text = PAGE.read_text(encoding="utf-8")
     assert text.startswith(package.PAGE_HEAD)
     assert f"--page {PAGE.relative_to(ROOT)}\n" in text
-    assert [line.split(":")[0] for line in text.splitlines() if line.startswith("## ")] == [f"## {n}" for n in CASES]
+    assert [line.split(":")[0] for line in text.splitlines() if line.startswith("## ")] == [
+        f"## {n}" for n in CASES
+    ]
     assert "| FAILED |" not in text
     for line in text.splitlines():
         if line.startswith("!["):
@@ -125,7 +136,9 @@ def test_without_matplotlib_the_tables_and_numbers_are_there(fake, monkeypatch, 
 def test_a_page_without_matplotlib_is_refused_before_anything_runs(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     page = tmp_path / "page.md"
-    assert main(["reproduce", "planar", "--output", str(tmp_path / "out"), "--page", str(page)]) == 2
+    assert (
+        main(["reproduce", "planar", "--output", str(tmp_path / "out"), "--page", str(page)]) == 2
+    )
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.count("\n") == 1

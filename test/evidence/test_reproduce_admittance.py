@@ -49,7 +49,9 @@ def model():
 
 def test_a_push_along_x_moves_the_tip_by_force_over_stiffness():
     """One of the experiments, shorter: with critical damping 99 % are reached after 0.21 s."""
-    log = arm("admittance", translation(), "ideal servo", Push((FORCE, 0.0, 0.0), start=STEP_AT), 0.5)
+    log = arm(
+        "admittance", translation(), "ideal servo", Push((FORCE, 0.0, 0.0), start=STEP_AT), 0.5
+    )
     assert moved(log)[-1, 0] == pytest.approx(1000.0 * FORCE / STIFFNESS, rel=0.03)
 
 
@@ -70,15 +72,31 @@ def test_no_experiment_is_left_out(result):
         for damping in DAMPINGS:
             for what in ("force", "tip", "force, peak to peak in the last second", "contact lost"):
                 assert f"ball at x = 0.815 m, B = {damping:g}, {servo}: {what}" in names
-    for words in ("95 % after", "overshoot", "tool first", "tool second", "J̇ q̇", "torque of 1 N·m", "stretch"):
+    for words in (
+        "95 % after",
+        "overshoot",
+        "tool first",
+        "tool second",
+        "J̇ q̇",
+        "torque of 1 N·m",
+        "stretch",
+    ):
         assert words in names
-    for words in ("B = 0: first peak", "B = 30: strays", "B = 63.2: strays", "B = 63.2, from the commanded state: way"):
+    for words in (
+        "B = 0: first peak",
+        "B = 30: strays",
+        "B = 63.2: strays",
+        "B = 63.2, from the commanded state: way",
+    ):
         assert f"literal form, {words}" in names
 
 
 @pytest.mark.long
 def test_figures_and_series_are_written(result, tmp_path):
-    files = {path.name for path in result.write(tmp_path, "admittance") + result.draw(tmp_path, "admittance")}
+    files = {
+        path.name
+        for path in result.write(tmp_path, "admittance") + result.draw(tmp_path, "admittance")
+    }
     assert files == {
         "admittance.csv",
         "admittance_step.csv",
@@ -100,11 +118,15 @@ def test_the_virtual_body_alone_is_the_critically_damped_oscillator():
     time, way = virtual_step(CRITICAL, fine, 0.3)
     exact = FORCE / STIFFNESS * (1.0 - (1.0 + omega * time) * np.exp(-omega * time))
     np.testing.assert_allclose(way, exact, rtol=0, atol=2e-3 * FORCE / STIFFNESS)
-    assert time[np.argmax(way >= 0.95 * FORCE / STIFFNESS)] == pytest.approx(4.744 / omega, rel=2e-3)
+    assert time[np.argmax(way >= 0.95 * FORCE / STIFFNESS)] == pytest.approx(
+        4.744 / omega, rel=2e-3
+    )
 
 
 def literal_step(model, feedback, damping, calls=400):
-    """The literal form on joints that are at once where they are commanded: the tool's way along x [mm] (calls,)."""
+    """The literal form on joints that are at once where they are commanded: the tool's way
+    along x [mm] (calls,).
+    """
     law, q, v, x = LiteralAdmittance(), BENT, np.zeros(6), []
     gains = make_gains(LiteralAdmittance.Gains, {"feedback": feedback, "damping": damping}, 6)
     force = np.array([FORCE, 0, 0, 0, 0, 0])
@@ -122,7 +144,9 @@ def literal_step(model, feedback, damping, calls=400):
 @pytest.mark.parametrize("feedback", ["measured", "commanded"])
 @pytest.mark.parametrize("damping", [0.0, 63.2])
 def test_the_literal_form_is_the_sources_on_ideal_joints(model, feedback, damping):
-    """v += dt (f - B v - K x) / M, x += dt v, in one dimension: the tool accelerates as the formula says."""
+    """v += dt (f - B v - K x) / M, x += dt v, in one dimension: the tool accelerates
+    as the formula says.
+    """
     x, v, expected = 0.0, 0.0, []
     for _ in range(400):
         expected.append(1000.0 * x)
@@ -135,6 +159,10 @@ def test_the_stiff_joints_are_the_sources_pd(model, rng):
     q, v, q_c, v_c = rng.uniform(-1, 1, (4, 6))
     kin, gains = model.at(q, v), make_gains(StiffJoints.Gains, {}, 6)
     state = RobotState(0.0, q, v, np.zeros(6))
-    torque = StiffJoints().compute(state, kin, Reference(q=q_c, v=v_c, a=np.zeros(6)), gains, DT).values
+    torque = (
+        StiffJoints().compute(state, kin, Reference(q=q_c, v=v_c, a=np.zeros(6)), gains, DT).values
+    )
     kp, kd = np.array([1e5, 1e5, 1e5, 1e3, 1e3, 10]), np.array([50, 50, 50, 1, 1, 0.01])
-    np.testing.assert_allclose(torque, kp * (q_c - q) + kd * (v_c - v) + model.bias(q, np.zeros(6)), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        torque, kp * (q_c - q) + kd * (v_c - v) + model.bias(q, np.zeros(6)), rtol=0, atol=1e-8
+    )

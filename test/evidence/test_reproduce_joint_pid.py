@@ -39,10 +39,26 @@ def test_every_figure_of_the_source_is_met(result):
 def test_no_experiment_is_left_out(result):
     names = " | ".join(row.name for row in result.rows)
     for line in LINES:
-        for what in ("90 %", "95 %", "settled to 5 %", "settled to 2 %", "overshoot", "peak command"):
+        for what in (
+            "90 %",
+            "95 %",
+            "settled to 5 %",
+            "settled to 2 %",
+            "overshoot",
+            "peak command",
+        ):
             assert f"{line.name}: {what}" in names
         assert names.count(f"{line.name}: at ") == len(line.samples)
-    for words in ("anti-windup", "0.0045", "0.005 s: error", "first command", "after a reset", "I = 0", "350", "-170"):
+    for words in (
+        "anti-windup",
+        "0.0045",
+        "0.005 s: error",
+        "first command",
+        "after a reset",
+        "I = 0",
+        "350",
+        "-170",
+    ):
         assert words in names
     for words in ("calls per 50 ms", "textbook", "spring_damper", "current, P", "(1 - P)^k"):
         assert words in names
@@ -61,7 +77,10 @@ def test_times_are_held_within_a_sample_and_overshoots_within_0_05_points(result
 
 
 def test_figures_and_series_are_written(result, tmp_path):
-    files = {path.name for path in result.write(tmp_path, "joint_pid") + result.draw(tmp_path, "joint_pid")}
+    files = {
+        path.name
+        for path in result.write(tmp_path, "joint_pid") + result.draw(tmp_path, "joint_pid")
+    }
     assert files == {"joint_pid.csv", "joint_pid_steps.csv", "joint_pid_steps.png"}
     written = np.loadtxt(tmp_path / "joint_pid_steps.csv", delimiter=",", skiprows=1)
     assert written.shape == (201, 1 + len(LINES) + 1)

@@ -15,7 +15,9 @@ def result():
     return run_case("planar")
 
 
-def page_trajectory(steps, inertia=1.0 / 48.0, stiffness=50.0, damping=5.0, start=UPRIGHT, push=(0.0, 0.0)):
+def page_trajectory(
+    steps, inertia=1.0 / 48.0, stiffness=50.0, damping=5.0, start=UPRIGHT, push=(0.0, 0.0)
+):
     """The page's loop, written out from its formulae: the tip (steps + 1, 2)."""
     dt, offset = 0.01, 2.0 * (inertia - 1.0 / 48.0)
     (t1, t2), w1, w2 = start, 0.0, 0.0
@@ -25,11 +27,14 @@ def page_trajectory(steps, inertia=1.0 / 48.0, stiffness=50.0, damping=5.0, star
         tips.append((x, y))
         jacobian = np.array([[-y, -math.sin(t1 + t2)], [x, math.cos(t1 + t2)]])
         vx, vy = jacobian @ (w1, w2)
-        force = np.array([stiffness * (TARGET[0] - x) - damping * vx, stiffness * (TARGET[1] - y) - damping * vy])
+        force = np.array(
+            [stiffness * (TARGET[0] - x) - damping * vx, stiffness * (TARGET[1] - y) - damping * vy]
+        )
         h11 = math.cos(t2) + 37.0 / 24.0 + offset
         h12, h22 = math.cos(t2) / 2.0 + 13.0 / 48.0 + offset / 2.0, 13.0 / 48.0 + offset / 2.0
         h = math.sin(t2) / 2.0
-        coriolis = np.array([-h * (2.0 * w1 * w2 + w2 * w2), h * w1 * w1])  # gravity and its compensation cancel
+        # gravity and its compensation cancel
+        coriolis = np.array([-h * (2.0 * w1 * w2 + w2 * w2), h * w1 * w1])
         a1, a2 = np.linalg.solve([[h11, h12], [h12, h22]], jacobian.T @ (force + push) - coriolis)
         w1, w2 = w1 + a1 * dt, w2 + a2 * dt
         t1, t2 = t1 + w1 * dt, t2 + w2 * dt
@@ -46,14 +51,25 @@ def test_no_experiment_is_left_out(result):
     names = " | ".join(row.name for row in result.rows)
     for variant in VARIANTS:
         assert names.count(f"{variant.name}: settled to") == 3
-    for words in ("T1 at 0 s", "T2 at 0 s", "Kd 0", "(2, 1)", "constant force", "M = 1 kg", "dt²/2", "closed form"):
+    for words in (
+        "T1 at 0 s",
+        "T2 at 0 s",
+        "Kd 0",
+        "(2, 1)",
+        "constant force",
+        "M = 1 kg",
+        "dt²/2",
+        "closed form",
+    ):
         assert words in names
     assert sum(row.name[:4] in ("x at", "y at") for row in result.rows) == 2 * len(POINTS)
 
 
 @pytest.mark.long
 def test_figures_and_series_are_written(result, tmp_path):
-    files = {path.name for path in result.write(tmp_path, "planar") + result.draw(tmp_path, "planar")}
+    files = {
+        path.name for path in result.write(tmp_path, "planar") + result.draw(tmp_path, "planar")
+    }
     assert files == {
         "planar.csv",
         "planar_trajectory.csv",
@@ -72,7 +88,9 @@ def test_figures_and_series_are_written(result, tmp_path):
     ids=["default", "stiff", "bent", "pushed"],
 )
 def test_drive_is_the_pages_loop(changes):
-    """Through law and model as without them: what differs is rounding, which the motion makes grow."""
+    """Through law and model as without them: what differs is rounding, which
+    the motion makes grow.
+    """
     measured = drive(duration=2.0, **changes)
     np.testing.assert_allclose(measured.tip, page_trajectory(200, **changes), atol=1e-9)
 

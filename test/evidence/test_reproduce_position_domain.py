@@ -1,4 +1,6 @@
-"""The benchmark of position-domain PD: its figures are met, and the harness that measures them is right."""
+"""The benchmark of position-domain PD: its figures are met, and the harness that
+measures them is right.
+"""
 
 import math
 
@@ -22,7 +24,9 @@ def quintic(u):
 
 
 def line_under_pd(duration=2.0, start=(0.6, 0.4), goal=(1.4, 1.0)):
-    """Largest and rms distance [mm] to the line under time-domain PD without feed-forward, all of it written out."""
+    """Largest and rms distance [mm] to the line under time-domain PD without feed-forward,
+    all of it written out.
+    """
 
     def angles(x, y):
         t2 = math.acos((x * x + y * y) / 2.0 - 1.0)
@@ -38,11 +42,17 @@ def line_under_pd(duration=2.0, start=(0.6, 0.4), goal=(1.4, 1.0)):
     for k in range(round((duration + 0.3) / 1e-3)):
         t = k * 1e-3
         x, y = math.cos(t1) + math.cos(t1 + t2), math.sin(t1) + math.sin(t1 + t2)
-        along = ((x - start[0]) * (goal[0] - start[0]) + (y - start[1]) * (goal[1] - start[1])) / length
+        along = (
+            (x - start[0]) * (goal[0] - start[0]) + (y - start[1]) * (goal[1] - start[1])
+        ) / length
         along = min(max(along, 0.0), length)
         nearest = [start[i] + along / length * (goal[i] - start[i]) for i in (0, 1)]
         errors.append(1e3 * math.hypot(x - nearest[0], y - nearest[1]))
-        (d1, d2), (ahead1, ahead2), (behind1, behind2) = wanted(t), wanted(t + 1e-6), wanted(max(t - 1e-6, 0.0))
+        (d1, d2), (ahead1, ahead2), (behind1, behind2) = (
+            wanted(t),
+            wanted(t + 1e-6),
+            wanted(max(t - 1e-6, 0.0)),
+        )
         span = 1e-6 + min(t, 1e-6)
         u1 = 1980.0 * (d1 - t1) + 132.0 * ((ahead1 - behind1) / span - w1)
         u2 = 300.0 * (d2 - t2) + 20.0 * ((ahead2 - behind2) / span - w2)
@@ -76,12 +86,22 @@ def test_no_experiment_is_left_out(result):
         "lowest",
     ):
         assert words in names
-    assert sum("domain, max" in row.name and row.unit == "mm" and row.low > -math.inf for row in result.rows) >= 16
+    assert (
+        sum(
+            "domain, max" in row.name and row.unit == "mm" and row.low > -math.inf
+            for row in result.rows
+        )
+        >= 16
+    )
 
 
 @pytest.mark.long
 def test_figures_and_series_are_written(result, tmp_path):
-    files = {path.name for path in result.write(tmp_path, "position_domain") + result.draw(tmp_path, "position_domain")}
+    files = {
+        path.name
+        for path in result.write(tmp_path, "position_domain")
+        + result.draw(tmp_path, "position_domain")
+    }
     pictures = {f"position_domain_{name}.png" for name in ("contour_errors", "ratios", "ur5")}
     series = {f"position_domain_{name}.csv" for name in ("line", "rectangle", "diamond")}
     assert files == {"position_domain.csv"} | pictures | series

@@ -1,4 +1,6 @@
-"""What measures speed does what it says: replayed samples give the same commands, the forty lines hold an arm."""
+"""What measures speed does what it says: replayed samples give the same commands, the
+forty lines hold an arm.
+"""
 
 import argparse
 import json
@@ -29,7 +31,9 @@ def options(*arguments):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("situation", [Situation(), LED, WORKING, Situation(streamed=True, late=0.01)])
+@pytest.mark.parametrize(
+    "situation", [Situation(), LED, WORKING, Situation(streamed=True, late=0.01)]
+)
 def test_replayed_samples_get_the_commands_of_the_closed_loop(situation):
     robot = load_robot("ur5")
     states, commands = record(robot, "impedance", situation, COUNT)

@@ -1,4 +1,6 @@
-"""The largest stable stiffness: the search and the line against closed forms, the trials against themselves."""
+"""The largest stable stiffness: the search and the line against closed forms, the trials
+against themselves.
+"""
 
 import csv
 import re
@@ -63,7 +65,9 @@ def test_the_ends_of_the_range_are_told():
 
 
 class Mass:
-    """A mass under a force, integrated exactly, 8000 samples per second, pushed off at the beginning."""
+    """A mass under a force, integrated exactly, 8000 samples per second, pushed
+    off at the beginning.
+    """
 
     mass, rate = 3.0, 8000.0
 
@@ -84,11 +88,15 @@ class Mass:
             h, a = 1.0 / self.rate, self.force / self.mass
             self.x, self.v = self.x + h * self.v + 0.5 * h * h * a, self.v + h * a
         self.samples += 1
-        return RobotState(self.samples / self.rate, np.array([self.x]), np.array([self.v]), np.zeros(1))
+        return RobotState(
+            self.samples / self.rate, np.array([self.x]), np.array([self.v]), np.zeros(1)
+        )
 
 
 def mass_limit(rate, delay):
-    """The stiffness that the search finds, with critical damping by design; 200 lags later little may be left."""
+    """The stiffness that the search finds, with critical damping by design; 200 lags later
+    little may be left.
+    """
     lag = delay + 0.5 / rate
 
     def stable(stiffness):
@@ -106,7 +114,8 @@ def mass_limit(rate, delay):
 
 
 def sampled_limit(rate, periods):
-    """The stiffness at which a root of the exactly sampled loop, late by whole periods p, leaves the unit circle.
+    """The stiffness at which a root of the exactly sampled loop, late by whole periods p, leaves
+    the unit circle.
 
     x⁺ = x + T v + T² u / 2, v⁺ = v + T u, u = -ω² x - 2 ω v of p periods ago. With w = ω T:
     z^p (z - 1)² + 2 w (z - 1) + w² (z + 1) / 2 = 0.
@@ -122,10 +131,14 @@ def sampled_limit(rate, periods):
 
 
 def continuous_limit(lag):
-    """Gain 1 where the phase of (2 ω s + ω²) e^(-s lag) / s² is -pi: ω from the angle, frequency from the gain."""
+    """Gain 1 where the phase of (2 ω s + ω²) e^(-s lag) / s² is -pi: ω from the angle,
+    frequency from the gain.
+    """
 
     def excess(omega):
-        crossing = brentq(lambda w: np.hypot(2.0 * omega * w, omega**2) / w**2 - 1.0, 0.1 * omega, 10.0 * omega)
+        crossing = brentq(
+            lambda w: np.hypot(2.0 * omega * w, omega**2) / w**2 - 1.0, 0.1 * omega, 10.0 * omega
+        )
         return np.arctan2(2.0 * crossing, omega) - crossing * lag
 
     return Mass.mass * brentq(excess, 1e-2 / lag, 10.0 / lag) ** 2
@@ -139,7 +152,9 @@ def test_without_delay_the_held_command_sets_the_limit_of_a_mass(rate):
 
 @pytest.mark.parametrize(("rate", "periods"), [(500.0, 1), (500.0, 2), (1000.0, 4)])
 def test_with_a_delay_of_whole_periods_the_limit_is_where_a_root_leaves_the_circle(rate, periods):
-    assert mass_limit(rate, periods / rate) == pytest.approx(sampled_limit(rate, periods), rel=TOLERANCE)
+    assert mass_limit(rate, periods / rate) == pytest.approx(
+        sampled_limit(rate, periods), rel=TOLERANCE
+    )
 
 
 def test_a_delay_much_longer_than_the_period_acts_as_delay_and_half_a_period():
@@ -200,7 +215,9 @@ class TestArm:
     @pytest.mark.long
     def test_from_a_period_on_more_delay_allows_less(self, home, rotation):
         limits = [
-            largest_stable(lambda k, d=delay: turns(home, k, delay=d), ROTATION.lowest, ROTATION.highest)
+            largest_stable(
+                lambda k, d=delay: turns(home, k, delay=d), ROTATION.lowest, ROTATION.highest
+            )
             for delay in (0.008, 0.012)
         ]
         assert limits[0] > limits[1] > rotation
@@ -208,7 +225,9 @@ class TestArm:
     def test_a_wall_may_be_nearly_as_stiff_as_the_virtual_damping_over_the_delay(self, home):
         from evidence.stability.trials import contact_is_stable
 
-        found = largest_stable(lambda k: contact_is_stable(*home, SLOW, LATE, k), WALL.lowest, WALL.highest)
+        found = largest_stable(
+            lambda k: contact_is_stable(*home, SLOW, LATE, k), WALL.lowest, WALL.highest
+        )
         assert virtual_damping() == pytest.approx(2.0 * np.sqrt(2.0 * 500.0))
         assert 0.5 < found * LATE / virtual_damping() < 1.0
         assert contact_is_stable(*home, SLOW, LATE, 0.8 * found)
@@ -226,7 +245,8 @@ CELLS = [
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(0.0, "< 500"), (10000.0, "≥ 10000"), (1999.0, "1900"), (683.0, "680"), (700.0, "700")]
+    ("value", "words"),
+    [(0.0, "< 500"), (10000.0, "≥ 10000"), (1999.0, "1900"), (683.0, "680"), (700.0, "700")],
 )
 def test_a_result_is_given_in_two_digits_rounded_down(value, words):
     assert TRANSLATION.text(replace(CELLS[0], translation=value)) == words
@@ -238,7 +258,9 @@ def test_the_lag_is_delay_and_half_a_period():
 
 def known_cell(name, rate, delay):
     """In place of the measurement: the cells above."""
-    return next(cell for cell in CELLS if (cell.robot, cell.rate, cell.delay) == (name, rate, delay))
+    return next(
+        cell for cell in CELLS if (cell.robot, cell.rate, cell.delay) == (name, rate, delay)
+    )
 
 
 @pytest.mark.long
@@ -256,7 +278,11 @@ def test_the_command_prints_and_writes_every_cell(tmp_path, monkeypatch, capsys)
         rows = list(csv.DictReader(file))
     assert len(rows) == len(CELLS)
     for cell, row, line in zip(CELLS, rows, printed[1:], strict=False):
-        assert (row["robot"], float(row["rate"]), float(row["delay"])) == (cell.robot, cell.rate, cell.delay)
+        assert (row["robot"], float(row["rate"]), float(row["delay"])) == (
+            cell.robot,
+            cell.rate,
+            cell.delay,
+        )
         assert line.split()[0] == cell.robot
         for quantity in QUANTITIES:
             assert float(row[quantity.name]) == quantity.of(cell)
@@ -274,12 +300,17 @@ def test_the_page_in_the_repository_has_the_text_of_today_and_every_robot():
     page = root / "evidence" / "stability" / "README.md"
     text = page.read_text(encoding="utf-8")
     before, after = page_text([], Path(FIGURES, FIGURE)).split("0 of the 0 cells")
-    assert re.match(re.escape(before) + r"\d+ of the \d+ cells" + re.escape(after), text), "run the command of the page"
+    assert re.match(re.escape(before) + r"\d+ of the \d+ cells" + re.escape(after), text), (
+        "run the command of the page"
+    )
     assert re.findall(r"^## (\w+)$", text, re.MULTILINE)[-len(ROBOTS) :] == list(ROBOTS)
     assert f"--page {page.relative_to(root)}\n" in text
     assert (page.parent / FIGURES / FIGURE).is_file()
 
 
 def test_an_arm_with_fewer_axes_is_refused():
-    with pytest.raises(ConfigError, match="planar_two_link: stability is measured where the tip moves along all six"):
+    with pytest.raises(
+        ConfigError,
+        match="planar_two_link: stability is measured where the tip moves along all six",
+    ):
         stability(["planar_two_link"], None)

@@ -1,4 +1,6 @@
-"""Rows of the fault table over nodes in this process, on a stepped clock: each judgement, and that it can fail."""
+"""Rows of the fault table over nodes in this process, on a stepped clock: each judgement,
+and that it can fail.
+"""
 
 import math
 from dataclasses import replace
@@ -23,7 +25,8 @@ from robot_control_ros.control.safety import LONGEST_STEP
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 BY_NAME = {fault.name: fault for fault in FAULTS}
 LOAD = 2.0  # kg
-# Rows in which an arm with an unknown load has to stop in motion, and sinks by more than 50 mm within a second.
+# Rows in which an arm with an unknown load has to stop in motion, and sinks by more than 50 mm
+# within a second.
 SINKING = (
     "controller SIGKILL",
     "controller SIGSTOP 200 ms",
@@ -33,7 +36,8 @@ SINKING = (
     "clock frozen for 0.5 s, moving",
 )
 NOTHING = Fault("nothing", lambda trial: trial.step(0.1))
-# One of each mechanism; a killed controller and a killed watchdog are rows of test/system/test_reliability.py.
+# One of each mechanism; a killed controller and a killed watchdog are rows of
+# test/system/test_reliability.py.
 CHEAP = (
     "joint states: 50 % lost",
     "joint states: 20 ms late",
@@ -59,7 +63,9 @@ ON_A_STEPPED_CLOCK = [
 
 def sinks(name):
     """The mark of a row that isn't held yet."""
-    return [pytest.mark.xfail(strict=True, reason="an unknown load sinks while the arm stops")] * (name in SINKING)
+    return [pytest.mark.xfail(strict=True, reason="an unknown load sinks while the arm stops")] * (
+        name in SINKING
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +98,11 @@ def uneventful(tmp_path_factory):
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize(
-    "name", [name if name in CHEAP else pytest.param(name, marks=pytest.mark.long) for name in ON_A_STEPPED_CLOCK]
+    "name",
+    [
+        name if name in CHEAP else pytest.param(name, marks=pytest.mark.long)
+        for name in ON_A_STEPPED_CLOCK
+    ],
 )
 def test_a_row_of_the_table_passes(path_of, ros, name):
     fault = BY_NAME[name]
@@ -103,7 +113,9 @@ def test_a_row_of_the_table_passes(path_of, ros, name):
 @pytest.mark.parametrize(
     "name",
     [
-        name if name == "joint states: 50 % lost" else pytest.param(name, marks=[pytest.mark.long, *sinks(name)])
+        name
+        if name == "joint states: 50 % lost"
+        else pytest.param(name, marks=[pytest.mark.long, *sinks(name)])
         for name in ON_A_STEPPED_CLOCK
         if BY_NAME[name].moving and BY_NAME[name].law in ("impedance", "admittance")
     ],
@@ -165,9 +177,13 @@ def test_an_arm_that_a_fault_throws_fails_its_row(ros):
     assert any("tip" in failure for failure in failures(fault, record))
 
 
-def test_a_row_of_the_page_has_a_cell_for_each_head_and_takes_the_place_of_the_old_table(uneventful, tmp_path):
+def test_a_row_of_the_page_has_a_cell_for_each_head_and_takes_the_place_of_the_old_table(
+    uneventful, tmp_path
+):
     page = tmp_path / "page.md"
-    page.write_text("# A page\n\nWords.\n\n" + "\n".join([*head(), "| an old row |"]), encoding="utf-8")
+    page.write_text(
+        "# A page\n\nWords.\n\n" + "\n".join([*head(), "| an old row |"]), encoding="utf-8"
+    )
     write_page(page, [uneventful])
     lines = page.read_text(encoding="utf-8").splitlines()
     assert lines[:4] == ["# A page", "", "Words.", ""]

@@ -5,7 +5,16 @@ import os
 
 import pytest
 
-from evidence.soak.usage import MAX_GROWTH, SETTLED, Missed, Usage, growth, missed_share, soak_failures, usage_of
+from evidence.soak.usage import (
+    MAX_GROWTH,
+    SETTLED,
+    Missed,
+    Usage,
+    growth,
+    missed_share,
+    soak_failures,
+    usage_of,
+)
 
 MINUTES = 30
 
@@ -22,15 +31,21 @@ def test_growth_counts_from_the_tenth_minute_on():
 
 
 def test_a_process_that_begins_late_has_ten_minutes_to_settle_too():
-    late = [Usage(each.time + 1700.0, each.memory, 9, 4) for each in usages(5.0) if each.time < SETTLED]
+    late = [
+        Usage(each.time + 1700.0, each.memory, 9, 4) for each in usages(5.0) if each.time < SETTLED
+    ]
     assert growth(late) == 0.0
-    assert growth([Usage(each.time + 1700.0, each.memory, 9, 4) for each in usages(0.5)]) == growth(usages(0.5))
+    assert growth([Usage(each.time + 1700.0, each.memory, 9, 4) for each in usages(0.5)]) == growth(
+        usages(0.5)
+    )
 
 
 def test_a_process_that_grows_by_five_megabytes_fails_and_one_that_does_not_passes():
     counts = [Missed(0.0, 0, 0), Missed(1800.0, 900_000, 100)]
     assert soak_failures({"page": usages(0.2)}, counts) == []
-    (failure,) = soak_failures({"page": usages(0.2), "controller": usages(MAX_GROWTH / 15.0)}, counts)
+    (failure,) = soak_failures(
+        {"page": usages(0.2), "controller": usages(MAX_GROWTH / 15.0)}, counts
+    )
     assert "controller" in failure
 
 

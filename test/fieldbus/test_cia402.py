@@ -1,4 +1,6 @@
-"""The CiA 402 state machine: every status word, every way through, and nothing enabled that nobody asked for."""
+"""The CiA 402 state machine: every status word, every way through, and nothing enabled
+that nobody asked for.
+"""
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +34,9 @@ WORDS = {
 
 
 class Drive:
-    """A drive as the standard draws it, written from its table of transitions and not from the code under test."""
+    """A drive as the standard draws it, written from its table of transitions and not from
+    the code under test.
+    """
 
     def __init__(self, state="disabled", mode_delay=3, ignores=(), stays_stopped=False):
         self.state, self.ignores, self.stays_stopped = state, ignores, stays_stopped
@@ -194,7 +198,9 @@ def test_a_refused_mode_is_named_and_ends_the_wish():
     bench = Bench(Drive(mode_delay=10**9), transition_time=0.05)
     bench.machine.enable(Mode.VELOCITY)
     bench.run(200)
-    assert bench.machine.failure.startswith("refuses mode of operation cyclic synchronous velocity (9)")
+    assert bench.machine.failure.startswith(
+        "refuses mode of operation cyclic synchronous velocity (9)"
+    )
     assert 0x0F not in bench.words
     assert bench.drive.state == "disabled"
 
@@ -224,7 +230,10 @@ def test_a_mode_refused_while_enabled_ends_in_a_quick_stop():
 def test_no_mode_is_refused(call):
     with pytest.raises(ConfigError) as caught:
         getattr(DriveStateMachine(), call)(Mode.NONE)
-    assert (caught.value.value, caught.value.bound) == (Mode.NONE, (Mode.POSITION, Mode.VELOCITY, Mode.TORQUE))
+    assert (caught.value.value, caught.value.bound) == (
+        Mode.NONE,
+        (Mode.POSITION, Mode.VELOCITY, Mode.TORQUE),
+    )
 
 
 def test_disabling_goes_back_step_by_step():

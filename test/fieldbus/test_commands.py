@@ -134,7 +134,16 @@ def test_scan_prints_a_slave_a_line(run, master):
     header, drive, coupler = (line.split() for line in out.splitlines())
     assert status == 0
     assert header[:2] == ["position", "vendor"]
-    assert drive == ["0", "0x00000ABC", "0x00000402", "0x00000000", "3", "PRE-OP", "cia402", "Servo"]
+    assert drive == [
+        "0",
+        "0x00000ABC",
+        "0x00000402",
+        "0x00000000",
+        "3",
+        "PRE-OP",
+        "cia402",
+        "Servo",
+    ]
     assert coupler[:5] == ["1", "0x00000002", "0x044C2C52", "0x00110000", "0"]
     assert coupler[-2:] == ["-", "EK1100"]
     assert "PRE-OP with error 0x0016 invalid mailbox configuration (PRE-OP)" in out
@@ -149,7 +158,9 @@ def test_scan_prints_a_slave_a_line(run, master):
         (FoundSlave(0x22D2, 0x999), "cia402"),
     ],
 )
-def test_scan_takes_the_vendors_drive_file_before_the_generic_one(run, master, monkeypatch, found, file):
+def test_scan_takes_the_vendors_drive_file_before_the_generic_one(
+    run, master, monkeypatch, found, file
+):
     monkeypatch.setattr(master, "found", [found])
     assert file in run(*on_fake("scan"))[1].splitlines()[1].split()
 
@@ -220,7 +231,9 @@ def test_info_says_where_eeprom_and_objects_differ(run, master, monkeypatch):
     assert "differs" not in run(*on_fake("info"), "--position", "0")[1]
     monkeypatch.setattr(master, "found", [replace(DRIVE, product=0x403)])
     rows = [line for line in run(*on_fake("info"))[1].splitlines() if "differs" in line]
-    assert rows == ["  product differs: 0x00000402 in 0x1018, 0x00000403 in the EEPROM, which a topology compares"]
+    assert rows == [
+        "  product differs: 0x00000402 in 0x1018, 0x00000403 in the EEPROM, which a topology compares"
+    ]
 
 
 def test_info_of_all_asks_a_slave_without_a_mailbox_only_once(run, master):
@@ -234,7 +247,10 @@ def test_info_of_all_asks_a_slave_without_a_mailbox_only_once(run, master):
 @pytest.mark.parametrize("position", ["2", "-1"])
 def test_a_position_that_is_not_there_is_refused(run, master, position):
     status, _, err = run(*on_fake("info"), "--position", position)
-    assert (status, err) == (2, f"robot_control: position = {position}: must be from 0 to 1: there are 2 slaves\n")
+    assert (status, err) == (
+        2,
+        f"robot_control: position = {position}: must be from 0 to 1: there are 2 slaves\n",
+    )
     assert master.log[-1] == "close"
 
 
@@ -267,7 +283,10 @@ def test_read_prints_decimal_and_hexadecimal(run, arguments, said):
     [
         (("0x2000",), "abort 0x06020000 The object does not exist in the object directory"),
         (("0x6041", "--type", "i32"), "--type i32 has 4 bytes: the object has 2 (18 02)"),
-        (("0x6041", "--type", "f32"), "--type = 'f32': must be one of: i8, u8, i16, u16, i32, u32, string"),
+        (
+            ("0x6041", "--type", "f32"),
+            "--type = 'f32': must be one of: i8, u8, i16, u16, i32, u32, string",
+        ),
         (("status",), "object 'status': must be INDEX or INDEX:SUB, such as 0x6041:0"),
         (("0x6041:256",), "object '0x6041:256': must be from 0x0001:0 to 0xFFFF:255"),
         (("0x16041",), "object '0x16041': must be"),
@@ -280,7 +299,8 @@ def test_what_can_not_be_read_is_said_in_one_line(run, arguments, words):
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "data"), [("-2", "i16", b"\xfe\xff"), ("0x10", "u8", b"\x10"), ("70000", "u32", b"\x70\x11\1\0")]
+    ("value", "kind", "data"),
+    [("-2", "i16", b"\xfe\xff"), ("0x10", "u8", b"\x10"), ("70000", "u32", b"\x70\x11\1\0")],
 )
 def test_write_sends_a_value_of_its_type(run, master, value, kind, data):
     status, out, _ = run(*on_fake("write"), "--position", "0", "0x605A", "--type", kind, value)
@@ -292,10 +312,19 @@ def test_write_sends_a_value_of_its_type(run, master, value, kind, data):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("0x605A", "--type", "i8", "128"), "value of i8 = 128: must be a whole number from -128 to 127"),
-        (("0x605A", "--type", "u8", "-1"), "value of u8 = -1: must be a whole number from 0 to 255"),
+        (
+            ("0x605A", "--type", "i8", "128"),
+            "value of i8 = 128: must be a whole number from -128 to 127",
+        ),
+        (
+            ("0x605A", "--type", "u8", "-1"),
+            "value of u8 = -1: must be a whole number from 0 to 255",
+        ),
         (("0x605A", "--type", "string", "1"), "must be one of: i8, u8, i16, u16, i32, u32"),
-        (("0x6041", "--type", "u16", "1"), "abort 0x06010002 Attempt to write to a read only object"),
+        (
+            ("0x6041", "--type", "u16", "1"),
+            "abort 0x06010002 Attempt to write to a read only object",
+        ),
     ],
 )
 def test_what_can_not_be_written_is_said_in_one_line(run, master, arguments, words):
@@ -332,7 +361,10 @@ def test_emulate_takes_the_emulators_options(run, capsys):
     [
         ((), "one of --interface INTERFACE and --emulate is needed"),
         (("--interface", "lo", "--emulate"), "and not both"),
-        (("--interface", "lo", "--law", "impedance"), "--law impedance enables the drives, and the arm may move"),
+        (
+            ("--interface", "lo", "--law", "impedance"),
+            "--law impedance enables the drives, and the arm may move",
+        ),
         (("--interface", "lo", "--robot", "gen3"), "unknown profile 'ethercat'"),
     ],
 )
@@ -371,7 +403,9 @@ def made(**given) -> Jitter:
     """1000 cycles, of which the last took 2 ms; one was missed."""
     samples = np.tile(np.linspace(1e-4, 9e-4, 1000), (len(COLUMNS), 1))
     samples[-1, -1] = 2e-3
-    return Jitter(0.001, samples, missed=1, lost_frames=2, bad_counters=3, late_frames=4, priority=0, **given)
+    return Jitter(
+        0.001, samples, missed=1, lost_frames=2, bad_counters=3, late_frames=4, priority=0, **given
+    )
 
 
 def test_missed_cycles_are_not_on_time():
@@ -380,14 +414,17 @@ def test_missed_cycles_are_not_on_time():
 
 def test_percentiles_are_those_of_the_samples():
     wake_up, whole = (made().percentiles()[name] for name in (COLUMNS[0], COLUMNS[-1]))
-    np.testing.assert_allclose(wake_up, np.array([500.0, 820.0, 892.0, 899.2, 900.0]) * 1e-6, rtol=1e-5)
+    np.testing.assert_allclose(
+        wake_up, np.array([500.0, 820.0, 892.0, 899.2, 900.0]) * 1e-6, rtol=1e-5
+    )
     assert whole[-1] == pytest.approx(2e-3)
 
 
 def test_jitter_prints_and_writes_what_was_measured(run, monkeypatch, tmp_path):
     (tmp_path / "new").mkdir()
     monkeypatch.setattr(
-        "robot_control_ros.fieldbus.tools.jitter.measure", lambda *_, **__: made(warnings=("memory isn't locked",))
+        "robot_control_ros.fieldbus.tools.jitter.measure",
+        lambda *_, **__: made(warnings=("memory isn't locked",)),
     )
     files = ("--plot", str(tmp_path / "new" / "a.png"), "--json", str(tmp_path / "a.json"))
     status, out, _ = run("jitter", "--interface", "lo", "--seconds", "1", *files)
@@ -407,7 +444,8 @@ def test_jitter_prints_and_writes_what_was_measured(run, monkeypatch, tmp_path):
 
 def test_drives_that_were_stopped_end_in_exit_status_1(run, monkeypatch):
     monkeypatch.setattr(
-        "robot_control_ros.fieldbus.tools.jitter.measure", lambda *_, **__: made(trouble="stopped: link down")
+        "robot_control_ros.fieldbus.tools.jitter.measure",
+        lambda *_, **__: made(trouble="stopped: link down"),
     )
     status, out, _ = run("jitter", "--interface", "lo")
     assert status == 1

@@ -1,4 +1,6 @@
-"""All drives, cycle by cycle, against drives written independently: nothing reaches them that shouldn't."""
+"""All drives, cycle by cycle, against drives written independently: nothing reaches
+them that shouldn't.
+"""
 
 import math
 
@@ -58,7 +60,9 @@ def test_a_state_stays_what_it_was(rig):
 def test_commands_reach_the_drives_in_their_units(rig):
     goal = rig.q + [0.01, -0.02, 0.03]
     rig.enabled()
-    command = position(goal, velocity=np.array([0.1, -0.2, 0.3]), feedforward=np.array([5.0, -3.0, 0.1]))
+    command = position(
+        goal, velocity=np.array([0.1, -0.2, 0.3]), feedforward=np.array([5.0, -3.0, 0.1])
+    )
     rig.run(3, command)
     assert rig.action is Action.RUN
     assert rig.targets == pytest.approx(goal, abs=1e-5)
@@ -349,8 +353,12 @@ def test_targets_never_take_a_value_of_another_mode(topology, switching):
 
 
 @pytest.mark.parametrize("switching", [2, 10, 100])
-def test_targets_don_t_jump_where_the_drives_take_their_time_to_change_the_mode(topology, switching):
-    """Position commands run on meanwhile; the drive finds the first one, and then mustn't get one far from it."""
+def test_targets_don_t_jump_where_the_drives_take_their_time_to_change_the_mode(
+    topology, switching
+):
+    """Position commands run on meanwhile; the drive finds the first one, and then mustn't
+    get one far from it.
+    """
     rig = Rig(topology, switching).enabled(effort([0, 0, 0]))
     goal, last = rig.q, rig.q
     for _ in range(switching + 20):
@@ -369,7 +377,9 @@ def test_a_drive_that_stays_in_torque_mode_isn_t_left_to_a_constant_torque(rig):
 
 
 def test_a_mode_that_a_drive_doesn_t_have_is_refused(tmp_path, topology):
-    text = topology.path.read_text(encoding="utf-8").replace("drive: cia402", "drive: torque_only.yaml")
+    text = topology.path.read_text(encoding="utf-8").replace(
+        "drive: cia402", "drive: torque_only.yaml"
+    )
     cia402 = load_topology("ur5").slaves[0].drive
     assert cia402 is not None
     (tmp_path / "torque_only.yaml").write_text(
@@ -401,14 +411,18 @@ EVENTS = st.lists(
         st.tuples(st.just("lost"), st.integers(1, 4)),
         st.tuples(st.just("push"), st.floats(-0.04, 0.04)),
         st.tuples(st.just("fault"), st.integers(0, 2)),
-        st.sampled_from([(name, 0) for name in ("enable", "disable", "stop", "reset", "silence", "link")]),
+        st.sampled_from(
+            [(name, 0) for name in ("enable", "disable", "stop", "reset", "silence", "link")]
+        ),
     ),
     max_size=40,
 )
 
 
 class Chaos:
-    """Events one by one; after each cycle, what may be in the targets of drives that aren't running."""
+    """Events one by one; after each cycle, what may be in the targets of drives
+    that aren't running.
+    """
 
     def __init__(self, topology, switching):
         self.rig, self.given = Rig(topology, switching), None
@@ -477,7 +491,9 @@ class Chaos:
 
 @settings(deadline=None, max_examples=150)
 @given(EVENTS, st.sampled_from([1, 3]))
-def test_while_the_drives_don_t_run_nothing_is_sent_that_could_move_them(topology, events, switching):
+def test_while_the_drives_don_t_run_nothing_is_sent_that_could_move_them(
+    topology, events, switching
+):
     chaos = Chaos(topology, switching)
     for event, value in events:
         chaos.do(event, value)

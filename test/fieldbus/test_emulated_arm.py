@@ -1,4 +1,6 @@
-"""The arm that hangs on the emulated bus: its clock, its brakes, and its motion against Pinocchio's."""
+"""The arm that hangs on the emulated bus: its clock, its brakes, and its motion
+against Pinocchio's.
+"""
 
 import itertools
 
@@ -50,7 +52,9 @@ def test_a_scene_says_where_it_begins(ur5):
 
 
 def test_its_inertia_is_the_models(arm, ur5, ur5_model):
-    np.testing.assert_allclose(arm.inertia, ur5_model.mass(np.array(ur5.home)).diagonal(), rtol=1e-5)
+    np.testing.assert_allclose(
+        arm.inertia, ur5_model.mass(np.array(ur5.home)).diagonal(), rtol=1e-5
+    )
 
 
 def test_its_clock_is_the_callers(arm, rng):
@@ -77,7 +81,9 @@ def test_free_joints_move_as_the_model_says(arm, ur5_model, rng):
     for _ in range(5):
         run(arm, 0.02, rng.uniform(-1.0, 1.0, N) * [100, 100, 100, 5, 5, 5])
         torque = rng.uniform(-20.0, 20.0, N)
-        expected = ur5_model.forward_dynamics(np.array(arm.position), np.array(arm.velocity), torque)
+        expected = ur5_model.forward_dynamics(
+            np.array(arm.position), np.array(arm.velocity), torque
+        )
         np.testing.assert_allclose(acceleration(arm, torque), expected, rtol=1e-4, atol=1e-3)
 
 
@@ -102,7 +108,9 @@ def test_a_push_acts_at_the_links_origin_in_base_axes(arm, ur5_model):
     force, torque = np.array([10.0, -20.0, 5.0]), np.array([1.0, 2.0, -3.0])
     arm.push("tool0", force, torque)
     kin = ur5_model.at(np.array(arm.position))
-    expected = ur5_model.forward_dynamics(kin.q, ZERO, kin.jacobian.T @ np.concatenate((force, torque)))
+    expected = ur5_model.forward_dynamics(
+        kin.q, ZERO, kin.jacobian.T @ np.concatenate((force, torque))
+    )
     np.testing.assert_allclose(acceleration(arm, ZERO), expected, rtol=1e-4, atol=1e-3)
     arm.push("tool0", np.zeros(3), np.zeros(3))
     kin = ur5_model.at(np.array(arm.position))
@@ -118,7 +126,9 @@ def test_a_push_at_an_unknown_link_or_of_no_number_is_refused(arm):
 
 
 def test_it_comes_to_lie_on_the_table(ur5, ur5_model):
-    """The elbow's brake alone is open, so that the tool sinks; the table ends that, where without one it goes on."""
+    """The elbow's brake alone is open, so that the tool sinks; the table ends that, where
+    without one it goes on.
+    """
     braked = [True, True, False, True, True, True]
     heights = []
     for scene in (load_scene("table"), None):
@@ -150,7 +160,9 @@ def test_braked_joints_stay_and_the_others_move_by_what_is_left(ur5, ur5_model, 
     found = acceleration(arm, torque, list(braked), dt=1e-4)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-2)
     run(arm, 0.05, torque, list(braked))
-    np.testing.assert_allclose(np.array(arm.position)[~free], np.array(ur5.home)[~free], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        np.array(arm.position)[~free], np.array(ur5.home)[~free], rtol=0, atol=1e-5
+    )
 
 
 def test_a_brake_stops_a_joint_that_moves_and_keeps_it_there(arm):

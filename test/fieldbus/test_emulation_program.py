@@ -1,4 +1,6 @@
-"""A topology's bus in process, the fault channel, and the program that hangs an arm on a network interface."""
+"""A topology's bus in process, the fault channel, and the program that hangs an arm on
+a network interface.
+"""
 
 import functools
 import os
@@ -36,8 +38,8 @@ ENABLED, FAULT = 0x27, 0x08
 OP = 0x08
 INPUTS_AT = 0x1000  # logical address
 
-# What the packaged ones don't have: a coupler, all three kinds of drives, encoders on joints, and the robot's joints in
-# another order than the cable's.
+# What the packaged ones don't have: a coupler, all three kinds of drives, encoders on joints, and
+# the robot's joints in another order than the cable's.
 MIXED = """
 slaves:
   - { name: coupler, vendor: 0x2, product: 0x44C2C52, alias: 7 }
@@ -80,7 +82,9 @@ TOPOLOGIES = ("ur5", "planar_two_link", "mixed")
 
 
 class Driven:
-    """A topology's bus with a master that reads and writes by the topology's scales; all slaves in OP."""
+    """A topology's bus with a master that reads and writes by the topology's
+    scales; all slaves in OP.
+    """
 
     def __init__(self, plan: Topology, joints: tuple[str, ...], mechanics) -> None:
         self.plan, self.mechanics = plan, mechanics
@@ -92,7 +96,9 @@ class Driven:
         self._places, out_at, in_at = [], 0, INPUTS_AT
         for slave, axis in zip(self.slaves, self.data.axes, strict=True):
             self.master.preop(slave.position)
-            self.master.process_data(slave.position, axis.rx.size, axis.tx.size, logical=(out_at, in_at))
+            self.master.process_data(
+                slave.position, axis.rx.size, axis.tx.size, logical=(out_at, in_at)
+            )
             self._places.append(slice(in_at - INPUTS_AT, in_at - INPUTS_AT + axis.tx.size))
             out_at, in_at = out_at + axis.rx.size, in_at + axis.tx.size
             for state in (0x04, 0x08):
@@ -106,7 +112,12 @@ class Driven:
         self.data.read([data[place] for place in self._places])
 
     def cycle(
-        self, control: int, mode: Mode, values, targets: TargetSource = TargetSource.COMMAND, count: int = 1
+        self,
+        control: int,
+        mode: Mode,
+        values,
+        targets: TargetSource = TargetSource.COMMAND,
+        count: int = 1,
     ) -> None:
         for _ in range(count):
             n = len(self.scales)
@@ -138,12 +149,15 @@ def still(name: str) -> Driven:
 @settings(max_examples=30, deadline=None)
 def test_the_topologys_scale_reads_the_joints_back(name, data):
     driven = still(name)
-    numbers = st.lists(st.floats(-6.0, 6.0), min_size=len(driven.scales), max_size=len(driven.scales))
+    numbers = st.lists(
+        st.floats(-6.0, 6.0), min_size=len(driven.scales), max_size=len(driven.scales)
+    )
     q, v = data.draw(numbers), data.draw(numbers)
     driven.mechanics.position, driven.mechanics.velocity = q, v
     driven.cycle(0x0F, Mode.TORQUE, [0.0] * len(q))
     for i, scale in enumerate(driven.scales):
-        assert driven.data.q[i] == pytest.approx(q[i], abs=1.01 / abs(scale.position))  # of offset and position
+        # of offset and position
+        assert driven.data.q[i] == pytest.approx(q[i], abs=1.01 / abs(scale.position))
         assert driven.data.v[i] == pytest.approx(v[i], abs=0.51 / abs(scale.velocity))
 
 
@@ -152,7 +166,9 @@ def test_the_topologys_scale_reads_the_joints_back(name, data):
 @settings(max_examples=20, deadline=None)
 def test_the_topologys_scale_makes_the_torque_at_the_joints(name, data):
     driven = still(name)
-    shares = data.draw(st.lists(st.floats(-2.9, 2.9), min_size=len(driven.scales), max_size=len(driven.scales)))
+    shares = data.draw(
+        st.lists(st.floats(-2.9, 2.9), min_size=len(driven.scales), max_size=len(driven.scales))
+    )
     rated = [1000.0 / abs(scale.torque) for scale in driven.scales]
     torque = [share * each for share, each in zip(shares, rated, strict=True)]
     driven.cycle(0x0F, Mode.TORQUE, torque, count=15)  # of current loops with 0.5 ms
@@ -176,7 +192,9 @@ def test_each_slave_says_who_it_is(name):
     found = []
     for slave in slaves:
         vendor, product, revision = struct.unpack_from("<3I", slave.eeprom, 16)
-        found.append(FoundSlave(vendor, product, revision, struct.unpack_from("<H", slave.eeprom, 8)[0]))
+        found.append(
+            FoundSlave(vendor, product, revision, struct.unpack_from("<H", slave.eeprom, 8)[0])
+        )
     plan.check_bus(found)
     with pytest.raises(ConfigError):
         plan.check_bus(found[:-1])
@@ -362,7 +380,13 @@ def test_faults_can_all_be_written_but_for_one():
         assert set(methods_of(faults)) == public - {"insert"}
         called |= methods_of(faults)
     methods = Methods(called)
-    for line in ("drive_fault 1 0x7305", "identity 2 0xABC:0x1:2:3", "power 5 on=false", "al_error 4 0x14", "remove 3"):
+    for line in (
+        "drive_fault 1 0x7305",
+        "identity 2 0xABC:0x1:2:3",
+        "power 5 on=false",
+        "al_error 4 0x14",
+        "remove 3",
+    ):
         assert methods.answer(line) == "ok", line
     assert methods.answer("power 9 on=true") == "error: slave 9: there are 5, from 0"
 
@@ -504,7 +528,10 @@ def test_without_the_right_to_raw_frames_it_says_how_to_get_it(capsys, monkeypat
     monkeypatch.setattr(server, "run", refuse)
     assert standalone.main(["--interface", "lo", "--priority", "0"]) == 1
     said = capsys.readouterr().err
-    assert all(words in said for words in ("CAP_NET_RAW", "ambient capabilities", "sudo", "unshare --map-root-user"))
+    assert all(
+        words in said
+        for words in ("CAP_NET_RAW", "ambient capabilities", "sudo", "unshare --map-root-user")
+    )
 
 
 # --- the cable without hardware ---
@@ -525,9 +552,12 @@ def test_what_the_kernel_forbids_is_told_with_the_way_out(tmp_path, monkeypatch)
         (tmp_path / tool).write_text("#!/bin/sh\necho Operation not permitted >&2\nexit 1\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NetworkError, match="ip link add ecm type veth peer name ecs: Operation not permitted"):
+    with pytest.raises(
+        NetworkError, match="ip link add ecm type veth peer name ecs: Operation not permitted"
+    ):
         make_pair()
     with pytest.raises(
-        NetworkError, match=r"unshare --map-root-user --net: Operation not permitted.*unprivileged_userns"
+        NetworkError,
+        match=r"unshare --map-root-user --net: Operation not permitted.*unprivileged_userns",
     ):
         enter_namespace()

@@ -1,4 +1,6 @@
-"""The table of faults: its rows, and what is refused. The faults themselves: test/system/test_fault_table.py."""
+"""The table of faults: its rows, and what is refused. The faults themselves:
+test/system/test_fault_table.py.
+"""
 
 import pytest
 

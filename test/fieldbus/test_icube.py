@@ -1,4 +1,6 @@
-"""config/ros2_control/ethercat/<robot>/: what ICube's driver is told, made of the topology, against the topology."""
+"""config/ros2_control/ethercat/<robot>/: what ICube's driver is told, made of the topology,
+against the topology.
+"""
 
 import math
 import re
@@ -20,7 +22,8 @@ UR5 = load_robot("ur5", "icube")
 TARGETS = {0x607A: "position", 0x60FF: "velocity", 0x6071: "effort"}
 ACTUALS = {0x6064: "position", 0x606C: "velocity", 0x6077: "effort"}
 
-# Two joints behind a coupler, against the cable's order; every drive family; a gear, a sign, an offset.
+# Two joints behind a coupler, against the cable's order; every drive family; a gear, a sign, an
+# offset.
 OTHER = """
 slaves:
   - { name: coupler, vendor: 2, product: 0x044C2C52 }
@@ -46,7 +49,9 @@ def channels(slave, direction):
 
 
 def sent(channel, command):
-    """What ICube's driver sends for a command: ec_pdo_channel_manager.hpp, ec_update() and ec_write()."""
+    """What ICube's driver sends for a command: ec_pdo_channel_manager.hpp,
+    ec_update() and ec_write().
+    """
     return math.trunc(channel.get("factor", 1.0) * command + channel.get("offset", 0.0))
 
 
@@ -60,26 +65,39 @@ def seen(channel, raw):
 
 def test_the_packaged_files_are_what_the_command_makes(tmp_path):
     written = write_icube(UR5, load_topology("ur5"), tmp_path / "new" / "folder")
-    assert {path.name for path in written} == {f"{joint}.yaml" for joint in UR5.joints} | {"bus.yaml"}
-    assert {path.name: path.read_bytes() for path in written} == {p.name: p.read_bytes() for p in FOLDER.iterdir()}
+    assert {path.name for path in written} == {f"{joint}.yaml" for joint in UR5.joints} | {
+        "bus.yaml"
+    }
+    assert {path.name: path.read_bytes() for path in written} == {
+        p.name: p.read_bytes() for p in FOLDER.iterdir()
+    }
     for path in written:
-        assert "`robot_control ethercat icube --robot ur5 --output <this folder>`" in path.read_text(encoding="utf-8")
+        assert (
+            "`robot_control ethercat icube --robot ur5 --output <this folder>`"
+            in path.read_text(encoding="utf-8")
+        )
 
 
 def test_the_bus_has_the_places_of_the_topology_and_the_rate_of_the_profile():
     bus = yaml.safe_load((FOLDER / "bus.yaml").read_text(encoding="utf-8"))
-    slaves = yaml.safe_load((SHARE / "config/ethercat/ur5.yaml").read_text(encoding="utf-8"))["slaves"]
+    slaves = yaml.safe_load((SHARE / "config/ethercat/ur5.yaml").read_text(encoding="utf-8"))[
+        "slaves"
+    ]
     assert bus["rate"] == UR5.profile.rate
     assert {joint: entry["position"] for joint, entry in bus["joints"].items()} == {
         slave["joint"]: position for position, slave in enumerate(slaves)
     }
-    assert all(entry["commands"] == ["position", "velocity", "effort"] for entry in bus["joints"].values())
+    assert all(
+        entry["commands"] == ["position", "velocity", "effort"] for entry in bus["joints"].values()
+    )
 
 
 @pytest.mark.parametrize("joint", UR5.joints)
 @pytest.mark.parametrize("angle", [-math.pi, -1.0, 0.0, 1e-3, math.pi / 2])
 def test_a_packaged_drive_moves_as_far_as_its_gear_and_encoder_say(joint, angle):
-    """By hand: 101 x 131072 counts per revolution of the joint; 1000 per 101 x the motor's rated torque."""
+    """By hand: 101 x 131072 counts per revolution of the joint; 1000 per 101 x the
+    motor's rated torque.
+    """
     slave = yaml.safe_load((FOLDER / f"{joint}.yaml").read_text(encoding="utf-8"))
     rated = 0.15 if joint.startswith("wrist") else 0.75
     per_si = {"position": 101 * 131072 / (2 * math.pi), "effort": 1000 / (101 * rated)}
@@ -87,7 +105,8 @@ def test_a_packaged_drive_moves_as_far_as_its_gear_and_encoder_say(joint, angle)
     for index, quantity in TARGETS.items():
         channel = channels(slave, "rpdo")[index]
         assert channel["command_interface"] == quantity
-        assert abs(sent(channel, angle) - angle * per_si[quantity]) < 1 + 1e-6  # cut off, not rounded
+        # cut off, not rounded
+        assert abs(sent(channel, angle) - angle * per_si[quantity]) < 1 + 1e-6
     for index, quantity in ACTUALS.items():
         channel = channels(slave, "tpdo")[index]
         assert channel["state_interface"] == quantity
@@ -105,7 +124,11 @@ def test_a_packaged_drive_that_nobody_commands_stays_and_what_isnt_commanded_is_
     )
     assert 0x6061 in tpdo  # without it, positions never count
     assert slave["auto_fault_reset"] is False
-    assert (slave["vendor_id"], slave["product_id"], slave["assign_activate"]) == (0xABC, 0x402, 0x300)
+    assert (slave["vendor_id"], slave["product_id"], slave["assign_activate"]) == (
+        0xABC,
+        0x402,
+        0x300,
+    )
 
 
 # --- other topologies ---
@@ -155,12 +178,17 @@ def test_a_measured_position_comes_back_as_target_to_a_count(tmp_path):
 def test_places_are_those_on_the_bus_whatever_else_is_on_it(tmp_path):
     bus = made(tmp_path)["bus"]
     assert bus["rate"] == 250
-    assert {joint: entry["position"] for joint, entry in bus["joints"].items()} == {"j1": 2, "j2": 1}
+    assert {joint: entry["position"] for joint, entry in bus["joints"].items()} == {
+        "j1": 2,
+        "j2": 1,
+    }
 
 
 def test_targets_that_arent_mapped_are_no_commands(tmp_path):
     drive = (SHARE / "config/ethercat/drives/cia402.yaml").read_text(encoding="utf-8")
-    drive = "\n".join(line for line in drive.splitlines() if "0x607A" not in line and "0x6071" not in line)
+    drive = "\n".join(
+        line for line in drive.splitlines() if "0x607A" not in line and "0x6071" not in line
+    )
     (tmp_path / "speed.yaml").write_text(drive, encoding="utf-8")
     entry = "drive: speed.yaml, vendor: 1, product: 2, gear_ratio: 1, rated_torque: 1, counts_per_revolution: 100"
     files = made(tmp_path, f"slaves: [{{ joint: j1, {entry} }}, {{ joint: j2, {entry} }}]")
@@ -172,7 +200,10 @@ def test_sdos_are_the_cycle_and_those_of_the_drive_as_the_driver_can_read_them(t
     files = made(tmp_path, rate=250.0)
     cycle = [(0x60C2, 1, "uint8", 4), (0x60C2, 2, "int8", -3)]
     for joint, unit in (("j1", 0x00B44700), ("j2", 0xFDB44700)):
-        sdo = [tuple(entry[key] for key in ("index", "sub_index", "type", "value")) for entry in files[joint]["sdo"]]
+        sdo = [
+            tuple(entry[key] for key in ("index", "sub_index", "type", "value"))
+            for entry in files[joint]["sdo"]
+        ]
         assert sdo[:2] == cycle
         ((index, sub_index, kind, value),) = sdo[2:]
         assert (index, sub_index, kind) == (0x60A9, 0, "uint32")
@@ -181,14 +212,30 @@ def test_sdos_are_the_cycle_and_those_of_the_drive_as_the_driver_can_read_them(t
 
 
 def test_process_data_are_the_drive_files_in_its_order_without_gaps(tmp_path):
-    types = {"u8": "uint8", "i8": "int8", "u16": "uint16", "i16": "int16", "u32": "uint32", "i32": "int32"}
+    types = {
+        "u8": "uint8",
+        "i8": "int8",
+        "u16": "uint16",
+        "i16": "int16",
+        "u32": "uint32",
+        "i32": "int32",
+    }
     slaves = {"synapticon_somanet": made(tmp_path)["j2"], "maxon_epos4": made(tmp_path)["j1"]}
     slaves["cia402"] = yaml.safe_load((FOLDER / "elbow_joint.yaml").read_text(encoding="utf-8"))
     for name, slave in slaves.items():
-        drive = yaml.safe_load((SHARE / f"config/ethercat/drives/{name}.yaml").read_text(encoding="utf-8"))
+        drive = yaml.safe_load(
+            (SHARE / f"config/ethercat/drives/{name}.yaml").read_text(encoding="utf-8")
+        )
         for ours, theirs in (("rx", "rpdo"), ("tx", "tpdo")):
             expected = [
-                (pdo, [(e["index"], e.get("sub_index", 0), types[e["type"]]) for e in entries if e["type"] != "pad"])
+                (
+                    pdo,
+                    [
+                        (e["index"], e.get("sub_index", 0), types[e["type"]])
+                        for e in entries
+                        if e["type"] != "pad"
+                    ],
+                )
                 for pdo, entries in drive[ours].items()
             ]
             got = [
@@ -218,18 +265,24 @@ def test_gaps_and_the_bits_before_them_are_left_out_where_the_master_maps(tmp_pa
 
 
 def test_gaps_that_are_the_drives_own_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"slave 2 \(j1\): PDO 0x1601 of drive bits has gaps, .* writable_mapping"):
+    with pytest.raises(
+        ConfigError, match=r"slave 2 \(j1\): PDO 0x1601 of drive bits has gaps, .* writable_mapping"
+    ):
         made(tmp_path, with_bits(tmp_path, PADDED, "false"))
 
 
 def test_bits_without_gaps_are_there_and_nobody_writes_them(tmp_path):
     _, pdo = made(tmp_path, with_bits(tmp_path, WHOLE, "false"))["j1"]["rpdo"]
-    assert pdo["channels"] == [{"index": 0x60FE, "sub_index": i, "type": "bool"} for i in range(1, 9)]
+    assert pdo["channels"] == [
+        {"index": 0x60FE, "sub_index": i, "type": "bool"} for i in range(1, 9)
+    ]
 
 
 def test_a_drive_without_distributed_clocks_has_none(tmp_path):
     drive = (SHARE / "config/ethercat/drives/maxon_epos4.yaml").read_text(encoding="utf-8")
-    (tmp_path / "free.yaml").write_text(re.sub(r"assign_activate: .*\n", "", drive), encoding="utf-8")
+    (tmp_path / "free.yaml").write_text(
+        re.sub(r"assign_activate: .*\n", "", drive), encoding="utf-8"
+    )
     files = made(tmp_path, OTHER.replace("maxon_epos4", "free.yaml"))
     assert "assign_activate" not in files["j1"]
     assert files["j2"]["assign_activate"] == 0x300
@@ -253,4 +306,6 @@ def test_what_cant_be_made_is_refused_and_nothing_is_written(tmp_path, text, rat
 def test_files_made_before_are_written_over(tmp_path):
     shutil.copytree(FOLDER, tmp_path / "copy")
     write_icube(UR5.at_rate(1000.0), load_topology("ur5"), tmp_path / "copy")
-    assert yaml.safe_load((tmp_path / "copy" / "bus.yaml").read_text(encoding="utf-8"))["rate"] == 1000
+    assert (
+        yaml.safe_load((tmp_path / "copy" / "bus.yaml").read_text(encoding="utf-8"))["rate"] == 1000
+    )

@@ -1,4 +1,6 @@
-"""A loop in the bus's process and its controller: the same as a loop of one's own, and safe where either fails."""
+"""A loop in the bus's process and its controller: the same as a loop of one's own, and safe
+where either fails.
+"""
 
 import sys
 import time
@@ -51,7 +53,9 @@ def test_a_controller_of_another_robot_is_refused_with_both_names(bus):
     bus.remote.close()
     for name in ("ur5e", "planar_two_link"):
         other = load_robot(name)
-        running = RunningLaw(other, "impedance" if other.n == 6 else "joint_impedance", time_constant=TIME_CONSTANT)
+        running = RunningLaw(
+            other, "impedance" if other.n == 6 else "joint_impedance", time_constant=TIME_CONSTANT
+        )
         with pytest.raises(ConfigError) as caught:
             RemoteLoop(other, running, None, TIME_CONSTANT, name=name, path=bus.path)
         assert (caught.value.name, caught.value.value, caught.value.bound) == ("robot", name, "ur5")
@@ -132,7 +136,10 @@ def test_gains_arrive_and_are_taken_over_with_the_time_constant(bus):
     bus.report()
     both(bus, loop, 400)
     assert not np.allclose(loop.running.gains.current.stiffness, 300.0)
-    assert bus.in_process.loop.running.gains.current.stiffness.tolist() == loop.running.gains.current.stiffness.tolist()
+    assert (
+        bus.in_process.loop.running.gains.current.stiffness.tolist()
+        == loop.running.gains.current.stiffness.tolist()
+    )
 
 
 def test_a_law_that_takes_over_does_so_as_in_a_loop_of_one_s_own(bus):
@@ -154,7 +161,9 @@ def test_a_law_that_already_runs_doesn_t_change_its_gains_at_once_when_it_is_ask
     running.gains.set({"stiffness": [1.5 * before[0]] * 3 + list(before[3:])})
     bus.remote.switch_law(running)
     bus.cycles(1)
-    assert bus.in_process.loop.running.gains.current.stiffness.diagonal() == pytest.approx(before, rel=0.02)
+    assert bus.in_process.loop.running.gains.current.stiffness.diagonal() == pytest.approx(
+        before, rel=0.02
+    )
 
 
 def test_what_is_told_is_what_happened(bus):
@@ -172,7 +181,9 @@ def test_what_is_told_is_what_happened(bus):
         assert np.all(getattr(told.state, name) == getattr(report.state, name))
     assert np.all(told.reference.pose == report.reference.pose)
     assert told.reference.path is None
-    assert {k: v.tolist() for k, v in told.terms.items()} == {k: v.tolist() for k, v in report.terms.items()}
+    assert {k: v.tolist() for k, v in told.terms.items()} == {
+        k: v.tolist() for k, v in report.terms.items()
+    }
     assert told.saturated.tolist() == report.saturated.tolist()
     assert told.rate_limited.tolist() == report.rate_limited.tolist()
     assert (told.fault, told.wrench_reason) == (report.fault, report.wrench_reason)
@@ -240,7 +251,12 @@ def test_refusals_come_back_as_they_were_raised(bus):
             each.motion.move_joints_to(goal)
         errors.append(caught.value)
     own, remote = errors
-    assert (str(remote), remote.name, remote.value, remote.bound) == (str(own), own.name, own.value, own.bound)
+    assert (str(remote), remote.name, remote.value, remote.bound) == (
+        str(own),
+        own.name,
+        own.value,
+        own.bound,
+    )
     with pytest.raises(ConfigError):
         bus.remote.motion.move_joints_to(np.zeros(3))
     bus.cycles(5)

@@ -1,4 +1,6 @@
-"""The driver behind a cable that loses, doubles, delays, exchanges, cuts and changes replies: nothing jumps."""
+"""The driver behind a cable that loses, doubles, delays, exchanges, cuts and changes
+replies: nothing jumps.
+"""
 
 import struct
 
@@ -23,7 +25,9 @@ AT_WORK = (Action.ENABLE, Action.RUN, Action.HOLD)
 
 
 class InProcessMaster:
-    """A master of raw frames in virtual time: it takes a reply by its index within the budget, as SOEM does."""
+    """A master of raw frames in virtual time: it takes a reply by its index within the
+    budget, as SOEM does.
+    """
 
     def __init__(self, interface):
         self.now, self.clock = 1.0, 0
@@ -145,19 +149,28 @@ class Watch:
         state, loop = cycle.state(self.plant.master.now), self._loop
         self._sampled = state.time
         try:
-            command = loop.tick(state) if cycle.supervisor.action is Action.RUN else loop.idle(state)
+            command = (
+                loop.tick(state) if cycle.supervisor.action is Action.RUN else loop.idle(state)
+            )
         except RobotControlError:
             command = loop.stop()
         if command is not None:
             cycle.command(command, state.time)
 
     def _look(self, cycle):
-        """Changes from one running cycle to the next; at first a drive's torque begins where its brake leaves it."""
-        if cycle.supervisor.action is not Action.RUN or not all(machine.enabled for machine in cycle.machines):
+        """Changes from one running cycle to the next; at first a drive's torque begins where
+        its brake leaves it.
+        """
+        if cycle.supervisor.action is not Action.RUN or not all(
+            machine.enabled for machine in cycle.machines
+        ):
             self._last = None
             return
         outputs = zip(cycle.data.outputs, self._places, strict=True)
-        targets = np.array([struct.unpack_from("<h", data, place)[0] for data, place in outputs]) * self._unit
+        targets = (
+            np.array([struct.unpack_from("<h", data, place)[0] for data, place in outputs])
+            * self._unit
+        )
         if self._last is not None:
             permitted = self._rate * (self._sampled - self._last[0]) + self._unit
             self.steps.append(float(np.max(np.abs(targets - self._last[1]) / permitted)))

@@ -1,4 +1,6 @@
-"""One master per interface: the kernel's list of sockets is the lock. Other processes and users: test/system."""
+"""One master per interface: the kernel's list of sockets is the lock. Other processes and
+users: test/system.
+"""
 
 import socket
 

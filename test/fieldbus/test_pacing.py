@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robot_control_ros.fieldbus.process import realtime
-from robot_control_ros.fieldbus.process.pacing import COLUMNS, SIZE, TIMING_BYTES, ClockFollower, Timing
+from robot_control_ros.fieldbus.process.pacing import (
+    COLUMNS,
+    SIZE,
+    TIMING_BYTES,
+    ClockFollower,
+    Timing,
+)
 from robot_control_ros.fieldbus.process.realtime import ANY, sleep_until
 
 PERIOD = 0.001
@@ -23,13 +29,20 @@ class Clock:
     """A reference that runs at another rate than ours, read with jitter."""
 
     def __init__(self, rate=1.0, begin=0, jitter=0.0, seed=0):
-        self._rate, self._begin, self._jitter, self._random = rate, begin, jitter, random.Random(seed)
+        self._rate, self._begin, self._jitter, self._random = (
+            rate,
+            begin,
+            jitter,
+            random.Random(seed),
+        )
 
     def read(self, now):
         return self._begin + round((now * self._rate + self._random.gauss(0.0, self._jitter)) * 1e9)
 
     def phase(self, now, period):
-        """Where in the reference's cycle a time is [s], from -half to half around the middle of the cycle."""
+        """Where in the reference's cycle a time is [s], from -half to half around the
+        middle of the cycle.
+        """
         return (self._begin * 1e-9 + now * self._rate) % period - 0.5 * period
 
 
@@ -89,7 +102,9 @@ def test_the_shift_is_where_frames_are_wanted():
 @given(
     period=st.sampled_from([0.0005, 0.001, 0.004, 0.01]),
     begin=st.integers(0, 10**7),
-    jumps=st.lists(st.tuples(st.integers(1, 300), st.integers(-(10**7), 10**7)), min_size=1, max_size=8),
+    jumps=st.lists(
+        st.tuples(st.integers(1, 300), st.integers(-(10**7), 10**7)), min_size=1, max_size=8
+    ),
 )
 def test_no_cycle_is_shifted_by_more_than_is_allowed_whatever_the_clock_does(period, begin, jumps):
     follower, now, clock = ClockFollower(period), 0.0, begin
@@ -200,7 +215,9 @@ scheduled = pytest.mark.starts("a process that has its scheduling for itself, an
 
 def said(program: str) -> list[str]:
     """Lines that a program prints in a process of its own, whose scheduling nobody else has."""
-    imports = "import gc, os, resource, sys\nfrom robot_control_ros.fieldbus.process import realtime\n"
+    imports = (
+        "import gc, os, resource, sys\nfrom robot_control_ros.fieldbus.process import realtime\n"
+    )
     child = [sys.executable, "-c", imports + program]
     return subprocess.run(child, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -224,7 +241,9 @@ def test_what_isn_t_permitted_is_told_in_words():
 
 @scheduled
 def test_processors_are_kept_awake_until_the_process_ends(tmp_path):
-    """The device takes the longest latency as four bytes, and forgets it when whoever wrote it closes it."""
+    """The device takes the longest latency as four bytes, and forgets it when whoever
+    wrote it closes it.
+    """
     device = tmp_path / "latency"
     device.write_bytes(b"")
     for priority, held in ((0, False), (40, True)):
@@ -240,7 +259,9 @@ def test_processors_are_kept_awake_until_the_process_ends(tmp_path):
 def test_a_process_stays_on_the_processor_it_is_given():
     last = max(os.sched_getaffinity(0))
     assert said(f"realtime.prepare(0, {last}); print(*os.sched_getaffinity(0))") == [str(last)]
-    untouched = said("before = os.sched_getaffinity(0); realtime.prepare(0); print(before == os.sched_getaffinity(0))")
+    untouched = said(
+        "before = os.sched_getaffinity(0); realtime.prepare(0); print(before == os.sched_getaffinity(0))"
+    )
     assert untouched == ["True"]
 
 
@@ -248,8 +269,13 @@ def test_a_process_stays_on_the_processor_it_is_given():
 @scheduled
 def test_a_processor_that_there_is_not_is_told_in_words_with_those_there_are(processor):
     valid = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
-    told = said(f"print(*realtime.prepare(0, {processor}), sep='\\n'); print(sorted(os.sched_getaffinity(0)))")
-    assert any(f"not kept on processor {processor} (" in line and f"processors: {valid}" in line for line in told)
+    told = said(
+        f"print(*realtime.prepare(0, {processor}), sep='\\n'); print(sorted(os.sched_getaffinity(0)))"
+    )
+    assert any(
+        f"not kept on processor {processor} (" in line and f"processors: {valid}" in line
+        for line in told
+    )
     assert told[-1] == str(sorted(os.sched_getaffinity(0)))
 
 
@@ -268,10 +294,15 @@ def test_one_processor_of_several_is_spared():
 def test_processors_that_may_sleep_are_told_in_words(tmp_path):
     missing = tmp_path / "nothing here"
     told = said(f"realtime.LATENCY = {str(missing)!r}; print(*realtime.prepare(40), sep='\\n')")
-    words = f"processors may sleep between cycles ([Errno 2] No such file or directory: '{missing}')"
+    words = (
+        f"processors may sleep between cycles ([Errno 2] No such file or directory: '{missing}')"
+    )
     assert any(words in line for line in told)
 
 
 @scheduled
 def test_a_priority_that_there_is_not_is_told_in_words():
-    assert any("no real-time priority 1000" in line for line in said("print(*realtime.prepare(1000), sep='\\n')"))
+    assert any(
+        "no real-time priority 1000" in line
+        for line in said("print(*realtime.prepare(1000), sep='\\n')")
+    )

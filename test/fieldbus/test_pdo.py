@@ -24,13 +24,27 @@ def image(*entries):
 
 
 def test_objects_follow_each_other():
-    layout = image(entry(0x6040, "u16"), entry(0x6060, "i8"), pad(8), entry(0x607A, "i32"), entry(0x6071, "i16"))
-    assert [layout.place(index) for index in (0x6040, 0x6060, 0x607A, 0x6071, 0x60FF)] == [0, 2, 4, 8, None]
+    layout = image(
+        entry(0x6040, "u16"),
+        entry(0x6060, "i8"),
+        pad(8),
+        entry(0x607A, "i32"),
+        entry(0x6071, "i16"),
+    )
+    assert [layout.place(index) for index in (0x6040, 0x6060, 0x607A, 0x6071, 0x60FF)] == [
+        0,
+        2,
+        4,
+        8,
+        None,
+    ]
     assert layout.size == 10
 
 
 def test_pdos_follow_each_other():
-    layout = Image("x", [Pdo(0x1A00, (entry(0x6041, "u16"),)), Pdo(0x1A01, (entry(0x6064, "i32"),))])
+    layout = Image(
+        "x", [Pdo(0x1A00, (entry(0x6041, "u16"),)), Pdo(0x1A01, (entry(0x6064, "i32"),))]
+    )
     assert (layout.place(0x6041), layout.place(0x6064), layout.size) == (0, 2, 6)
 
 
@@ -74,7 +88,10 @@ def test_any_layout_has_each_object_at_its_bit(kinds):
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ([entry(0x2601, "bool"), entry(0x6041, "u16")], "drive.yaml: rx: 0x6041:0 u16 begins at bit 1 of a byte"),
+        (
+            [entry(0x2601, "bool"), entry(0x6041, "u16")],
+            "drive.yaml: rx: 0x6041:0 u16 begins at bit 1 of a byte",
+        ),
         ([pad(4)], "4 bits: must be whole bytes"),
         ([entry(0x6041, "u16"), entry(0x6041, "u16")], "0x6041:0 u16 is there twice"),
     ],

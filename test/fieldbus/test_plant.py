@@ -15,7 +15,9 @@ PERIOD = 0.001
 
 
 class FakeMaster:
-    """Three drives at bus positions 0 to 2 (wrist, base, elbow), and a clock that only sleeping and sending move."""
+    """Three drives at bus positions 0 to 2 (wrist, base, elbow), and a clock that only
+    sleeping and sending move.
+    """
 
     def __init__(self, interface):
         self.interface, self.now, self.clock = interface, 50.0, 0
@@ -101,7 +103,9 @@ def test_what_is_read_and_written_is_the_robot_s(plant):
     plant.write(position(state.q + [0.01, 0.02, -0.03]))
     plant.read()
     wrist, base, elbow = plant.master.drives
-    assert [base.target_q, elbow.target_q, wrist.target_q] == pytest.approx([0.31, -0.38, 1.07], abs=1e-5)
+    assert [base.target_q, elbow.target_q, wrist.target_q] == pytest.approx(
+        [0.31, -0.38, 1.07], abs=1e-5
+    )
 
 
 def test_before_it_is_open_there_is_nothing(plant):
@@ -157,7 +161,10 @@ def test_bad_cycles_hold_the_targets_and_too_many_are_an_error(plant):
     assert plant.cycle.supervisor.action is Action.RUN
     plant.write(position(state.q))
     plant.master.counters = [-1] * 3
-    with pytest.raises(StaleStateError, match=r"no sample from the bus: .*3 cycles in a row: no answer from the bus"):
+    with pytest.raises(
+        StaleStateError,
+        match=r"no sample from the bus: .*3 cycles in a row: no answer from the bus",
+    ):
         plant.read()
     plant.sense()
     assert [drive.word for drive in plant.master.drives] == [0x02] * 3

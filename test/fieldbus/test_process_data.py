@@ -1,4 +1,6 @@
-"""Process data of drives: each object at its place, in SI units at the joints, and targets that never jump."""
+"""Process data of drives: each object at its place, in SI units at the joints, and
+targets that never jump.
+"""
 
 import math
 import struct
@@ -46,7 +48,9 @@ class One:
         self.data.read([data])
 
     def write(self, word, mode, targets, value=0.0, velocity=0.0, torque=0.0):
-        self.data.write([word], mode, [targets], *(np.array([each]) for each in (value, velocity, torque)))
+        self.data.write(
+            [word], mode, [targets], *(np.array([each]) for each in (value, velocity, torque))
+        )
 
     @property
     def output(self):
@@ -58,7 +62,9 @@ def answer(status=0x1237, mode=8, position=0, velocity=0, torque=0, error=0, fol
 
 
 def taken(output):
-    """(control word, mode, target position, velocity offset, torque offset, target torque, target velocity)."""
+    """(control word, mode, target position, velocity offset, torque offset, target
+    torque, target velocity).
+    """
     return struct.unpack("<Hbxiihhi", output)
 
 
@@ -92,7 +98,9 @@ def test_each_mode_fills_its_target_and_leaves_the_others_where_nothing_happens(
     assert taken(one.output) == (0x0F, 10, 1500, 0, 0, -20, 0)
 
 
-@given(st.integers(-I32 - 1, I32), st.sampled_from([mode for mode in Mode if mode is not Mode.NONE]))
+@given(
+    st.integers(-I32 - 1, I32), st.sampled_from([mode for mode in Mode if mode is not Mode.NONE])
+)
 def test_following_targets_are_the_measured_position_to_the_count(position, mode):
     one = One()
     one.read(answer(position=position, velocity=77, torque=88))
@@ -151,7 +159,11 @@ def test_objects_that_are_not_mapped():
 
 
 def test_an_error_code_that_is_not_mapped_is_what_was_told():
-    silent = Axis(ELBOW, image(entry(0x6040), entry(0x6060)), image(*map(entry, (0x6041, 0x6061, 0x6064, 0x606C))))
+    silent = Axis(
+        ELBOW,
+        image(entry(0x6040), entry(0x6060)),
+        image(*map(entry, (0x6041, 0x6061, 0x6064, 0x606C))),
+    )
     data = ProcessData([axis(), silent])
     assert data.unmapped_errors == (1,)
     data.set_error_code(1, 0x7300)
@@ -164,15 +176,28 @@ def test_sizes_that_the_bus_has_mapped_otherwise_are_refused():
     axis().check_sizes(20, 20)
     with pytest.raises(ConfigError) as caught:
         axis().check_sizes(19, 20)
-    assert (caught.value.name, caught.value.value, caught.value.bound) == ("elbow", (19, 20), (20, 20))
+    assert (caught.value.name, caught.value.value, caught.value.bound) == (
+        "elbow",
+        (19, 20),
+        (20, 20),
+    )
 
 
 def test_all_drives_in_the_order_of_the_joints():
     data = ProcessData([axis(Scale(name, 1000.0, 0.0, 10.0, 5.0)) for name in ("a", "b")])
-    data.read([answer(position=1000, velocity=1, torque=5), answer(position=2000, velocity=2, torque=10)])
-    np.testing.assert_array_equal([data.q, data.v, data.effort], [[1.0, 2.0], [0.1, 0.2], [1.0, 2.0]])
+    data.read(
+        [answer(position=1000, velocity=1, torque=5), answer(position=2000, velocity=2, torque=10)]
+    )
+    np.testing.assert_array_equal(
+        [data.q, data.v, data.effort], [[1.0, 2.0], [0.1, 0.2], [1.0, 2.0]]
+    )
     data.write(
-        [0x0F, 0x06], Mode.POSITION, [TargetSource.COMMAND, TargetSource.FOLLOW], np.array([1.5, 9.0]), None, np.ones(2)
+        [0x0F, 0x06],
+        Mode.POSITION,
+        [TargetSource.COMMAND, TargetSource.FOLLOW],
+        np.array([1.5, 9.0]),
+        None,
+        np.ones(2),
     )
     assert taken(data.outputs[0])[:5] == (0x0F, 8, 1500, 0, 5)
     assert taken(data.outputs[1])[:5] == (0x06, 8, 2000, 0, 0)
@@ -183,7 +208,9 @@ def test_all_drives_in_the_order_of_the_joints():
 def layouts(objects, needed):
     """An image of some of the objects, in any order, with pads and other objects between them."""
     chosen = st.permutations([each for each in objects if each not in needed]).flatmap(
-        lambda rest: st.integers(0, len(rest)).flatmap(lambda n: st.permutations([*needed, *rest[:n]]))
+        lambda rest: st.integers(0, len(rest)).flatmap(
+            lambda n: st.permutations([*needed, *rest[:n]])
+        )
     )
     gaps = st.lists(st.sampled_from([0, 8, 24]), min_size=len(objects), max_size=len(objects))
 
@@ -197,22 +224,38 @@ def layouts(objects, needed):
     return st.builds(made, chosen, gaps)
 
 
-AXES = st.tuples(layouts(OUTPUTS, (0x6040, 0x6060)), layouts(INPUTS, (0x6041, 0x6061, 0x6064, 0x606C)))
+AXES = st.tuples(
+    layouts(OUTPUTS, (0x6040, 0x6060)), layouts(INPUTS, (0x6041, 0x6061, 0x6064, 0x606C))
+)
 
 
 def packed(entries, values):
-    """Bytes of a layout by struct, which the package doesn't use for this; what isn't in `values` is 0."""
-    letters = ["x" * (each.bits // 8) if each.type == "pad" else LETTERS[each.type] for each in entries]
-    return struct.pack("<" + "".join(letters), *[values.get(each.index, 0) for each in entries if each.type != "pad"])
+    """Bytes of a layout by struct, which the package doesn't use for this; what
+    isn't in `values` is 0.
+    """
+    letters = [
+        "x" * (each.bits // 8) if each.type == "pad" else LETTERS[each.type] for each in entries
+    ]
+    return struct.pack(
+        "<" + "".join(letters),
+        *[values.get(each.index, 0) for each in entries if each.type != "pad"],
+    )
 
 
 @given(st.lists(AXES, min_size=1, max_size=7), st.sampled_from(list(TargetSource)), st.data())
 @settings(deadline=None)
 def test_any_drives_side_by_side_each_with_a_layout_of_its_own(layouts, first, data):
-    """Against numbers worked out drive by drive: all that is written and read, whatever is mapped where."""
+    """Against numbers worked out drive by drive: all that is written and read,
+    whatever is mapped where.
+    """
     n = len(layouts)
     scales = [Scale(f"joint {i}", 1000.0 + i, 0.1 * i, -10.0 - i, 5.0 + i) for i in range(n)]
-    bus = ProcessData([Axis(scale, image(*rx), image(*tx)) for scale, (rx, tx) in zip(scales, layouts, strict=True)])
+    bus = ProcessData(
+        [
+            Axis(scale, image(*rx), image(*tx))
+            for scale, (rx, tx) in zip(scales, layouts, strict=True)
+        ]
+    )
 
     def draw(kind):
         return data.draw(st.integers(*bounds(kind)))
@@ -227,13 +270,17 @@ def test_any_drives_side_by_side_each_with_a_layout_of_its_own(layouts, first, d
         assert bus.q[i] == values[0x6064] / scale.position + scale.offset
         assert bus.v[i] == values[0x606C] / scale.velocity
         assert bus.error_codes[i] == (values[0x603F] if 0x603F in mapped[i] else 0)
-        assert bus.following_error[i] == (values[0x60F4] / scale.position if 0x60F4 in mapped[i] else 0.0)
+        assert bus.following_error[i] == (
+            values[0x60F4] / scale.position if 0x60F4 in mapped[i] else 0.0
+        )
         effort = values[0x6077] / scale.torque if 0x6077 in mapped[i] else math.nan
         np.testing.assert_array_equal(bus.effort[i], effort)
     mode = data.draw(st.sampled_from([Mode.POSITION, Mode.VELOCITY, Mode.TORQUE]))
     targets = [first, *[data.draw(st.sampled_from(list(TargetSource))) for _ in range(n - 1)]]
     words = [draw("u16") for _ in range(n)]
-    value, velocity, torque = (np.array([data.draw(st.floats(-9.0, 9.0)) for _ in range(n)]) for _ in range(3))
+    value, velocity, torque = (
+        np.array([data.draw(st.floats(-9.0, 9.0)) for _ in range(n)]) for _ in range(3)
+    )
     bus.write(words, mode, targets, value, velocity, torque)
     for i, ((rx, _), scale) in enumerate(zip(layouts, scales, strict=True)):
         wanted = {0x6040: words[i], 0x6060: int(mode)}

@@ -36,7 +36,9 @@ def vectors(n):
 
 
 def same(a, b):
-    return (a is None and b is None) or (a is not None and b is not None and a.tobytes() == b.tobytes())
+    return (a is None and b is None) or (
+        a is not None and b is not None and a.tobytes() == b.tobytes()
+    )
 
 
 @st.composite
@@ -58,7 +60,9 @@ def test_a_command_comes_as_it_was_given(command, time):
 
 
 def test_velocity_and_torque_aren_t_taken_for_each_other():
-    given_ = Command(CommandMode.POSITION, np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
+    given_ = Command(
+        CommandMode.POSITION, np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0])
+    )
     got, _ = decode_command(encode_command(given_, 0.0))
     assert got.feedforward.tolist() == [3.0, 4.0]
     assert got.velocity.tolist() == [5.0, 6.0]
@@ -71,7 +75,12 @@ def cycle():
 
 def test_a_status_tells_the_cycle(cycle):
     supervisor, data = cycle.supervisor, cycle.data
-    data.read([struct.pack("<HbxiihHi", 0xFF00 + i, i - 3, 0, 0, 0, 0x8000 + i, 100 * i) for i in range(6)])
+    data.read(
+        [
+            struct.pack("<HbxiihHi", 0xFF00 + i, i - 3, 0, 0, 0, 0x8000 + i, 100 * i)
+            for i in range(6)
+        ]
+    )
     for i in range(6):
         data.q[i], data.v[i], data.effort[i] = 1.0 + i, 10.0 + i, 100.0 + i
     frames = supervisor.frames
@@ -84,8 +93,18 @@ def test_a_status_tells_the_cycle(cycle):
     assert got.state.effort.tolist() == [100, 101, 102, 103, 104, 105]
     scales = np.array([axis.scale.position for axis in data.axes])
     assert got.following_error == pytest.approx(100 * np.arange(6) / scales)
-    assert (got.cycle, got.fresh, got.in_process, got.action) == (1 << 40, True, False, Action.DISABLE)
-    assert (got.working_counter, got.lost_frames, got.bad_counters, got.late_frames) == (-1, 7, 8, 9)
+    assert (got.cycle, got.fresh, got.in_process, got.action) == (
+        1 << 40,
+        True,
+        False,
+        Action.DISABLE,
+    )
+    assert (got.working_counter, got.lost_frames, got.bad_counters, got.late_frames) == (
+        -1,
+        7,
+        8,
+        9,
+    )
     assert got.overruns == 11
     assert got.status_words == list(range(0xFF00, 0xFF06))
     assert got.modes == [-3, -2, -1, 0, 1, 2]
@@ -115,8 +134,17 @@ arrays = st.builds(
     st.tuples(st.integers(0, 4), st.integers(1, 3)),
 )
 plain = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5), arrays),
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False),
+        st.text(max_size=5),
+        arrays,
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -148,14 +176,19 @@ def test_a_state_with_its_wrench_comes_as_it_was_sent():
     got = read_state(decode(encode(state)))
     assert (got.time, got.wrench.frame, got.wrench.time) == (1.5, "tool0", None)
     assert same(got.wrench.force, wrench.force)
-    assert all(same(getattr(got, name), getattr(state, name)) for name in ("q", "v", "effort", "wrench_on_tip"))
+    assert all(
+        same(getattr(got, name), getattr(state, name))
+        for name in ("q", "v", "effort", "wrench_on_tip")
+    )
 
 
 @pytest.fixture
 def served(tmp_path):
     """Calls what a test sets as `handle`, when the client waits."""
     memory, place = open_memory(tmp_path / "memory", create=True), SimpleNamespace(handle=None)
-    server = RpcServer(memory, OWNER, lambda name, *arguments, **options: place.handle(name, *arguments, **options))
+    server = RpcServer(
+        memory, OWNER, lambda name, *arguments, **options: place.handle(name, *arguments, **options)
+    )
     place.client = RpcClient(memory, OWNER, 1.0, server.serve)
     return place
 

@@ -51,7 +51,9 @@ def test_si_values_come_back_within_one_count(scale, q, v, tau):
 
 
 def test_a_scale_written_out():
-    """A joint behind a gear of 100, motor the other way round, encoder of 4096 counts, 0.5 N·m, rpm."""
+    """A joint behind a gear of 100, motor the other way round, encoder of 4096
+    counts, 0.5 N·m, rpm.
+    """
     scale = Scale.of_drive(
         "elbow",
         counts_per_revolution=4096,
@@ -62,16 +64,21 @@ def test_a_scale_written_out():
         offset=math.pi / 2,
     )
     assert counts(scale, "position", math.pi / 2) == 0
-    assert counts(scale, "position", math.pi / 2 + 2 * math.pi) == -409600  # a turn of the joint: 100 of the motor
-    assert counts(scale, "velocity", 2 * math.pi) == -6000  # a turn per second: 100 of the motor, 6000 a minute
+    # a turn of the joint: 100 of the motor
+    assert counts(scale, "position", math.pi / 2 + 2 * math.pi) == -409600
+    # a turn per second: 100 of the motor, 6000 a minute
+    assert counts(scale, "velocity", 2 * math.pi) == -6000
     assert counts(scale, "torque", 50.0) == -1000  # rated torque times gear
 
 
 @pytest.mark.parametrize(
-    ("unit", "expected"), [("counts/s", 409600), ("rpm", 6000), ("0.1 rpm", 60000), ("0.001 rpm", 6000000)]
+    ("unit", "expected"),
+    [("counts/s", 409600), ("rpm", 6000), ("0.1 rpm", 60000), ("0.001 rpm", 6000000)],
 )
 def test_velocity_units(unit, expected):
-    scale = Scale.of_drive("j", counts_per_revolution=4096, velocity_unit=unit, rated_torque=1.0, gear_ratio=100.0)
+    scale = Scale.of_drive(
+        "j", counts_per_revolution=4096, velocity_unit=unit, rated_torque=1.0, gear_ratio=100.0
+    )
     assert counts(scale, "velocity", 2 * math.pi) == expected
 
 
@@ -100,7 +107,9 @@ def test_values_beyond_an_object_saturate_on_their_side(scale, value, side):
 @pytest.mark.parametrize("quantity", ["position", "velocity", "torque"])
 def test_what_is_no_finite_number_is_refused(value, quantity):
     scale = Scale("elbow", 1000.0, 0.0, 10.0, 5.0)
-    with pytest.raises(ConfigError, match=rf"elbow: {quantity} = {value} .*: must be a finite number"):
+    with pytest.raises(
+        ConfigError, match=rf"elbow: {quantity} = {value} .*: must be a finite number"
+    ):
         counts(scale, quantity, value)
 
 
@@ -109,7 +118,9 @@ def test_joints_are_scaled_each_by_its_own(scales, data):
     values = data.draw(st.lists(st.floats(-1e7, 1e7), min_size=len(scales), max_size=len(scales)))
     for quantity in ("position", "velocity", "torque"):
         together = getattr(Scales(scales), f"{quantity}_counts")(np.array(values)).tolist()
-        assert together == [counts(scale, quantity, value) for scale, value in zip(scales, values, strict=True)]
+        assert together == [
+            counts(scale, quantity, value) for scale, value in zip(scales, values, strict=True)
+        ]
 
 
 def test_the_joint_whose_value_is_no_number_is_named():

@@ -139,13 +139,17 @@ def test_views_stay_valid_when_the_file_is_closed_and_removed(tmp_path):
 
 
 def test_an_absent_file_is_refused_in_words(tmp_path):
-    with pytest.raises(ConfigError, match=r"shared memory /.*/memory: No such file.*of user [0-9]+ run\?") as caught:
+    with pytest.raises(
+        ConfigError, match=r"shared memory /.*/memory: No such file.*of user [0-9]+ run\?"
+    ) as caught:
         SharedFile(tmp_path / "memory", REGIONS, create=False)
     assert caught.value.name == str(tmp_path / "memory")
 
 
 def opened_here(folder):
-    """How many files of a folder this process has open: others are closed and opened by what else runs here."""
+    """How many files of a folder this process has open: others are closed and opened by
+    what else runs here.
+    """
     names = []
     for each in os.listdir("/proc/self/fd"):
         with suppress(FileNotFoundError):  # closed meanwhile
@@ -205,7 +209,9 @@ another_user = pytest.mark.starts("a process of another user, which does one thi
 
 @pytest.fixture
 def other(tmp_path_factory):
-    """A function that does something as another user; returns what that returns, or the name of its error."""
+    """A function that does something as another user; returns what that returns, or
+    the name of its error.
+    """
     if os.geteuid() != 0:
         pytest.skip("only root can be another user for a while")
 
@@ -280,10 +286,14 @@ def plant_link_to_nothing(path):
     path.symlink_to(path.parent / "nothing")
 
 
-@pytest.mark.parametrize("plant", [plant_file, plant_secret_file, plant_fifo, plant_link, plant_link_to_nothing])
+@pytest.mark.parametrize(
+    "plant", [plant_file, plant_secret_file, plant_fifo, plant_link, plant_link_to_nothing]
+)
 @pytest.mark.parametrize("create", [False, True])
 @another_user
-def test_what_another_user_has_planted_is_refused_by_path_owner_and_way_out(shared_folder, other, plant, create):
+def test_what_another_user_has_planted_is_refused_by_path_owner_and_way_out(
+    shared_folder, other, plant, create
+):
     path = shared_folder / "memory"
     assert other(lambda: plant(path)) == "None"
     with pytest.raises(ConfigError) as caught:
@@ -310,7 +320,8 @@ def test_a_file_of_root_is_as_good_as_one_s_own(shared_folder, other):
     assert other(lambda: SharedFile(made.path, {"a": 64}, create=False).path.name) == "'memory'"
     os.fchown(made.descriptor, 0, OTHER)
     os.fchmod(made.descriptor, 0o640)
-    assert other(lambda: SharedFile(made.path, {"a": 64}, create=False)) == "ConfigError"  # may not write it
+    # may not write it
+    assert other(lambda: SharedFile(made.path, {"a": 64}, create=False)) == "ConfigError"
 
 
 def test_nothing_here_unpickles():

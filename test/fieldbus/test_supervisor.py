@@ -1,4 +1,6 @@
-"""The supervisor: every row of the fault table that concerns the driver, and nothing enabled again by itself."""
+"""The supervisor: every row of the fault table that concerns the driver, and nothing
+enabled again by itself.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -96,7 +98,9 @@ def test_a_slave_missing_from_the_frame_stops_all_drives(bus):
     assert bus.supervisor.frames.bad_counters >= 3
 
 
-@pytest.mark.parametrize("status", [AlStatus(0x14, 0x1B), AlStatus(0x14, 0x1A), AlStatus(0x12, 0x1E)])
+@pytest.mark.parametrize(
+    "status", [AlStatus(0x14, 0x1B), AlStatus(0x14, 0x1A), AlStatus(0x12, 0x1E)]
+)
 def test_a_slave_that_leaves_op_stops_all_drives_and_needs_an_acknowledgement(bus, status):
     bus.run(1, counter=16)
     bus.supervisor.update_al([OK, OK, status, OK, OK, OK])
@@ -243,7 +247,9 @@ def test_a_refused_mode_ends_the_enabling_and_names_the_drive():
         machine.step(i * CYCLE, 0x0233, 8)
     bus.failures[1] = machine.failure
     assert bus.run() is Action.DISABLE
-    assert bus.supervisor.causes[0].startswith("lift: refuses mode of operation cyclic synchronous torque (10)")
+    assert bus.supervisor.causes[0].startswith(
+        "lift: refuses mode of operation cyclic synchronous torque (10)"
+    )
 
 
 # --- commands ---
@@ -421,7 +427,9 @@ def test_a_frozen_position_is_found_by_the_velocity_or_the_target():
         "b: its measured position is frozen at 7 counts"
     )
     check.reset()
-    assert [check.step(CYCLE, [5, 7], [0.0, 0.0], [i * 0.01, 0.0]) for i in range(8)][-1].startswith("a: ")
+    assert [check.step(CYCLE, [5, 7], [0.0, 0.0], [i * 0.01, 0.0]) for i in range(8)][
+        -1
+    ].startswith("a: ")
 
 
 def test_moving_or_resting_positions_are_not_frozen():

@@ -1,4 +1,6 @@
-"""Drive files and topologies: what they say, what is refused and how, and buses that aren't what was expected."""
+"""Drive files and topologies: what they say, what is refused and how, and buses that
+aren't what was expected.
+"""
 
 import copy
 import math
@@ -10,7 +12,12 @@ from hypothesis import strategies as st
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.fieldbus.ethercat.cia402 import Mode, describe_error
-from robot_control_ros.fieldbus.ethercat.drives import SdoWrite, drive_names, interpolation_writes, load_drive
+from robot_control_ros.fieldbus.ethercat.drives import (
+    SdoWrite,
+    drive_names,
+    interpolation_writes,
+    load_drive,
+)
 from robot_control_ros.fieldbus.ethercat.topology import DriveSlave, FoundSlave, load_topology
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.files import config_names
@@ -24,7 +31,11 @@ MINIMAL_DRIVE = {
     "velocity_unit": "counts/s",
     "rated_torque_unit": "mN·m",
     "rx": {
-        0x1600: [{"index": 0x6040, "type": "u16"}, {"index": 0x6060, "type": "i8"}, {"index": 0x6071, "type": "i16"}]
+        0x1600: [
+            {"index": 0x6040, "type": "u16"},
+            {"index": 0x6060, "type": "i8"},
+            {"index": 0x6071, "type": "i16"},
+        ]
     },
     "tx": {
         0x1A00: [
@@ -35,7 +46,13 @@ MINIMAL_DRIVE = {
         ]
     },
 }
-AXIS = {"joint": "j1", "drive": "test.yaml", "gear_ratio": 100, "rated_torque": 0.5, "counts_per_revolution": 4096}
+AXIS = {
+    "joint": "j1",
+    "drive": "test.yaml",
+    "gear_ratio": 100,
+    "rated_torque": 0.5,
+    "counts_per_revolution": 4096,
+}
 
 
 def written(path, content):
@@ -45,7 +62,11 @@ def written(path, content):
 
 def drive(tmp_path, **changes):
     content = copy.deepcopy(MINIMAL_DRIVE) | changes
-    return load_drive(written(tmp_path / "test.yaml", {key: each for key, each in content.items() if each is not None}))
+    return load_drive(
+        written(
+            tmp_path / "test.yaml", {key: each for key, each in content.items() if each is not None}
+        )
+    )
 
 
 def topology(tmp_path, *slaves, **more):
@@ -95,7 +116,9 @@ def test_the_packages_topologies_fit_their_robots(name):
 
 def test_the_ur5_topology_reaches_the_arms_torques():
     robot, one = load_robot("ur5"), load_topology("ur5")
-    for slave, effort in zip(one.in_order_of(robot.joints), RobotModel.of(robot).limits.effort, strict=True):
+    for slave, effort in zip(
+        one.in_order_of(robot.joints), RobotModel.of(robot).limits.effort, strict=True
+    ):
         assert 1000 < effort * slave.scale.torque < 3000  # up to three times the rated torque
 
 
@@ -124,7 +147,8 @@ def test_an_sdo_as_bytes():
 
 
 @pytest.mark.parametrize(
-    ("period", "value", "index"), [(0.001, 1, -3), (0.002, 2, -3), (0.0005, 5, -4), (0.00125, 125, -5)]
+    ("period", "value", "index"),
+    [(0.001, 1, -3), (0.002, 2, -3), (0.0005, 5, -4), (0.00125, 125, -5)],
 )
 def test_interpolation_time(period, value, index):
     assert [write.value for write in interpolation_writes(period)] == [value, index]
@@ -148,15 +172,24 @@ def entries(direction, *changed):
     [
         ({"speed": 1}, r"unknown \['speed'\]; entries: description, rx, tx"),
         ({"velocity_unit": None}, r"missing \['velocity_unit'\]"),
-        ({"velocity_unit": "rad/s"}, "velocity_unit = 'rad/s': must be one of: counts/s, rpm, 0.1 rpm"),
+        (
+            {"velocity_unit": "rad/s"},
+            "velocity_unit = 'rad/s': must be one of: counts/s, rpm, 0.1 rpm",
+        ),
         ({"rated_torque_unit": "Nm"}, "rated_torque_unit = 'Nm': must be one of: N·m, mN·m, µN·m"),
         ({"writable_mapping": 1}, "writable_mapping = 1: must be true or false"),
         ({"vendor": -1}, "vendor = -1: must be a whole number from 1 to 0xFFFFFFFF"),
         ({"products": {"EPOS4": 1}}, "products: key = 'EPOS4': must be a whole number"),
         ({"counts_per_revolution": 0}, "counts_per_revolution = 0: must be a whole number from 1"),
         ({"sdo": {}}, "sdo = {}: must be a list"),
-        ({"sdo": [{"index": 0x60C2, "type": "i8", "value": 200}]}, r"sdo\[0\]: value = 200: .* from -128 to 127"),
-        ({"error_codes": {0x12345: "x"}}, "error_codes: key = 0x12345: must be a whole number from 0 to 0xFFFF"),
+        (
+            {"sdo": [{"index": 0x60C2, "type": "i8", "value": 200}]},
+            r"sdo\[0\]: value = 200: .* from -128 to 127",
+        ),
+        (
+            {"error_codes": {0x12345: "x"}},
+            "error_codes: key = 0x12345: must be a whole number from 0 to 0xFFFF",
+        ),
         ({"rx": []}, r"rx = \[\]: must be a mapping"),
         ({"rx": {0x1A00: []}}, "rx: key = 0x1A00: must be a whole number from 0x1600 to 0x17FF"),
         ({"rx": {0x1600: []}}, r"rx: 0x1600 = \[\]: must be a list of one or more"),
@@ -164,19 +197,34 @@ def entries(direction, *changed):
             entries("rx", {"index": 0x607A, "type": "f32"}),
             r"0x1600\[3\]: type = 'f32': must be one of: i8, .*pad",
         ),
-        (entries("rx", {"index": 0x607A, "type": "u32"}), "type = 'u32': object 0x607A of CiA 402 is i32"),
+        (
+            entries("rx", {"index": 0x607A, "type": "u32"}),
+            "type = 'u32': object 0x607A of CiA 402 is i32",
+        ),
         (
             entries("rx", {"index": 0x607A, "type": "i32", "sub": 1}),
             r"unknown \['sub'\]; entries: index, type, bits, sub_index",
         ),
         (entries("rx", {"type": "pad"}), "bits is missing: it goes with type pad"),
-        (entries("rx", {"type": "pad", "bits": 8, "index": 1}), "index has no meaning here: it goes with type i8, u8"),
+        (
+            entries("rx", {"type": "pad", "bits": 8, "index": 1}),
+            "index has no meaning here: it goes with type i8, u8",
+        ),
         (entries("rx", {"type": "i16"}), "index is missing: it goes with type i8, u8"),
         (entries("rx", {"index": 0x6071, "type": "i16"}), "0x6071:0 i16 is there twice"),
         (entries("rx", {"index": 0x2601, "type": "bool"}), "bits: must be whole bytes"),
-        ({"rx": {0x1600: MINIMAL_DRIVE["rx"][0x1600][:2]}}, "rx: no target is mapped; one or more of: 0x607A"),
-        ({"rx": {0x1600: MINIMAL_DRIVE["rx"][0x1600][1:]}}, "rx: object 0x6040 is missing; needed: 0x6040, 0x6060"),
-        ({"tx": {0x1A00: MINIMAL_DRIVE["tx"][0x1A00][::2]}}, "tx: object 0x6061 is missing; needed: 0x6041, 0x6061"),
+        (
+            {"rx": {0x1600: MINIMAL_DRIVE["rx"][0x1600][:2]}},
+            "rx: no target is mapped; one or more of: 0x607A",
+        ),
+        (
+            {"rx": {0x1600: MINIMAL_DRIVE["rx"][0x1600][1:]}},
+            "rx: object 0x6040 is missing; needed: 0x6040, 0x6060",
+        ),
+        (
+            {"tx": {0x1A00: MINIMAL_DRIVE["tx"][0x1A00][::2]}},
+            "tx: object 0x6061 is missing; needed: 0x6041, 0x6061",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_drive_file_is_named(tmp_path, changes, words):
@@ -186,7 +234,9 @@ def test_what_is_wrong_in_a_drive_file_is_named(tmp_path, changes, words):
 
 
 def test_unknown_names_list_the_known_ones(tmp_path):
-    with pytest.raises(ConfigError, match=r"unknown .*'elmo'; .*cia402, maxon_epos4, synapticon_somanet"):
+    with pytest.raises(
+        ConfigError, match=r"unknown .*'elmo'; .*cia402, maxon_epos4, synapticon_somanet"
+    ):
         load_drive("elmo")
     with pytest.raises(ConfigError, match=r"unknown topology 'scara'; topologies: .*ur5"):
         load_topology("scara")
@@ -209,9 +259,18 @@ def test_drive_files_lie_beside_the_topology_and_units_come_together(tmp_path):
     ("changes", "words"),
     [
         ({"gear": 3}, r"slaves\[0\] \(j1\): unknown \['gear'\]; entries: joint, drive, gear_ratio"),
-        ({"gear_ratio": 0}, r"slaves\[0\] \(j1\): gear_ratio = 0: must be a finite number from 0.001 to 100000"),
-        ({"gear_ratio": math.inf}, "gear_ratio = inf: must be a finite number from 0.001 to 100000"),
-        ({"rated_torque": "big"}, r"rated_torque = 'big': must be a finite number from 1e-05 to 100000 \[N·m\]"),
+        (
+            {"gear_ratio": 0},
+            r"slaves\[0\] \(j1\): gear_ratio = 0: must be a finite number from 0.001 to 100000",
+        ),
+        (
+            {"gear_ratio": math.inf},
+            "gear_ratio = inf: must be a finite number from 0.001 to 100000",
+        ),
+        (
+            {"rated_torque": "big"},
+            r"rated_torque = 'big': must be a finite number from 1e-05 to 100000 \[N·m\]",
+        ),
         ({"sign": 0}, "sign = 0: must be one of: 1, -1"),
         ({"sign": True}, "sign = True: must be one of: 1, -1"),
         ({"offset": math.nan}, r"offset = nan: must be a finite number \[rad\]"),
@@ -240,11 +299,23 @@ def test_what_is_wrong_in_a_topology_is_named(tmp_path, changes, words):
         ([], {}, r"slaves = \[\]: must be a list of one or more"),
         ([AXIS, AXIS], {}, "joint or name j1: is there twice"),
         ([AXIS | {"alias": 3}, AXIS | {"joint": "j2", "alias": 3}], {}, "alias 3: is there twice"),
-        ([AXIS], {"rate": 1000}, r"unknown \['rate'\]; entries: slaves, description, cycle, watchdog"),
+        (
+            [AXIS],
+            {"rate": 1000},
+            r"unknown \['rate'\]; entries: slaves, description, cycle, watchdog",
+        ),
         ([AXIS], {"cycle": 0}, r"cycle = 0: must be a finite number from 0.0001 to 0.1 \[s\]"),
         (["j1"], {}, r"slaves\[0\] = 'j1': must be a mapping"),
-        ([{"name": "coupler"}], {}, r"missing \['vendor', 'product'\]; entries: name, vendor, product"),
-        ([{k: v for k, v in AXIS.items() if k != "counts_per_revolution"}], {}, "counts_per_revolution is missing"),
+        (
+            [{"name": "coupler"}],
+            {},
+            r"missing \['vendor', 'product'\]; entries: name, vendor, product",
+        ),
+        (
+            [{k: v for k, v in AXIS.items() if k != "counts_per_revolution"}],
+            {},
+            "counts_per_revolution is missing",
+        ),
     ],
 )
 def test_what_is_wrong_in_the_whole_is_named(tmp_path, slaves, more, words):
@@ -322,17 +393,26 @@ def test_swapped_cables_are_seen_by_the_aliases(bus):
 
 
 def test_missing_slaves_say_where_the_bus_ends(bus):
-    assert "slave 2 (j2): found nothing; the bus ends after slave 1 (j1)" in refusal(bus, COUPLER, J1)
+    assert "slave 2 (j2): found nothing; the bus ends after slave 1 (j1)" in refusal(
+        bus, COUPLER, J1
+    )
     message = refusal(bus)
-    assert "slave 0 (coupler), slave 1 (j1), slave 2 (j2): found nothing; the bus ends at the master" in message
+    assert (
+        "slave 0 (coupler), slave 1 (j1), slave 2 (j2): found nothing; the bus ends at the master"
+        in message
+    )
 
 
 def test_a_slave_too_many_is_named(bus):
-    assert "slave 3: expected the end of the bus, found vendor 0x000022D2" in refusal(bus, COUPLER, J1, J2, OTHER)
+    assert "slave 3: expected the end of the bus, found vendor 0x000022D2" in refusal(
+        bus, COUPLER, J1, J2, OTHER
+    )
 
 
 def test_a_slave_whose_eeprom_cannot_be_read(bus):
-    assert "found a slave without a readable identity (EEPROM)" in refusal(bus, COUPLER, FoundSlave(0, 0), J2)
+    assert "found a slave without a readable identity (EEPROM)" in refusal(
+        bus, COUPLER, FoundSlave(0, 0), J2
+    )
 
 
 def test_another_revision_matters_only_where_it_is_asked_for(tmp_path):

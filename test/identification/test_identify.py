@@ -1,4 +1,6 @@
-"""Identification: a simulated arm's imperfections are found, within the bounds shown and the uncertainty stated."""
+"""Identification: a simulated arm's imperfections are found, within the bounds shown and the
+uncertainty stated.
+"""
 
 from concurrent.futures import Future
 from dataclasses import replace
@@ -97,7 +99,9 @@ def test_a_yaml_file_of_another_kind_is_not_overwritten(tmp_path):
 @pytest.mark.parametrize(("kind", "scale"), [("reversed_torque", -1.0), ("current", 0.1)])
 def test_the_meaning_of_the_efforts_is_found_and_friction_does_not_depend_on_it(kind, scale):
     arm, plan, found, recording = identified(4, ("elbow_joint",))
-    other = identify(replace(recording, effort=scale * recording.effort), plan, MODEL, ROBOT.profile)
+    other = identify(
+        replace(recording, effort=scale * recording.effort), plan, MODEL, ROBOT.profile
+    )
     assert other.effort_kind == kind
     assert float(other.line.delay.value) == pytest.approx(float(found.line.delay.value), abs=STEP)
     assert other.line.scale.value[2] == pytest.approx(scale, rel=0.05)
@@ -127,7 +131,9 @@ def test_the_file_is_read_by_simulation_and_stability(tmp_path, capsys):
 def test_offsets_of_the_efforts_are_found_and_change_no_friction(tmp_path):
     _, plan, found, recording = identified(4, ("elbow_joint",))
     offset = np.array([2.0, -3.0, 1.8, 0.8, 1.1, -2.1])
-    other = identify(replace(recording, effort=recording.effort + offset), plan, MODEL, ROBOT.profile)
+    other = identify(
+        replace(recording, effort=recording.effort + offset), plan, MODEL, ROBOT.profile
+    )
     assert other.effort_kind == "torque"
     read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, other)))
     np.testing.assert_allclose(read.effort_offset, found.line.offset.value + offset, atol=0.05)
@@ -162,9 +168,12 @@ def test_an_arm_that_takes_positions_tells_its_lag_noise_and_friction(tmp_path):
 @pytest.mark.long
 @pytest.mark.sim
 @pytest.mark.parametrize(
-    ("efforts", "kind"), [(lambda effort: np.nan * effort, "none"), (lambda effort: 0.1 * effort, "current")]
+    ("efforts", "kind"),
+    [(lambda effort: np.nan * effort, "none"), (lambda effort: 0.1 * effort, "current")],
 )
-def test_an_arm_that_takes_positions_and_gives_no_torques_has_no_friction_in_its_file(tmp_path, efforts, kind):
+def test_an_arm_that_takes_positions_and_gives_no_torques_has_no_friction_in_its_file(
+    tmp_path, efforts, kind
+):
     _, plan, found, recording = identified_by_positions(SLOW)
     profile = replace(ROBOT.at_rate(SLOW).profile, joint_effort=kind)
     other = identify(replace(recording, effort=efforts(recording.effort)), plan, MODEL, profile)
@@ -183,7 +192,11 @@ def test_what_the_recording_lost_costs_no_accuracy():
     kept = np.ones(len(recording.stamp), dtype=bool)
     for begin in range(2000, len(kept), 2000):
         kept[begin : begin + 60] = False  # 0.12 s, longer than a block of a stroke
-    part = {name: value[kept] for name, value in vars(recording).items() if isinstance(value, np.ndarray)}
+    part = {
+        name: value[kept]
+        for name, value in vars(recording).items()
+        if isinstance(value, np.ndarray)
+    }
     other = identify(replace(recording, **part), plan, MODEL, ROBOT.profile)
     assert wrong_figures(figures(arm, ("elbow_joint",), other)) == []
     assert other.lost > found.lost
@@ -208,7 +221,10 @@ class ArmOnBus:
     def get(self, names):
         future = Future()
         future.set_result(
-            {name: {"robot": "ur5", "profile": "ethercat", "bus": "ecm"}.get(name, 0.0) for name in names}
+            {
+                name: {"robot": "ur5", "profile": "ethercat", "bus": "ecm"}.get(name, 0.0)
+                for name in names
+            }
         )
         return future
 
@@ -238,7 +254,9 @@ def test_a_controller_that_is_not_there_is_looked_for_as_long_as_robot_looks(mon
     with refuses("controller") as caught:
         RunningIdentification(AbsentArm(), stepped.sleep, "contoller", None, "")
     assert caught.value.value == "contoller"
-    assert stepped.now * 1e-9 == pytest.approx(signature(Robot.__init__).parameters["timeout"].default, abs=0.1)
+    assert stepped.now * 1e-9 == pytest.approx(
+        signature(Robot.__init__).parameters["timeout"].default, abs=0.1
+    )
 
 
 @pytest.mark.parametrize("lag", [0.002, 0.0347])
@@ -257,7 +275,17 @@ def test_the_lag_of_positions_is_found_beside_friction_and_offset(lag):
     none = np.zeros_like(q)
     command = reference(stamp)
     found = position_lag(
-        ArmRecording(CommandMode.POSITION, 0.0, stamp, stamp, q, none, none, np.full((len(q), 6), np.nan), command),
+        ArmRecording(
+            CommandMode.POSITION,
+            0.0,
+            stamp,
+            stamp,
+            q,
+            none,
+            none,
+            np.full((len(q), 6), np.nan),
+            command,
+        ),
         plan,
     )
     assert found.holds(lag)
@@ -288,7 +316,9 @@ def test_the_reference_keeps_the_bounds_shown_and_returns():
     given = MotionBounds(amplitude=0.3, speed=0.4)
     plan = plan_motion(ROBOT, MODEL, HOME, given)
     path = plan.path(MODEL, 2.0)
-    q, v, a = (np.array(each) for each in zip(*map(path.path, np.arange(2.0, path.end, 0.01)), strict=True))
+    q, v, a = (
+        np.array(each) for each in zip(*map(path.path, np.arange(2.0, path.end, 0.01)), strict=True)
+    )
     assert np.abs(q - HOME).max() <= given.amplitude + 1e-9
     assert np.abs(v).max() == pytest.approx(given.speed)
     assert (np.abs(a).max(axis=0) <= plan.acceleration + 1e-9).all()
@@ -338,7 +368,9 @@ def test_what_holds_a_payload_is_the_slope_of_its_energy():
 
 
 def sine_recording(delay, scale=1.0, noise=0.0):
-    """Commands sent at 500 Hz, and efforts that follow `delay` later, as the means over the periods."""
+    """Commands sent at 500 Hz, and efforts that follow `delay` later, as the
+    means over the periods.
+    """
     r, period, fine = np.random.default_rng(2), 0.002, 20
     k, ratio = 2000, round(delay / period * fine)
     stamp = period * np.arange(k)
@@ -347,7 +379,9 @@ def sine_recording(delay, scale=1.0, noise=0.0):
     means = acting[: (k - 1) * fine].reshape(k - 1, fine, 2).mean(axis=1)
     effort = scale * np.vstack((means[:1], means)) + noise * r.standard_normal((k, 2))
     none = np.zeros((k, 2))
-    return ArmRecording(CommandMode.EFFORT, 0.0, stamp, stamp, none, none, effort, np.full((k, 6), np.nan), command)
+    return ArmRecording(
+        CommandMode.EFFORT, 0.0, stamp, stamp, none, none, effort, np.full((k, 6), np.nan), command
+    )
 
 
 @pytest.mark.parametrize("delay", [0.0003, 0.002, 0.0071, 0.0154])
@@ -360,17 +394,23 @@ def test_a_delay_is_found_between_samples(delay):
 
 
 def jittered_recording(seed, noise):
-    """Commands that jump, and act 1.4 to 2.7 ms late: some in the next period, some in the one after it."""
+    """Commands that jump, and act 1.4 to 2.7 ms late: some in the next period, some
+    in the one after it.
+    """
     r, k, period, fine = np.random.default_rng(seed), 2000, 0.002, 20
     stamp = period * np.arange(k)
     jumps = (np.arange(k) % 100 < 25)[:, None] * (1.5 + 0.3 * r.standard_normal((k, 2)))
     command = 20.0 + np.column_stack((np.sin(9.0 * stamp), 2.0 * np.cos(23.0 * stamp))) + jumps
     arrival = np.maximum.accumulate(fine * np.arange(k) + r.integers(14, 27, k))
-    acting = command[np.clip(np.searchsorted(arrival, np.arange(fine * k), side="right") - 1, 0, None)]
+    acting = command[
+        np.clip(np.searchsorted(arrival, np.arange(fine * k), side="right") - 1, 0, None)
+    ]
     means = acting.reshape(k, fine, 2).mean(axis=1)
     effort = np.vstack((means[:1], means[:-1])) + noise * r.standard_normal((k, 2))
     none = np.zeros((k, 2))
-    return ArmRecording(CommandMode.EFFORT, 0.0, stamp, stamp, none, none, effort, np.full((k, 6), np.nan), command)
+    return ArmRecording(
+        CommandMode.EFFORT, 0.0, stamp, stamp, none, none, effort, np.full((k, 6), np.nan), command
+    )
 
 
 def test_jitter_over_the_edge_of_a_period_is_no_noise():
@@ -389,6 +429,7 @@ def test_a_motion_that_was_not_followed_is_refused():
     plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=("elbow_joint",)))
     plan.check_followed(ROBOT.joints, plan.times, plan.positions + 0.1)
     with pytest.raises(HardwareFault) as caught:
-        plan.check_followed(ROBOT.joints, plan.times, np.tile(HOME, (len(plan.times), 1)))  # it never moved
+        # it never moved
+        plan.check_followed(ROBOT.joints, plan.times, np.tile(HOME, (len(plan.times), 1)))
     assert caught.value.name == "elbow_joint"
     assert caught.value.value == pytest.approx(0.25, abs=0.01)

@@ -1,4 +1,6 @@
-"""An identification in a thread: what it says at each step, who may ask for what, and how it ends."""
+"""An identification in a thread: what it says at each step, who may ask for
+what, and how it ends.
+"""
 
 import threading
 import time
@@ -22,7 +24,11 @@ class Arm:
     """An arm whose motion lasts until the test ends it; it holds afterwards, however that was."""
 
     def __init__(self, warning="", error=None, deaf=False):
-        self.moves, self.arrived, self.holds = threading.Event(), threading.Event(), threading.Event()
+        self.moves, self.arrived, self.holds = (
+            threading.Event(),
+            threading.Event(),
+            threading.Event(),
+        )
         self.warning, self.error, self.deaf = warning, error, deaf
         self.agreed = None
 
@@ -121,7 +127,11 @@ def test_after_its_end_another_one_may_begin():
 
 
 @pytest.mark.parametrize(
-    ("error", "words"), [(HardwareFault("no joint state"), "no joint state"), (OSError("the disk is full"), "the disk")]
+    ("error", "words"),
+    [
+        (HardwareFault("no joint state"), "no joint state"),
+        (OSError("the disk is full"), "the disk"),
+    ],
 )
 def test_an_error_is_told_with_the_warnings(error, words):
     arm = Arm(warning="the law may be changed", error=error)

@@ -1,4 +1,6 @@
-"""The admittance law against formulae written out here, its energy, limits and symmetries, and in simulation."""
+"""The admittance law against formulae written out here, its energy, limits and
+symmetries, and in simulation.
+"""
 
 from dataclasses import replace
 
@@ -14,7 +16,14 @@ from robot_control_ros.core.spatial import make_pose, pose_error
 from robot_control_ros.core.types import CommandMode, Reference, RobotState, Wrench
 from robot_control_ros.laws.admittance import FEEDBACK, Admittance
 from robot_control_ros.laws.spring.bounded_spring import HALVES
-from robot_control_ros.laws.spring.virtual_body import APPROACH, BODY, FOLLOWED, VirtualBody, bound, wait
+from robot_control_ros.laws.spring.virtual_body import (
+    APPROACH,
+    BODY,
+    FOLLOWED,
+    VirtualBody,
+    bound,
+    wait,
+)
 from robot_control_ros.references import Jog
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.differential_kinematics import FAST, TOP_SPEED, TRACKING
@@ -65,7 +74,9 @@ class Follower:
         return BODY.by_name(Admittance.memory.by_name(self.law.save(), self.model.n)["body"], 0)
 
     def state(self, wrench):
-        return RobotState(0.0, self.q, self.v, np.zeros(self.model.n), None, np.asarray(wrench, dtype=float))
+        return RobotState(
+            0.0, self.q, self.v, np.zeros(self.model.n), None, np.asarray(wrench, dtype=float)
+        )
 
     def __call__(self, wrench, reference, dt=DT):
         command = self.law.compute(self.state(wrench), self.kin, reference, self.gains, dt)
@@ -78,20 +89,33 @@ class Follower:
 
 def test_one_step_is_the_implicit_one(rng):
     for _ in range(20):
-        mass, damping, stiffness = rng.uniform(0.1, 5, 6), rng.uniform(0, 50, 6), rng.uniform(0, 1000, 6)
-        wrench, x, v, dt = rng.normal(size=6), rng.uniform(-0.5, 0.5, 6), rng.normal(size=6), rng.uniform(1e-4, 0.05)
+        mass, damping, stiffness = (
+            rng.uniform(0.1, 5, 6),
+            rng.uniform(0, 50, 6),
+            rng.uniform(0, 1000, 6),
+        )
+        wrench, x, v, dt = (
+            rng.normal(size=6),
+            rng.uniform(-0.5, 0.5, 6),
+            rng.normal(size=6),
+            rng.uniform(1e-4, 0.05),
+        )
         body = body_at(x, v)
         body.step(wrench, mass, damping, stiffness, dt)
 
         def deflection(step, x=x):
-            return np.concatenate((x[:3] + step[:3], rotation_vector(turned(step[3:]) @ turned(x[3:]))))
+            return np.concatenate(
+                (x[:3] + step[:3], rotation_vector(turned(step[3:]) @ turned(x[3:])))
+            )
 
         A = gradient(deflection, np.zeros(6))
         left = np.diag(mass) + dt * np.diag(damping) + dt**2 * A.T @ np.diag(stiffness) @ A
         expected = np.linalg.solve(left, mass * v + dt * (wrench - A.T @ (stiffness * x)))
         np.testing.assert_allclose(body.twist, expected, rtol=0, atol=1e-7)
         np.testing.assert_allclose(body.position, x[:3] + dt * body.twist[:3], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(body.rotation, turned(dt * body.twist[3:]) @ turned(x[3:]), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            body.rotation, turned(dt * body.twist[3:]) @ turned(x[3:]), rtol=0, atol=1e-12
+        )
 
 
 def test_with_one_stiffness_the_springs_torque_is_along_the_rotation_vector(rng):
@@ -112,9 +136,13 @@ def test_it_comes_to_rest_at_wrench_over_stiffness(axis):
 
 @pytest.mark.long
 def test_no_step_mass_damping_or_stiffness_makes_it_unstable(rng):
-    """It never has more energy than it began with; up to the curvature of rotations, step by step."""
+    """It never has more energy than it began with; up to the curvature of
+    rotations, step by step.
+    """
     for _ in range(300):
-        mass, damping, stiffness = (10.0 ** rng.uniform(low, high, 6) for low, high in ((-3, 2), (-2, 3), (-1, 4.3)))
+        mass, damping, stiffness = (
+            10.0 ** rng.uniform(low, high, 6) for low, high in ((-3, 2), (-2, 3), (-1, 4.3))
+        )
         dt = 10.0 ** rng.uniform(-4, -1)
         body = body_at(rng.uniform(-0.5, 0.5, 6), np.zeros(6))
         start = before = potential(body.deflection(), stiffness)
@@ -129,7 +157,9 @@ def test_no_step_mass_damping_or_stiffness_makes_it_unstable(rng):
 @pytest.mark.parametrize("damping", [0.0, pytest.param(5.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize("dt", [pytest.param(1e-3, marks=pytest.mark.long), 1e-2])
 def test_it_gives_back_no_more_than_the_wrench_put_in_while_its_gains_change(rng, damping, dt):
-    """A damper outside takes out what the wrench put in, and no more. The gains as asked for would give more."""
+    """A damper outside takes out what the wrench put in, and no more. The gains as asked
+    for would give more.
+    """
     would_give = False
     for _ in range(20):
         body, work, mass, stiffness = VirtualBody(), 0.0, np.ones(6), np.ones(6)
@@ -174,7 +204,9 @@ def test_without_a_reference_it_holds_where_it_was_reset(ur5_model):
 
 
 def test_the_joints_are_where_the_virtual_body_is(ur5_model, rng):
-    """On joints that follow, the tip is x_ref + x, R_ref turned by the rotation, of a body stepped beside."""
+    """On joints that follow, the tip is x_ref + x, R_ref turned by the rotation, of a
+    body stepped beside.
+    """
     follow, body = Follower(ur5_model, BENT, **POINT), VirtualBody()
     start, wrench = follow.kin.pose, np.array([4.0, -3.0, 5.0, 0.3, -0.2, 0.1])
     mass, stiffness = follow.gains.mass.diagonal(), follow.gains.stiffness.diagonal()
@@ -198,8 +230,14 @@ def test_damping_is_the_ratio_of_the_critical_one_and_what_is_given_outright(ur5
 
 def test_the_damping_of_mass_and_stiffness_along_turned_axes_is_turned_with_them():
     axes = np.kron(np.eye(2), turned(np.array([0.5, -0.8, 0.3])))
-    mass, stiffness = np.array([1.0, 2.0, 4.0, 0.1, 0.2, 0.3]), np.array([100.0, 900.0, 400.0, 20.0, 30.0, 10.0])
-    full = {name: axes @ np.diag(each) @ axes.T for name, each in (("mass", mass), ("stiffness", stiffness))}
+    mass, stiffness = (
+        np.array([1.0, 2.0, 4.0, 0.1, 0.2, 0.3]),
+        np.array([100.0, 900.0, 400.0, 20.0, 30.0, 10.0]),
+    )
+    full = {
+        name: axes @ np.diag(each) @ axes.T
+        for name, each in (("mass", mass), ("stiffness", stiffness))
+    }
     gains = make_gains(Admittance.Gains, full | {"damping_ratio": 0.7}, 6)
     expected = axes @ np.diag(2.0 * 0.7 * np.sqrt(mass * stiffness)) @ axes.T
     np.testing.assert_allclose(gains.virtual_damping, expected, rtol=0, atol=1e-9)
@@ -227,11 +265,17 @@ def test_axes_that_are_not_compliant_are_stiff(ur5_model, rng):
 
 
 def test_a_reset_while_moving_goes_on_as_it_moves(ur5_model, rng):
-    """The first command is one step further, with the velocity that the body's damper and spring leave."""
+    """The first command is one step further, with the velocity that the body's
+    damper and spring leave.
+    """
     for _ in range(10):
         v = rng.uniform(-0.2, 0.2, 6)
         follow = Follower(ur5_model, BENT, v, max_velocity=5.0, max_rate=20.0)
-        kin, mass, stiffness = follow.kin, follow.gains.mass.diagonal(), follow.gains.stiffness.diagonal()
+        kin, mass, stiffness = (
+            follow.kin,
+            follow.gains.mass.diagonal(),
+            follow.gains.stiffness.diagonal(),
+        )
         command = follow(np.zeros(6), Reference(pose=kin.pose))
         rate = 1.0 + DT * 2.0 * np.sqrt(stiffness / mass) + DT**2 * stiffness / mass
         expected = np.linalg.solve(kin.jacobian, kin.twist / rate)
@@ -247,13 +291,17 @@ def test_a_reset_beside_a_turning_reference_keeps_the_tips_own_velocity(ur5_mode
 
 
 def test_a_reference_that_turns_carries_the_deflection_with_it(ur5_model):
-    """R_c = R_b R_ref, at rest in R_b: the tip's angular velocity is R_b w_ref, and nothing lags."""
+    """R_c = R_b R_ref, at rest in R_b: the tip's angular velocity is R_b
+    w_ref, and nothing lags.
+    """
     follow, rate = Follower(ur5_model, BENT, **POINT), np.array([0.2, -0.1, 0.3])
     start, torque = follow.kin.pose, np.array([0.0, 0, 0, 3.0, 2.0, -2.0])
     for k in range(1, 1001):
         turning = max(k - 500, 0) * DT
         pose = make_pose(start[:3, 3], turned(turning * rate) @ start[:3, :3])
-        follow(torque, Reference(pose=pose, twist=np.concatenate((np.zeros(3), rate * (turning > 0)))))
+        follow(
+            torque, Reference(pose=pose, twist=np.concatenate((np.zeros(3), rate * (turning > 0))))
+        )
     expected = make_pose(start[:3, 3], turned(torque[3:] / 20.0) @ pose[:3, :3])
     assert np.abs(pose_error(expected, follow.kin.pose)).max() < 2e-3
     assert np.abs(follow.kin.twist[3:] - turned(torque[3:] / 20.0) @ rate).max() < 2e-3
@@ -307,7 +355,13 @@ def test_pushed_out_to_where_it_may_go_it_is_back_at_once(ur5_model):
 def test_before_its_largest_displacement_the_body_slows_down_without_a_jump():
     body, speeds, dt = body_at(np.zeros(6), np.zeros(6)), [0.0], 0.002
     for _ in range(1000):
-        body.step(np.array([0.0, 40.0, 30.0, 0.0, 0.0, 0.0]), np.full(6, 10.0), np.zeros(6), np.zeros(6), dt)
+        body.step(
+            np.array([0.0, 40.0, 30.0, 0.0, 0.0, 0.0]),
+            np.full(6, 10.0),
+            np.zeros(6),
+            np.zeros(6),
+            dt,
+        )
         bound(body.row, 0.3, 1.0, 0.5, 2.0, dt)
         speeds.append(np.linalg.norm(body.twist[:3]))
     assert np.linalg.norm(body.position) == pytest.approx(0.3, abs=1e-3)
@@ -317,7 +371,9 @@ def test_before_its_largest_displacement_the_body_slows_down_without_a_jump():
 
 
 def test_what_the_follower_lags_takes_no_more_speed_than_it_is_slower(rng):
-    """The body goes back to within the tolerance, and never faster outward or beyond the follower's own speed."""
+    """The body goes back to within the tolerance, and never faster outward or beyond the
+    follower's own speed.
+    """
     for _ in range(1000):
         twist, lag, slower = rng.normal(size=(3, 6)) * np.array([0.1, 0.01, 0.1])[:, None]
         body = body_at(np.zeros(6), twist)
@@ -365,7 +421,9 @@ class FalseSensor:
         return self._postures.draw(rng, lower, upper)
 
     def fastest(self, q, wrench, cycles=300):
-        """Largest joint speeds over their limits, commanded and simulated: pushed, pushed back, and pushed again."""
+        """Largest joint speeds over their limits, commanded and simulated: pushed, pushed
+        back, and pushed again.
+        """
         loop, velocity = ControlLoop(self.robot, self.law, self.gains), self.limits.velocity
         loop.wrench.settings.set({"range_force": 0.0, "range_torque": 0.0})
         self.plant.reset(q)
@@ -427,7 +485,9 @@ def test_no_wrench_at_any_posture_drives_a_joint_above_its_limit_speed(name, law
 def test_a_false_torque_that_turns_the_wrists_moves_none_above_its_limit_speed():
     pytest.importorskip("mujoco")
     arm = FalseSensor("gen3", "admittance", {})
-    commanded, moved = arm.fastest(np.array(arm.robot.home), np.array([0.0, 0.0, 0.0, 300.0, 0.0, 0.0]))
+    commanded, moved = arm.fastest(
+        np.array(arm.robot.home), np.array([0.0, 0.0, 0.0, 300.0, 0.0, 0.0])
+    )
     assert commanded > 0.5
     assert moved <= 1.0
 
@@ -437,18 +497,24 @@ def limited_model(ur5):
     """A UR5 whose elbow turns no further than 1.5 rad."""
     whole = 'lower="-3.141592653589793" upper="3.141592653589793" effort="150.0"'
     assert ur5.urdf().count(whole) == 1
-    return RobotModel.of(ur5, ur5.urdf().replace(whole, 'lower="-3.141592653589793" upper="1.6" effort="150.0"'))
+    return RobotModel.of(
+        ur5, ur5.urdf().replace(whole, 'lower="-3.141592653589793" upper="1.6" effort="150.0"')
+    )
 
 
 def test_against_a_joint_limit_nothing_winds_up(limited_model):
-    """Pushed towards the base for 2 s, 30 mm further than the elbow allows; then pushed back as hard."""
+    """Pushed towards the base for 2 s, 30 mm further than the elbow allows; then
+    pushed back as hard.
+    """
     follow = Follower(limited_model, BENT, **{**POINT, "stiffness": [100, 100, 100, 20, 20, 20]})
     start = follow.kin.pose
     inward = -start[:3, 3] / np.linalg.norm(start[:3, 3])
     push, outside = np.concatenate((20.0 * inward, np.zeros(3))), []
     for _ in range(1000):
         follow(push, Reference(pose=start))
-        outside.append(np.linalg.norm(start[:3, 3] + follow.body["position"] - follow.kin.pose[:3, 3]))
+        outside.append(
+            np.linalg.norm(start[:3, 3] + follow.body["position"] - follow.kin.pose[:3, 3])
+        )
     assert follow.q[2] == pytest.approx(1.6, abs=1e-12)
     assert max(outside) < FOLLOWED[0] + 0.002
     assert follow.body["twist"][:3] @ inward < 0.01
@@ -470,14 +536,16 @@ def test_through_the_singular_stretch_rates_stay_bounded_and_it_comes_back(ur5_m
         for _ in range(1500):
             command = follow([force, 0, 0, 0, 0, 0], reference)
             assert np.all(np.abs(command.velocity) <= ur5_model.limits.velocity)
-            assert np.linalg.norm(follow.body["position"]) < 0.1  # the spring alone would let it go 0.2 m
+            # the spring alone would let it go 0.2 m
+            assert np.linalg.norm(follow.body["position"]) < 0.1
     assert np.linalg.norm(pose_error(reference.pose, follow.kin.pose)[:3]) < 1e-3
 
 
 def test_an_arm_in_a_plane_gives_way_in_it(rng):
     model = planar_arm().model()
     follow = Follower(model, np.array([0.4, 0.7, 0.5]), axes=[1, 1, 0, 0, 0, 1])
-    beside = make_pose(np.array([0.0, 0.0, 0.1])) @ follow.kin.pose  # out of the plane, where the arm can't go
+    # out of the plane, where the arm can't go
+    beside = make_pose(np.array([0.0, 0.0, 0.1])) @ follow.kin.pose
     reference = Reference(pose=beside)
     for _ in range(1500):
         follow([5, -3, 100, 10, 10, 0.5], reference)
@@ -489,7 +557,9 @@ def test_the_null_space_goes_back_to_the_posture_and_the_tip_stays():
     robot = load_robot("gen3")
     model = RobotModel.of(robot)
     follow = Follower(model, np.array(robot.home))
-    reference = Reference(pose=follow.kin.pose, q=np.array(robot.home) + [0.3, 0.0, -0.3, 0.0, 0.0, 0.0, 0.0])
+    reference = Reference(
+        pose=follow.kin.pose, q=np.array(robot.home) + [0.3, 0.0, -0.3, 0.0, 0.0, 0.0, 0.0]
+    )
     for _ in range(200):
         before = follow.kin.pose
         follow(np.zeros(6), reference)
@@ -513,11 +583,15 @@ def test_it_does_not_run_without_a_wrench(ur5):
     command = loop.tick(sample(0.0, BENT))
     assert command.mode is CommandMode.POSITION
     np.testing.assert_array_equal(command.values, BENT)
-    assert loop.safety.fault.startswith("law admittance: no wrench has arrived; it needs one on the topic wrench")
+    assert loop.safety.fault.startswith(
+        "law admittance: no wrench has arrived; it needs one on the topic wrench"
+    )
 
 
 def test_with_a_stale_wrench_the_position_is_held_and_stays(ur5):
-    """A robot that sags meanwhile isn't followed; when wrenches come back, it goes on from what was held."""
+    """A robot that sags meanwhile isn't followed; when wrenches come back, it goes on
+    from what was held.
+    """
     loop = ControlLoop(ur5, "admittance")
     q = BENT
     for k in range(50):
@@ -541,8 +615,11 @@ def test_with_a_stale_wrench_the_position_is_held_and_stays(ur5):
     np.testing.assert_allclose(command.values, held, rtol=0, atol=1e-9)
     for k in range(201, 3500):
         command = loop.tick(sample(k * DT, command.values, [0, 0, 0], k * DT))
-    np.testing.assert_allclose(loop.reference.pose, RobotModel.of(ur5).at(BENT).pose, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(command.values, BENT, rtol=0, atol=1e-4)  # no new rest: the old reference counts
+    np.testing.assert_allclose(
+        loop.reference.pose, RobotModel.of(ur5).at(BENT).pose, rtol=0, atol=1e-9
+    )
+    # no new rest: the old reference counts
+    np.testing.assert_allclose(command.values, BENT, rtol=0, atol=1e-4)
 
 
 def test_a_motion_ends_where_it_is_when_no_wrench_comes(ur5):
@@ -572,15 +649,24 @@ def droop(log, robot, wrench, bandwidth):
 
 @pytest.mark.few(1)
 @pytest.mark.sim
-@pytest.mark.parametrize(("output", "bandwidth"), [("position", 150.0**2), ("velocity", 150.0 * FEEDBACK)])
 @pytest.mark.parametrize(
-    "robot", ["ur5", *(pytest.param(name, marks=pytest.mark.long) for name in ("gen3", "planar_two_link"))]
+    ("output", "bandwidth"), [("position", 150.0**2), ("velocity", 150.0 * FEEDBACK)]
 )
-def test_a_pushed_arm_gives_way_by_force_over_stiffness_and_its_servo_besides(robot, output, bandwidth):
+@pytest.mark.parametrize(
+    "robot",
+    ["ur5", *(pytest.param(name, marks=pytest.mark.long) for name in ("gen3", "planar_two_link"))],
+)
+def test_a_pushed_arm_gives_way_by_force_over_stiffness_and_its_servo_besides(
+    robot, output, bandwidth
+):
     force = np.array([10.0, -6.0, 0.0 if robot == "planar_two_link" else 8.0])
-    log = simulate(robot, "admittance", {"output": output}, duration=6.0, push=Push(force), rate=500.0)
+    log = simulate(
+        robot, "admittance", {"output": output}, duration=6.0, push=Push(force), rate=500.0
+    )
     assert log.mode is CommandMode(output)
-    expected = force / 500.0 + droop(log, robot, np.concatenate((force, np.zeros(3))), bandwidth)[:3]
+    expected = (
+        force / 500.0 + droop(log, robot, np.concatenate((force, np.zeros(3))), bandwidth)[:3]
+    )
     np.testing.assert_allclose(-log.pose_error[-1, :3], expected, rtol=0.01, atol=5e-5)
     assert np.ptp(log.pose_error[-200:, :3], axis=0).max() < 5e-5
 
@@ -601,7 +687,12 @@ def test_a_gen3_without_a_sensor_gives_way_to_what_its_joint_torques_tell():
 
 @pytest.mark.sim
 def test_without_stiffness_it_is_led_by_hand_and_stays_where_it_is_left():
-    gains = {"mass": 2.0, "stiffness": 0.0, "damping": [30, 30, 30, 3, 3, 3], "selected_axes": [1, 1, 1, 0, 0, 0]}
+    gains = {
+        "mass": 2.0,
+        "stiffness": 0.0,
+        "damping": [30, 30, 30, 3, 3, 3],
+        "selected_axes": [1, 1, 1, 0, 0, 0],
+    }
     push = Push((0.0, 3.0, 0.0), start=0.2, duration=1.0)
     log = simulate("ur5", "admittance", gains, duration=3.0, push=push)
     way = -log.pose_error[:, :3]
@@ -623,9 +714,18 @@ def test_without_stiffness_it_is_led_by_hand_and_stays_where_it_is_left():
     ],
 )
 def test_led_by_hand_to_the_end_of_its_reach_it_stops_there_smoothly(robot, force, reach, rate):
-    """The arm had rung at half its rate: each time the joints were 5 mm behind, all speed was taken at once."""
+    """The arm had rung at half its rate: each time the joints were 5 mm behind, all
+    speed was taken at once.
+    """
     gains = {"stiffness": [0, 0, 0, 50, 50, 50], "max_displacement": 1.0}
-    log = simulate(robot, "admittance", gains, duration=5.0, rate=rate, push=Push(force, start=0.5, duration=4.0))
+    log = simulate(
+        robot,
+        "admittance",
+        gains,
+        duration=5.0,
+        rate=rate,
+        push=Push(force, start=0.5, duration=4.0),
+    )
     assert not any(log.fault)
     assert np.linalg.norm(log.pose[-1, :3, 3]) > reach
     accelerations = np.abs(np.diff(log.command, n=2, axis=0)) * rate**2

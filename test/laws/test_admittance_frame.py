@@ -1,4 +1,6 @@
-"""The admittance along the axes of the reference: what a push moves, moving references, and changes of the frame."""
+"""The admittance along the axes of the reference: what a push moves, moving references, and
+changes of the frame.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +8,12 @@ import pytest
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.rotations import twist_at_into, twist_in_into, wrench_in_into
-from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp, rotation_exp_jacobian
+from robot_control_ros.core.spatial import (
+    make_pose,
+    pose_error,
+    rotation_exp,
+    rotation_exp_jacobian,
+)
 from robot_control_ros.core.types import Reference, SensedState
 from robot_control_ros.laws.admittance import Admittance
 from robot_control_ros.laws.spring.compliance_frame import ComplianceFrame
@@ -53,7 +60,9 @@ class Follower:
         return self.model.at(self.q, self.v)
 
 
-@pytest.mark.parametrize("axis", [0, 5, *(pytest.param(axis, marks=pytest.mark.long) for axis in range(1, 5))])
+@pytest.mark.parametrize(
+    "axis", [0, 5, *(pytest.param(axis, marks=pytest.mark.long) for axis in range(1, 5))]
+)
 def test_a_push_along_an_axis_of_the_reference_moves_by_its_stiffness(model, axis):
     rest = model.at(BENT).pose
     both = np.kron(np.eye(2), rest[:3, :3])
@@ -75,7 +84,9 @@ def test_with_one_stiffness_on_all_axes_the_frame_makes_no_difference(rng, model
 
 
 def test_a_body_that_is_pushed_turns_with_a_turning_reference(model):
-    """Once at rest along the reference's axes it stays there: its displacement, seen from them, doesn't change."""
+    """Once at rest along the reference's axes it stays there: its displacement, seen from
+    them, doesn't change.
+    """
     start, rate = model.at(BENT).pose, np.array([0.0, 0.0, 0.1])
     arm, seen = Follower(model, frame="reference"), []
     for k in range(2500):
@@ -109,7 +120,13 @@ def test_other_axes_while_it_is_pushed_make_no_more_energy_than_the_damper_took(
 def test_a_moving_body_of_one_mass_takes_other_axes_at_once(rng):
     """Its energy is the same along any axes, so that there is nothing to wait for."""
     body = VirtualBody()
-    body.step(np.array([10.0, 5.0, -5.0, 0.0, 0.0, 0.0]), np.full(6, 2.0), np.full(6, 0.1), np.zeros(6), DT)
+    body.step(
+        np.array([10.0, 5.0, -5.0, 0.0, 0.0, 0.0]),
+        np.full(6, 2.0),
+        np.full(6, 0.1),
+        np.zeros(6),
+        DT,
+    )
     before = energy(body, np.full(6, 2.0), np.zeros(6))
     assert rest_along(body, rotation_exp(rng.normal(size=3)))
     assert energy(body, np.full(6, 2.0), np.zeros(6)) == pytest.approx(before, rel=1e-12)
@@ -144,13 +161,21 @@ def test_a_frame_changes_without_a_jump_of_the_joints(rng, model):
 
 
 FULL = np.array(
-    [[30.0, 4, 0, 0, 1, 0], [0, 20, 3, 0, 0, 0], [0, 0, 12, 1, 0, 0], [0, 0, 0, 4, 0, 1], *np.eye(6)[4:] * 3]
+    [
+        [30.0, 4, 0, 0, 1, 0],
+        [0, 20, 3, 0, 0, 0],
+        [0, 0, 12, 1, 0, 0],
+        [0, 0, 0, 4, 0, 1],
+        *np.eye(6)[4:] * 3,
+    ]
 )
 FULL = FULL.T @ FULL  # N/m, N·m/rad
 
 
 def random_body(rng, turns=True):
-    """A body away from its rest in a frame that turns with it, at a lever from it; or in one that rests."""
+    """A body away from its rest in a frame that turns with it, at a lever from it;
+    or in one that rests.
+    """
     body = VirtualBody()
     body.place(rng.uniform(-0.2, 0.2, 3), rotation_exp(rng.uniform(-0.8, 0.8, 3)), np.zeros(6))
     lever = rng.uniform(-0.2, 0.2, 3) if turns else np.zeros(3)
@@ -184,13 +209,17 @@ def through_frame(change, body, values):
 
 
 def test_the_spring_is_the_gradient_of_its_energy_in_every_frame(rng):
-    """By finite differences along a random twist, to 1e-6: the moment that the lever makes included."""
+    """By finite differences along a random twist, to 1e-6: the moment that the
+    lever makes included.
+    """
     for _ in range(200):
         body, twist = random_body(rng, rng.random() < 0.7), rng.normal(size=6)
         energies = []
         for step in (1e-6, -1e-6):
             motion = step * through_frame(twist_at_into, body, twist)
-            there = moved_to(body, body.position + motion[:3], rotation_exp(motion[3:]) @ body.rotation).deflection()
+            there = moved_to(
+                body, body.position + motion[:3], rotation_exp(motion[3:]) @ body.rotation
+            ).deflection()
             energies.append(0.5 * there @ FULL @ there)
         expected = pytest.approx(pull_of(body) @ twist, rel=1e-6, abs=1e-6 * energies[0])
         assert (energies[0] - energies[1]) / 2e-6 == expected
@@ -204,7 +233,9 @@ def test_around_a_closed_motion_the_spring_works_nothing(rng):
             way, rate = sizes * np.sin(s + phases), sizes * np.cos(s + phases)
             there = moved_to(body, body.position + way[:3], rotation_exp(way[3:]) @ body.rotation)
             motion = np.concatenate((rate[:3], rotation_exp_jacobian(way[3:]) @ rate[3:]))
-            work += pull_of(there) @ through_frame(twist_in_into, there, motion) * 2.0 * np.pi / count
+            work += (
+                pull_of(there) @ through_frame(twist_in_into, there, motion) * 2.0 * np.pi / count
+            )
         assert abs(work) < 1e-9
 
 
@@ -213,12 +244,16 @@ def test_wrench_and_twist_have_the_same_power_in_every_frame(rng):
         for _ in range(50):
             body, wrench, twist = random_body(rng, turns), rng.normal(size=6), rng.normal(size=6)
             along = through_frame(twist_in_into, body, twist)
-            assert through_frame(wrench_in_into, body, wrench) @ along == pytest.approx(wrench @ twist)
+            assert through_frame(wrench_in_into, body, wrench) @ along == pytest.approx(
+                wrench @ twist
+            )
             np.testing.assert_allclose(through_frame(twist_at_into, body, along), twist, atol=1e-12)
 
 
 def test_a_body_in_a_turning_frame_gains_no_energy(rng):
-    """Without a wrench, and without a damper, its energy only falls: the implicit step takes some."""
+    """Without a wrench, and without a damper, its energy only falls: the
+    implicit step takes some.
+    """
     for _ in range(10):
         body, mass = random_body(rng), np.diag([2.0, 1.0, 3.0, 0.1, 0.2, 0.15])
         last = np.inf

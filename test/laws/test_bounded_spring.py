@@ -64,7 +64,9 @@ def test_the_force_is_the_gradient_of_the_energy_and_within_its_bounds(rng, stif
         spring, (force, torque) = random_spring(rng, stiffness)
         error = random_error(rng)
         pull = spring.gradient(error)
-        np.testing.assert_allclose(pull, gradient(spring.energy, error, 1e-6), rtol=0, atol=1e-6 * np.abs(pull).max())
+        np.testing.assert_allclose(
+            pull, gradient(spring.energy, error, 1e-6), rtol=0, atol=1e-6 * np.abs(pull).max()
+        )
         assert np.linalg.norm(pull[:3]) <= force * (1 + 1e-9)
         assert np.linalg.norm(pull[3:]) <= torque * (1 + 1e-9)
 
@@ -87,14 +89,20 @@ def test_within_the_bounds_it_is_stiffness_times_error(rng, stiffness):
     matrix = stiffness(rng)
     error = random_error(rng)
     pull = matrix @ error
-    spring = BoundedSpring(matrix, 1.001 * np.linalg.norm(pull[:3]), 1.001 * np.linalg.norm(pull[3:]))
+    spring = BoundedSpring(
+        matrix, 1.001 * np.linalg.norm(pull[:3]), 1.001 * np.linalg.norm(pull[3:])
+    )
     np.testing.assert_allclose(spring.gradient(error), matrix.dot(error), rtol=0, atol=1e-11)
     assert 0.99 < spring.load < 1.0
     far = 1e3 * error
-    np.testing.assert_allclose(BoundedSpring(matrix, 0.0, 0.0).gradient(far), matrix.dot(far), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        BoundedSpring(matrix, 0.0, 0.0).gradient(far), matrix.dot(far), rtol=0, atol=1e-8
+    )
 
 
-@pytest.mark.parametrize("stiffness", [diagonal, halves, pytest.param(coupled, marks=pytest.mark.long), with_free_axes])
+@pytest.mark.parametrize(
+    "stiffness", [diagonal, halves, pytest.param(coupled, marks=pytest.mark.long), with_free_axes]
+)
 def test_around_closed_loops_it_does_no_work(rng, stiffness):
     spring, _ = random_spring(rng, stiffness)
     sizes, phases = random_error(rng, 0.1), rng.uniform(0, 2 * np.pi, 6)
@@ -126,14 +134,25 @@ def law_at(law, kin, reference, **gains):
 @pytest.mark.parametrize("law", LAWS)
 def test_the_spring_s_torque_is_the_gradient_by_the_joints(rng, law):
     model = random_arm(4, 6).model()
-    gains = {"stiffness": [900.0, 400.0, 100.0, 40.0, 40.0, 40.0], "max_force": 20.0, "max_torque": 2.0}
+    gains = {
+        "stiffness": [900.0, 400.0, 100.0, 40.0, 40.0, 40.0],
+        "max_force": 20.0,
+        "max_torque": 2.0,
+    }
     spring = BoundedSpring(np.diag(gains["stiffness"]), 20.0, 2.0)
     for _ in range(5):
         kin = model.at(rng.uniform(-2, 2, 6))
-        reference = make_pose(kin.pose[:3, 3] + rng.normal(size=3), rotation_exp(rng.normal(size=3)) @ kin.pose[:3, :3])
+        reference = make_pose(
+            kin.pose[:3, 3] + rng.normal(size=3),
+            rotation_exp(rng.normal(size=3)) @ kin.pose[:3, :3],
+        )
         made = law_at(law, kin, Reference(reference), **gains)
-        expected = -gradient(lambda q, goal=reference: spring.energy(pose_error(goal, model.at(q).pose)), kin.q, 1e-6)
-        np.testing.assert_allclose(made.terms["stiffness"], expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+        expected = -gradient(
+            lambda q, goal=reference: spring.energy(pose_error(goal, model.at(q).pose)), kin.q, 1e-6
+        )
+        np.testing.assert_allclose(
+            made.terms["stiffness"], expected, rtol=0, atol=1e-6 * np.abs(expected).max()
+        )
         spring.gradient(pose_error(reference, kin.pose))
         assert made.spring_load == pytest.approx(spring.load, rel=1e-12)
         assert made.spring_load > 1.0
@@ -158,18 +177,25 @@ def test_without_bounds_there_is_no_load(rng, law):
 @pytest.mark.parametrize("robot", ["ur5", "ur5e", "gen3"])
 @pytest.mark.parametrize("law", LAWS)
 def test_without_bounds_the_spring_is_the_plain_one(rng, law, robot):
-    """Jᵀ [K d; Aᵀ K ρ], and of task_space_pd Jᵀ K e, as the laws had it before there were bounds and frames."""
+    """Jᵀ [K d; Aᵀ K ρ], and of task_space_pd Jᵀ K e, as the laws had it before there
+    were bounds and frames.
+    """
     model = RobotModel.of(load_robot(robot))
     stiffness = rng.uniform(10.0, 900.0, 6)
     for _ in range(20):
         kin = model.at(rng.uniform(-2, 2, model.n))
-        pose = make_pose(kin.pose[:3, 3] + rng.normal(size=3), rotation_exp(rng.normal(size=3)) @ kin.pose[:3, :3])
+        pose = make_pose(
+            kin.pose[:3, 3] + rng.normal(size=3),
+            rotation_exp(rng.normal(size=3)) @ kin.pose[:3, :3],
+        )
         made = law_at(law, kin, Reference(pose), stiffness=stiffness, max_force=0.0, max_torque=0.0)
         error, turning = pose_error_and_map(pose, kin.pose)
         pull = stiffness * error if law is Impedance else np.diag(stiffness).dot(error)
         if law is Impedance:
             pull[3:] = turning.T.dot(pull[3:])
-        np.testing.assert_allclose(made.terms["stiffness"], kin.jacobian.T.dot(pull), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            made.terms["stiffness"], kin.jacobian.T.dot(pull), rtol=0, atol=1e-10
+        )
 
 
 @pytest.mark.parametrize(("old", "new"), [(30.0, 0.0), (0.0, 30.0), (30.0, 60.0), (0.0, 0.0)])

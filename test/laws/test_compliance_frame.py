@@ -1,4 +1,6 @@
-"""The compliance frame: its axes and centre, exact forces, changes that make no energy; in the law and the loop."""
+"""The compliance frame: its axes and centre, exact forces, changes that make no energy; in
+the law and the loop.
+"""
 
 from dataclasses import replace
 
@@ -17,7 +19,12 @@ from robot_control_ros.core.types import Reference, RobotState
 from robot_control_ros.laws.impedance import MAX_INERTIA, Impedance
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.spring.bounded_spring import BoundedSpring
-from robot_control_ros.laws.spring.compliance_frame import TANK, ComplianceFrame, PassiveSpring, TipSpring
+from robot_control_ros.laws.spring.compliance_frame import (
+    TANK,
+    ComplianceFrame,
+    PassiveSpring,
+    TipSpring,
+)
 from robot_control_ros.laws.terms import critical_damping
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -76,20 +83,33 @@ def the_torque_is_the_gradient(rng, model, frame, bounds):
     for _ in range(5):
         kin, stiffness = model.at(rng.uniform(-1.5, 1.5, 6)), full(rng)
         pose, spring = near(kin.pose, rng), BoundedSpring(stiffness, *bounds)
-        gains = {"stiffness": stiffness, "max_force": bounds[0], "max_torque": bounds[1], "frame": frame}
+        gains = {
+            "stiffness": stiffness,
+            "max_force": bounds[0],
+            "max_torque": bounds[1],
+            "frame": frame,
+        }
         law = law_at(kin, Reference(pose), **gains)
-        expected = -gradient(lambda q, at=pose, of=spring: of.energy(frame_error(frame, model, q, at)), kin.q, 1e-6)
-        np.testing.assert_allclose(law.terms["stiffness"], expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+        expected = -gradient(
+            lambda q, at=pose, of=spring: of.energy(frame_error(frame, model, q, at)), kin.q, 1e-6
+        )
+        np.testing.assert_allclose(
+            law.terms["stiffness"], expected, rtol=0, atol=1e-6 * np.abs(expected).max()
+        )
 
 
 @every_frame
 @pytest.mark.parametrize("bounds", [(0.0, 0.0), (15.0, 1.5)])
-def test_the_law_s_torque_is_the_gradient_of_the_energy_along_the_frame_s_axes(rng, model, frame, bounds):
+def test_the_law_s_torque_is_the_gradient_of_the_energy_along_the_frame_s_axes(
+    rng, model, frame, bounds
+):
     the_torque_is_the_gradient(rng, model, frame, bounds)
 
 
 def test_a_frame_of_a_link_on_the_tip_s_body_has_its_centre_at_the_link_s_origin(rng):
-    """With a gripper the tip is between the fingers, and the last link's origin is at the flange."""
+    """With a gripper the tip is between the fingers, and the last link's
+    origin is at the flange.
+    """
     model = RobotModel.of(load_robot("ur5e+robotiq_2f85"))
     home = model.at(np.array(UR5E.home))
     assert np.linalg.norm((model.link(ON_TIP, home.q)[0] - home.pose)[:3, 3]) > 0.1
@@ -104,7 +124,10 @@ def test_a_diagonal_stiffness_is_the_same_as_its_matrix(rng, model):
     kin = model.at(rng.uniform(-1.5, 1.5, 6), rng.normal(size=6))
     pose, values = near(kin.pose, rng), rng.uniform(10, 100, 6)
     for frame in FRAMES:
-        one, other = (law_at(kin, Reference(pose), stiffness=k, frame=frame) for k in (values, np.diag(values)))
+        one, other = (
+            law_at(kin, Reference(pose), stiffness=k, frame=frame)
+            for k in (values, np.diag(values))
+        )
         for name, term in one.terms.items():
             np.testing.assert_allclose(term, other.terms[name], rtol=0, atol=1e-10)
 
@@ -114,7 +137,14 @@ def test_damping_takes_power_only(rng, model, frame):
     for _ in range(10):
         kin = model.at(rng.uniform(-1.5, 1.5, 6), rng.normal(size=6))
         axes = (rng.uniform(size=6) > 0.3).astype(float)
-        law = law_at(kin, Reference(kin.pose), stiffness=full(rng), damping=0.1 * full(rng), frame=frame, axes=axes)
+        law = law_at(
+            kin,
+            Reference(kin.pose),
+            stiffness=full(rng),
+            damping=0.1 * full(rng),
+            frame=frame,
+            axes=axes,
+        )
         assert law.terms["damping"] @ kin.v <= 1e-9
 
 
@@ -126,7 +156,9 @@ def turned_reference(kin):
 
 @pytest.mark.parametrize("robot", ["ur5e", "gen3"])
 def test_damping_is_designed_along_the_axes_of_the_reference(rng, robot):
-    """The critical one of the stiffness along these axes, and of the inertia that the tip has along them."""
+    """The critical one of the stiffness along these axes, and of the inertia that the
+    tip has along them.
+    """
     model = RobotModel.of(load_robot(robot))
     stiffness = np.diag([2000.0, 200.0, 50.0, 50.0, 20.0, 5.0])
     for _ in range(5):
@@ -136,14 +168,18 @@ def test_damping_is_designed_along_the_axes_of_the_reference(rng, robot):
         jacobian = np.kron(np.eye(2), pose[:3, :3].T) @ kin.jacobian
         mobility = jacobian @ np.linalg.solve(kin.mass, jacobian.T) + np.eye(6) / MAX_INERTIA
         damping = critical_damping(stiffness, mobility, np.ones(6))
-        np.testing.assert_allclose(law.terms["damping"], -jacobian.T @ damping @ jacobian @ kin.v, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            law.terms["damping"], -jacobian.T @ damping @ jacobian @ kin.v, rtol=0, atol=1e-9
+        )
 
 
 def test_a_free_axis_of_the_reference_is_not_damped(model):
     kin = model.at(np.array(UR5E.home))
     pose = turned_reference(kin)
     along = np.linalg.solve(kin.jacobian, np.concatenate((pose[:3, 2], np.zeros(3))))
-    law = law_at(model.at(kin.q, along), Reference(pose), frame="reference", axes=[1, 1, 0, 1, 1, 1])
+    law = law_at(
+        model.at(kin.q, along), Reference(pose), frame="reference", axes=[1, 1, 0, 1, 1, 1]
+    )
     np.testing.assert_allclose(law.terms["damping"], 0.0, rtol=0, atol=1e-9)
 
 
@@ -155,7 +191,9 @@ def test_a_free_axis_of_the_frame_is_free(rng, model, frame):
     assert np.allclose(link, kin.pose)  # so both have the same axes and origin
     pose = kin.pose.copy()
     pose[:3, 3] += 0.1 * kin.pose[:3, 2]
-    moving = model.at(kin.q, np.linalg.solve(jacobian, np.concatenate((kin.pose[:3, 2], np.zeros(3)))))
+    moving = model.at(
+        kin.q, np.linalg.solve(jacobian, np.concatenate((kin.pose[:3, 2], np.zeros(3))))
+    )
     law = law_at(moving, Reference(pose), frame=frame, axes=[1, 1, 0, 1, 1, 1])
     np.testing.assert_allclose(law.terms["stiffness"], 0.0, rtol=0, atol=1e-9)
     np.testing.assert_allclose(law.terms["damping"], 0.0, rtol=0, atol=1e-9)
@@ -171,7 +209,9 @@ def test_the_storage_never_grows_faster_than_the_ports_feed_it(rng, robot):
         kin = model.at(rng.uniform(-3, 3, model.n))
         v, pose = rng.normal(size=model.n), near(kin.pose, rng, 2.0)
         spring = TipSpring(
-            BoundedSpring(full(rng) if k % 5 else np.diag(rng.uniform(0, 500, 6)), *rng.uniform(5.0, 50.0, 2)),
+            BoundedSpring(
+                full(rng) if k % 5 else np.diag(rng.uniform(0, 500, 6)), *rng.uniform(5.0, 50.0, 2)
+            ),
             ComplianceFrame(names[k % 5], kin),
         )
         wrench, beside = spring.pull(pose, kin)
@@ -181,7 +221,9 @@ def test_the_storage_never_grows_faster_than_the_ports_feed_it(rng, robot):
             spring.pull(pose, model.at(kin.q + side * v))
             energies.append(spring.energy())
         rate = (energies[0] - energies[1]) / (2 * step)
-        worst = max(worst, abs(rate + torque @ v) / (1.0 + np.linalg.norm(torque) * np.linalg.norm(v)))
+        worst = max(
+            worst, abs(rate + torque @ v) / (1.0 + np.linalg.norm(torque) * np.linalg.norm(v))
+        )
     assert worst < 1e-6
 
 
@@ -195,7 +237,9 @@ def random_spring(rng, kin, frame):
 
 @pytest.mark.parametrize("taken", [0.0, pytest.param(0.001, marks=pytest.mark.long)])
 def test_changes_while_it_is_stretched_make_no_more_than_the_tank(rng, model, taken):
-    """Work on the arm is at most what was stored at first, a full tank, and what a damper took; but for the steps."""
+    """Work on the arm is at most what was stored at first, a full tank, and what a damper
+    took; but for the steps.
+    """
     q, rate, count = rng.uniform(-1.5, 1.5, 6), 0.05 * rng.normal(size=6), 3000
     pose, first = near(model.at(q).pose, rng), random_spring(rng, model.at(q), "base")
     first.pull(pose, model.at(q))
@@ -217,11 +261,15 @@ def torque(kin, pulled):
     return kin.jacobian.T @ wrench + (0.0 if beside is None else beside)
 
 
-@pytest.mark.parametrize("frames", [("base", "tip"), ("base", ELSEWHERE), (ELSEWHERE, "upper_arm_link")])
+@pytest.mark.parametrize(
+    "frames", [("base", "tip"), ("base", ELSEWHERE), (ELSEWHERE, "upper_arm_link")]
+)
 def test_a_frame_changes_without_a_jump(rng, model, frames):
     kin = model.at(rng.uniform(-1.5, 1.5, 6))
     pose = near(kin.pose, rng, 0.2, 0.02)
-    springs = [TipSpring(BoundedSpring(full(rng), 0.0, 0.0), ComplianceFrame(name, kin)) for name in frames]
+    springs = [
+        TipSpring(BoundedSpring(full(rng), 0.0, 0.0), ComplianceFrame(name, kin)) for name in frames
+    ]
     first, last = (torque(kin, spring.pull(pose, kin)) for spring in springs)
     spring = PassiveSpring(springs[0], model.n)
     torques = [torque(kin, spring.pull(pose, kin, 1.0, DT))]
@@ -230,7 +278,9 @@ def test_a_frame_changes_without_a_jump(rng, model, frames):
         torques.append(torque(kin, spring.pull(pose, kin, 1.0, DT)))
     np.testing.assert_array_equal(torques[0], first)
     np.testing.assert_allclose(torques[-1], last, rtol=0, atol=1e-9)
-    assert np.abs(np.diff(torques, axis=0)).max() <= 1.01 * np.abs(last - first).max() / (len(torques) - 1)
+    assert np.abs(np.diff(torques, axis=0)).max() <= 1.01 * np.abs(last - first).max() / (
+        len(torques) - 1
+    )
 
 
 def test_with_an_empty_tank_a_stiffer_spring_waits_for_what_the_damper_takes(rng, model):
@@ -238,7 +288,8 @@ def test_with_an_empty_tank_a_stiffer_spring_waits_for_what_the_damper_takes(rng
     pose = kin.pose.copy()
     pose[0, 3] += 0.2
     soft, stiff = (
-        TipSpring(BoundedSpring(k * np.eye(6), 0.0, 0.0), ComplianceFrame("base", kin)) for k in (100.0, 500.0)
+        TipSpring(BoundedSpring(k * np.eye(6), 0.0, 0.0), ComplianceFrame("base", kin))
+        for k in (100.0, 500.0)
     )
     spring = PassiveSpring(soft, model.n)
     spring.change(stiff)
@@ -285,15 +336,21 @@ def test_an_unknown_link_is_refused_with_the_links():
 
 
 def test_gains_of_the_frame_s_own_axes_bound_the_stiffness_along_them(rng):
-    """A stiffness along the axes of a tip that is turned bears what it does in base axes, seen from the tip."""
+    """A stiffness along the axes of a tip that is turned bears what it does in base
+    axes, seen from the tip.
+    """
     from robot_control_ros.stability.stiffness_bound import stiffness_bound
 
     kin = RobotModel.of(UR5E).at(np.array(UR5E.home))
     matrix = np.diag([800.0, 300.0, 100.0, 40.0, 20.0, 10.0])
     turn = np.kron(np.eye(2), kin.pose[:3, :3])
-    along = stiffness_bound(RunningLaw(UR5E, "impedance", {"stiffness": matrix, "frame": "tip"}), kin)
+    along = stiffness_bound(
+        RunningLaw(UR5E, "impedance", {"stiffness": matrix, "frame": "tip"}), kin
+    )
     turned = turn @ matrix @ turn.T
-    base = stiffness_bound(RunningLaw(UR5E, "impedance", {"stiffness": (turned + turned.T) / 2}), kin)
+    base = stiffness_bound(
+        RunningLaw(UR5E, "impedance", {"stiffness": (turned + turned.T) / 2}), kin
+    )
     assert along.factor == pytest.approx(base.factor, rel=0.11)
 
 
@@ -304,7 +361,9 @@ def test_gains_of_the_frame_s_own_axes_bound_the_stiffness_along_them(rng):
 @pytest.mark.parametrize(
     "change",
     [
-        change if change in (CHANGES[0], CHANGES[2]) else pytest.param(change, marks=pytest.mark.long)
+        change
+        if change in (CHANGES[0], CHANGES[2])
+        else pytest.param(change, marks=pytest.mark.long)
         for change in CHANGES
     ],
 )

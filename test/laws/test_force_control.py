@@ -1,4 +1,6 @@
-"""Force control: its axes, contact and loss, its energy, its frame; and the arm that wipes a wavy surface."""
+"""Force control: its axes, contact and loss, its energy, its frame; and the arm that
+wipes a wavy surface.
+"""
 
 from dataclasses import replace
 
@@ -47,7 +49,9 @@ def test_before_contact_the_arm_goes_at_the_speed_of_the_approach_whatever_the_b
         pressing, velocity = Pressing(), np.zeros(6)
         pressing.reset(1.0)
         for _ in range(200):
-            w = pressing.wrench(chosen.force, np.array([0, 0, bias, 0, 0, 0]), velocity, np.zeros(6), chosen, DT)
+            w = pressing.wrench(
+                chosen.force, np.array([0, 0, bias, 0, 0, 0]), velocity, np.zeros(6), chosen, DT
+            )
             velocity = velocity + DT * w / 5.0
         assert velocity[2] == pytest.approx(-0.02, rel=1e-3)
         assert not pressing.touched.any()
@@ -60,7 +64,13 @@ def test_a_small_force_approaches_more_slowly():
 
 
 def test_in_contact_it_is_a_proportional_integral_law_of_the_force():
-    values = {"force_p": 0.3, "force_i": 4.0, "force_axes": 1.0, "force": [10, -8, 6, 0.5, -0.4, 0.3], "tank": 10.0}
+    values = {
+        "force_p": 0.3,
+        "force_i": 4.0,
+        "force_axes": 1.0,
+        "force": [10, -8, 6, 0.5, -0.4, 0.3],
+        "tank": 10.0,
+    }
     chosen = pressing_gains(**values)
     measured = 0.7 * chosen.force
     pressing = touching(measured, **values)
@@ -70,7 +80,11 @@ def test_in_contact_it_is_a_proportional_integral_law_of_the_force():
         np.testing.assert_allclose(w, expected, rtol=1e-6)
     moving = 1e-3 * np.ones(6)
     w = pressing.wrench(chosen.force, measured, moving, np.zeros(6), chosen, DT)
-    expected = chosen.force + (0.3 + 4.0 * DT * 6) * (chosen.force - measured) - chosen.force_damping * moving
+    expected = (
+        chosen.force
+        + (0.3 + 4.0 * DT * 6) * (chosen.force - measured)
+        - chosen.force_damping * moving
+    )
     np.testing.assert_allclose(w, expected, rtol=1e-6)
 
 
@@ -78,7 +92,9 @@ def test_contact_begins_and_ends_at_its_bounds():
     chosen, pressing = pressing_gains(contact_on=2.0, contact_off=0.5), Pressing()
     seen = []
     for force in (0.0, -1.9, -2.1, -0.6, -0.4, -1.9, -2.1):
-        pressing.wrench(chosen.force, np.array([0, 0, force, 0, 0, 0]), np.zeros(6), np.zeros(6), chosen, DT)
+        pressing.wrench(
+            chosen.force, np.array([0, 0, force, 0, 0, 0]), np.zeros(6), np.zeros(6), chosen, DT
+        )
         seen.append(bool(pressing.touched[2]))
     assert seen == [False, False, True, True, False, False, True]
 
@@ -97,10 +113,14 @@ def test_the_integral_is_bounded_and_goes_without_contact():
 
 
 def test_torques_count_by_a_lever():
-    chosen = pressing_gains(force=[0, 0, 0, 0, 0, 1.0], force_axes=[0, 0, 0, 0, 0, 1.0], contact_on=2.0)
+    chosen = pressing_gains(
+        force=[0, 0, 0, 0, 0, 1.0], force_axes=[0, 0, 0, 0, 0, 1.0], contact_on=2.0
+    )
     pressing = Pressing()
     for torque, touched in ((0.19, False), (0.21, True)):
-        pressing.wrench(chosen.force, np.array([0, 0, 0, 0, 0, torque]), np.zeros(6), np.zeros(6), chosen, DT)
+        pressing.wrench(
+            chosen.force, np.array([0, 0, 0, 0, 0, torque]), np.zeros(6), np.zeros(6), chosen, DT
+        )
         assert bool(pressing.touched[5]) is touched
     np.testing.assert_allclose(LEVERS, [1, 1, 1, 0.1, 0.1, 0.1])
 
@@ -109,7 +129,9 @@ def test_without_a_wanted_force_the_axis_is_damped_alone(rng):
     chosen = pressing_gains(force=0.0, force_axes=1.0)
     for _ in range(20):
         velocity = rng.normal(size=6)
-        w = Pressing().wrench(chosen.force, 50.0 * rng.normal(size=6), velocity, np.zeros(6), chosen, DT)
+        w = Pressing().wrench(
+            chosen.force, 50.0 * rng.normal(size=6), velocity, np.zeros(6), chosen, DT
+        )
         np.testing.assert_allclose(w, -chosen.force_damping * velocity)
 
 
@@ -126,7 +148,9 @@ def test_beyond_the_largest_displacement_nothing_drives_outward():
 
 
 def test_feedback_gives_no_more_energy_than_tank_and_damper_pay_for(rng):
-    """Whatever force is measured and however the tip moves: the worst of both is a sensor that answers the motion."""
+    """Whatever force is measured and however the tip moves: the worst of both is a sensor that
+    answers the motion.
+    """
     for _ in range(30):
         chosen = pressing_gains(
             force=[0, 0, -rng.uniform(2.0, 50.0), 0, 0, 0],
@@ -140,9 +164,12 @@ def test_feedback_gives_no_more_energy_than_tank_and_damper_pay_for(rng):
         frequency, speed = rng.uniform(0.5, 20.0), rng.uniform(0.01, 0.3)
         for k in range(1500):
             v = -speed * np.cos(2.0 * np.pi * frequency * k * DT)
-            measured = -max(float(-chosen.force[2]) - 40.0 * np.sign(-v), 1.1)  # less where it moves into the surface
+            # less where it moves into the surface
+            measured = -max(float(-chosen.force[2]) - 40.0 * np.sign(-v), 1.1)
             velocity = np.array([0, 0, v, 0, 0, 0])
-            w = pressing.wrench(chosen.force, np.array([0, 0, measured, 0, 0, 0]), velocity, np.zeros(6), chosen, DT)
+            w = pressing.wrench(
+                chosen.force, np.array([0, 0, measured, 0, 0, 0]), velocity, np.zeros(6), chosen, DT
+            )
             damper = float(chosen.force_damping[2] * v * v)
             taken += DT * damper
             given += DT * (float(w[2] * v) + damper - float(chosen.force[2] * v))
@@ -167,9 +194,15 @@ def situation(rng):
     kin = model.at(q, v)
     state = SensedState(0.0, q, v, np.zeros_like(q), None, wrench_on_tip=20.0 * rng.normal(size=6))
     pose = make_pose(
-        kin.pose[:3, 3] + 0.05 * rng.normal(size=3), rotation_exp(0.2 * rng.normal(size=3)) @ kin.pose[:3, :3]
+        kin.pose[:3, 3] + 0.05 * rng.normal(size=3),
+        rotation_exp(0.2 * rng.normal(size=3)) @ kin.pose[:3, :3],
     )
-    return model, state, kin, Reference(pose, 0.1 * rng.normal(size=6), None, 5.0 * rng.normal(size=6))
+    return (
+        model,
+        state,
+        kin,
+        Reference(pose, 0.1 * rng.normal(size=6), None, 5.0 * rng.normal(size=6)),
+    )
 
 
 def torque(state, kin, reference, chosen, law=None):
@@ -191,10 +224,14 @@ def test_without_force_axes_it_is_the_impedance_bit_for_bit(rng):
 
 @pytest.mark.parametrize("frame", ["base", "tip", "reference"])
 def test_the_force_acts_along_the_axes_of_the_frame(rng, frame):
-    """With the other axes' springs and dampers off, what remains is Jᵀ E w, written out here for a first contact."""
+    """With the other axes' springs and dampers off, what remains is Jᵀ E w, written out here
+    for a first contact.
+    """
     for _ in range(20):
         model, state, kin, reference = situation(rng)
-        axes = {"base": np.eye(3), "tip": kin.pose[:3, :3], "reference": reference.pose[:3, :3]}[frame]
+        axes = {"base": np.eye(3), "tip": kin.pose[:3, :3], "reference": reference.pose[:3, :3]}[
+            frame
+        ]
         wanted = np.array([12.0, -7.0, 9.0, 0.0, 0.0, 0.0])
         free = {
             "stiffness": 0.0,
@@ -205,10 +242,18 @@ def test_the_force_acts_along_the_axes_of_the_frame(rng, frame):
             "max_force": 0.0,
         }
         chosen = gains(
-            model.n, frame=frame, force=wanted, force_axes=[1, 1, 1, 0, 0, 0], force_p=0.5, force_damping=30.0, **free
+            model.n,
+            frame=frame,
+            force=wanted,
+            force_axes=[1, 1, 1, 0, 0, 0],
+            force_p=0.5,
+            force_damping=30.0,
+            **free,
         )
         state = replace(
-            state, v=np.zeros(model.n), wrench_on_tip=np.concatenate((axes @ (-0.8 * wanted[:3]), np.zeros(3)))
+            state,
+            v=np.zeros(model.n),
+            wrench_on_tip=np.concatenate((axes @ (-0.8 * wanted[:3]), np.zeros(3))),
         )
         still = model.at(state.q, state.v)
         got = torque(state, still, replace(reference, wrench=None, twist=None), chosen)
@@ -246,7 +291,9 @@ def test_on_force_axes_nothing_pulls_to_the_reference(rng):
 
 
 def test_the_compensation_of_friction_counts_the_force_as_a_spring_and_leaves_out_its_damper(rng):
-    """Written out here for a first approach along tip axes, with the other axes free, of an arm that moves."""
+    """Written out here for a first approach along tip axes, with the other axes free,
+    of an arm that moves.
+    """
     free = {"stiffness": 0.0, "damping_ratio": 0.0, "gravity": False, "axes": 0.0, "frame": "tip"}
     for _ in range(20):
         model, state, kin, reference = situation(rng)
@@ -255,7 +302,9 @@ def test_the_compensation_of_friction_counts_the_force_as_a_spring_and_leaves_ou
         friction = {"friction_bound": bound, "friction_width": width, "contact_on": 50.0}
         chosen = gains(model.n, force_damping=100.0, approach_speed=0.03, **free, **friction)
         law = ForceControl()
-        torque(replace(state, wrench_on_tip=push), kin, replace(reference, wrench=None), chosen, law)
+        torque(
+            replace(state, wrench_on_tip=push), kin, replace(reference, wrench=None), chosen, law
+        )
         drive = kin.jacobian[:3].T @ kin.pose[:3, :3] @ (0.0, 0.0, -3.0)  # N: 100 N·s/m at 0.03 m/s
         expected = bound * np.clip((drive + kin.jacobian.T @ push) / width, -1.0, 1.0)
         np.testing.assert_allclose(law.terms["friction"], expected, rtol=0, atol=1e-9)
@@ -264,14 +313,20 @@ def test_the_compensation_of_friction_counts_the_force_as_a_spring_and_leaves_ou
 @pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
-def test_an_approach_that_is_weaker_than_the_friction_of_the_joints_moves_with_its_compensation(name):
-    """4 N drive the tip; 2 N·m of friction in each joint hold it, and 1.8 N·m of them are compensated."""
+def test_an_approach_that_is_weaker_than_the_friction_of_the_joints_moves_with_its_compensation(
+    name,
+):
+    """4 N drive the tip; 2 N·m of friction in each joint hold it, and 1.8 N·m of
+    them are compensated.
+    """
     robot = trial_robot(name)
     friction = Scene("friction", joints=JointLosses(friction=2.0))
     sunk = []
     for bound in (0.0, 1.8):
         arm = TrialArm(robot, friction)
-        loop = ControlLoop(robot, "force_control", {"force": DOWN, "force_axes": NORMAL, "friction_bound": bound})
+        loop = ControlLoop(
+            robot, "force_control", {"force": DOWN, "force_axes": NORMAL, "friction_bound": bound}
+        )
         heights = [kin.pose[2, 3] for _, kin in cycles(arm, loop, 0.002, 1.0)]
         assert loop.fault == ""
         sunk.append(heights[0] - heights[-1])
@@ -292,7 +347,9 @@ def test_a_ur5_with_positions_at_125_hz_wipes_a_wavy_surface_with_10_newtons():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", [torques(1e4, 0.004), positions(1e4, 0.004)], ids=["torques", "positions"])
+@pytest.mark.parametrize(
+    "how", [torques(1e4, 0.004), positions(1e4, 0.004)], ids=["torques", "positions"]
+)
 def test_a_surface_that_goes_away_leaves_a_slow_tip_and_one_that_comes_back_is_met_gently(how):
     gone = withdrawn("ur5e", how)
     assert gone.speed <= 1.5 * how.approach
@@ -300,7 +357,9 @@ def test_a_surface_that_goes_away_leaves_a_slow_tip_and_one_that_comes_back_is_m
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", [torques(1e4, 0.004), positions(1e4, 0.004)], ids=["torques", "positions"])
+@pytest.mark.parametrize(
+    "how", [torques(1e4, 0.004), positions(1e4, 0.004)], ids=["torques", "positions"]
+)
 def test_a_surface_that_shakes_the_arm_gets_no_energy_from_it(how):
     given, taken = shaken("ur5e", how)
     assert given <= 1.0 + taken

@@ -1,4 +1,6 @@
-"""The compensation of dry friction: its formula, bound and energy, its symmetries, and a UR5e with stiff friction."""
+"""The compensation of dry friction: its formula, bound and energy, its symmetries, and a UR5e
+with stiff friction.
+"""
 
 from dataclasses import replace
 
@@ -31,7 +33,9 @@ def state_of(kin, wrench=None):
 def reference_for(law, model, rng):
     q = rng.uniform(-1, 1, model.n)
     if getattr(law, "reference", Reference) is JointSpaceReference:
-        return JointSpaceReference(q=q, v=np.zeros(model.n), a=np.zeros(model.n), path=lambda t: (q, 0 * q, 0 * q))
+        return JointSpaceReference(
+            q=q, v=np.zeros(model.n), a=np.zeros(model.n), path=lambda t: (q, 0 * q, 0 * q)
+        )
     return Reference(model.at(q).pose, np.zeros(6))
 
 
@@ -56,9 +60,14 @@ def test_it_is_the_saturated_residual_of_springs_and_wrench(law, rng):
         gains = {"friction_bound": bound, "friction_width": width}
         terms = terms_of(law, kin, reference, gains, wrench)
         residual = kin.jacobian.T @ wrench + terms.get("stiffness", 0.0)
-        expected = [c * max(-1.0, min(1.0, s / width)) for c, s in zip(bound, residual, strict=True)]
+        expected = [
+            c * max(-1.0, min(1.0, s / width)) for c, s in zip(bound, residual, strict=True)
+        ]
         np.testing.assert_allclose(terms["friction"], expected, rtol=0, atol=1e-12)
-        inner, outer = inner + (np.abs(residual) < width).sum(), outer + (np.abs(residual) > width).sum()
+        inner, outer = (
+            inner + (np.abs(residual) < width).sum(),
+            outer + (np.abs(residual) > width).sum(),
+        )
     assert inner
     assert outer
 
@@ -73,12 +82,19 @@ def test_without_a_wrench_the_springs_alone_count(law, rng):
     np.testing.assert_array_equal(unmeasured["friction"], ignored["friction"])
 
 
-@pytest.mark.parametrize("name", [name for name in law_names() if hasattr(law_class(name).Gains, "friction_bound")])
+@pytest.mark.parametrize(
+    "name", [name for name in law_names() if hasattr(law_class(name).Gains, "friction_bound")]
+)
 def test_all_that_moves_an_arm_at_rest_counts(name, rng):
-    """Of every law that compensates friction: what it drives the joints with, but for gravity, and a push."""
+    """Of every law that compensates friction: what it drives the joints with, but for
+    gravity, and a push.
+    """
     law = law_class(name)
     model = random_arm(9, 7).model()
-    pressing = {"force": [0.0, 0.0, -10.0, 0.0, 0.0, 0.0], "force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
+    pressing = {
+        "force": [0.0, 0.0, -10.0, 0.0, 0.0, 0.0],
+        "force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+    }
     offered = {"posture_stiffness": 20.0, "posture_damping": 1.0} | pressing
     kin, push = model.at(rng.uniform(-1, 1, 7)), rng.normal(size=6)
     reference = reference_for(law, model, rng)
@@ -98,14 +114,18 @@ def test_a_feed_forward_wrench_counts_as_the_spring_does(rng):
     """Where spring, feed-forward and push balance, there is nothing to compensate."""
     model = random_arm(3, 6).model()
     kin, wrench = model.at(rng.uniform(-1, 1, 6)), rng.normal(size=6)
-    terms = terms_of(Impedance, kin, Reference(kin.pose, wrench=wrench), {"friction_bound": 2.0}, -wrench)
+    terms = terms_of(
+        Impedance, kin, Reference(kin.pose, wrench=wrench), {"friction_bound": 2.0}, -wrench
+    )
     np.testing.assert_allclose(terms["friction"], 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("friction", [False, True])
 def test_friction_and_compensation_together_never_give_energy(law, friction, rng):
-    """For any state, wrench and history; with the switch `friction`, for the description's friction or more."""
+    """For any state, wrench and history; with the switch `friction`, for the
+    description's friction or more.
+    """
     model = random_arm(4, 6, friction=True).model()
     made, bound = law(), rng.uniform(0.1, 5, 6)
     gains = make_gains(law.Gains, {"friction_bound": bound, "friction": friction}, 6)
@@ -142,18 +162,26 @@ def test_joints_without_a_bound_get_what_the_switch_gives_them(friction, rng):
 
 
 def test_it_does_not_depend_on_the_axes_of_the_base(rng):
-    """The same arm seen from two frames that are turned to each other; stiffness the same along all axes."""
+    """The same arm seen from two frames that are turned to each other; stiffness the
+    same along all axes.
+    """
     arm = random_arm(7, 6, mount=((0.0, 0.0, 0.0), TURN))
     near = arm.model()
     far = RobotModel(arm.urdf, arm.joints, "world", arm.tip)
-    gains = {"stiffness": [300.0] * 3 + [20.0] * 3, "friction_bound": rng.uniform(1, 5, 6), "friction_width": 20.0}
+    gains = {
+        "stiffness": [300.0] * 3 + [20.0] * 3,
+        "friction_bound": rng.uniform(1, 5, 6),
+        "friction_width": 20.0,
+    }
     (q, v, target), wrench = rng.uniform(-1, 1, (3, 6)), rng.normal(size=6)
     found = []
     for model in (near, far):
         kin, there = model.at(q, v), model.at(target)
         turned = kin.pose[:3, :3] @ near.at(q).pose[:3, :3].T
         seen = np.concatenate((turned @ wrench[:3], turned @ wrench[3:]))
-        found.append(terms_of(Impedance, kin, Reference(there.pose, np.zeros(6)), gains, seen)["friction"])
+        found.append(
+            terms_of(Impedance, kin, Reference(there.pose, np.zeros(6)), gains, seen)["friction"]
+        )
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-10)
 
 
@@ -163,8 +191,12 @@ def test_joints_in_another_order_get_the_same_torques(rng):
     bound, q, v, target = rng.uniform(0.5, 2, (4, 6))
     model, mixed = arm.model(), arm.model(joints=tuple(arm.joints[i] for i in order))
     reference = Reference(model.at(target).pose, np.zeros(6))
-    expected = terms_of(Impedance, model.at(q, v), reference, gains | {"friction_bound": bound})["friction"]
-    found = terms_of(Impedance, mixed.at(q[order], v[order]), reference, gains | {"friction_bound": bound[order]})
+    expected = terms_of(Impedance, model.at(q, v), reference, gains | {"friction_bound": bound})[
+        "friction"
+    ]
+    found = terms_of(
+        Impedance, mixed.at(q[order], v[order]), reference, gains | {"friction_bound": bound[order]}
+    )
     np.testing.assert_allclose(found["friction"], expected[order], rtol=0, atol=1e-10)
 
 
@@ -193,12 +225,24 @@ def test_a_joint_that_friction_holds_creeps_by_micrometres(fraction):
     scene = Scene("friction", joints=JointLosses(friction=FRICTION))
     push = Push((0.0, fraction * FRICTION / 0.5, 0.0))
     gains = {"damping": 0.0, "gravity": False}
-    log = simulate(arm.config(home=(0.0,)), "gravity_compensation", gains, None, 2.0, push, urdf=arm.urdf, scene=scene)
-    assert 0.5 * abs(log.q[-1, 0] - log.q[1000, 0]) < 10e-6  # m in 1 s; MuJoCo's default friction creeps by mm
+    log = simulate(
+        arm.config(home=(0.0,)),
+        "gravity_compensation",
+        gains,
+        None,
+        2.0,
+        push,
+        urdf=arm.urdf,
+        scene=scene,
+    )
+    # m in 1 s; MuJoCo's default friction creeps by mm
+    assert 0.5 * abs(log.q[-1, 0] - log.q[1000, 0]) < 10e-6
 
 
 def check(name, direction, delay=0.002, *, back=False):
-    """The compensated UR5e comes near, stands still, and yields to a push; bounds of the reference, section 3."""
+    """The compensated UR5e comes near, stands still, and yields to a push; bounds of the
+    reference, section 3.
+    """
     found = trial(direction, CASES[name], delay, back=back)
     above = name == "6 N·m, with sensor"
     assert found.error <= 0.02
@@ -222,7 +266,8 @@ def test_the_error_of_stiction_shrinks_and_a_push_still_moves_the_arm():
 @pytest.mark.long
 @pytest.mark.sim
 def test_a_push_back_moves_the_arm_by_what_two_errors_leave():
-    """Friction's rest holds on one side, then on the other: 20 N over 200 N/m, less twice the error; without, nothing.
+    """Friction's rest holds on one side, then on the other: 20 N over 200 N/m, less twice the
+    error; without, nothing.
 
     The reference has 77 mm with sensor, and 6 mm without compensation.
     """
@@ -235,7 +280,9 @@ def test_a_push_back_moves_the_arm_by_what_two_errors_leave():
 @pytest.mark.sim
 @pytest.mark.long
 @pytest.mark.parametrize("delay", [0.0, 0.002, 0.004])
-@pytest.mark.parametrize("name", ["4.5 N·m, with sensor", "4.5 N·m, without sensor", "6 N·m, with sensor"])
+@pytest.mark.parametrize(
+    "name", ["4.5 N·m, with sensor", "4.5 N·m, without sensor", "6 N·m, with sensor"]
+)
 @pytest.mark.parametrize("back", [False, True])
 def test_in_every_direction_and_with_delay(name, delay, back):
     for direction in DIRECTIONS:

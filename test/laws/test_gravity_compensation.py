@@ -14,7 +14,9 @@ def law_at(kin, gains):
     law, n = GravityCompensation(), kin.model.n
     state = RobotState(0.0, kin.q, kin.v, np.zeros(n))
     law.reset(state, kin)
-    command = law.compute(state, kin, Reference(), make_gains(GravityCompensation.Gains, gains, n), 0.001)
+    command = law.compute(
+        state, kin, Reference(), make_gains(GravityCompensation.Gains, gains, n), 0.001
+    )
     assert command.mode is CommandMode.EFFORT
     return command.values, law.terms
 
@@ -24,7 +26,9 @@ def test_torque_is_gravity_less_damping(rng, n):
     arm = random_arm(n, n, continuous=(0,))
     chain, damping = Chain(arm.urdf), rng.uniform(0, 50, n)
     kin = arm.model().at(rng.uniform(-3, 3, n), rng.uniform(-2, 2, n))
-    weight = gradient(lambda x: chain.potential_energy(dict(zip(arm.joints, x, strict=True))), kin.q, 1e-3)
+    weight = gradient(
+        lambda x: chain.potential_energy(dict(zip(arm.joints, x, strict=True))), kin.q, 1e-3
+    )
     torque, _ = law_at(kin, {"damping": damping})
     np.testing.assert_allclose(torque, weight - damping * kin.v, rtol=0, atol=1e-8)
 
@@ -60,7 +64,9 @@ def test_the_arm_floats_where_it_is_put(rng):
 @pytest.mark.sim
 def test_the_arm_follows_the_hand_and_comes_to_rest_where_it_is_let_go():
     push = Push((10.0, 5.0, 10.0), duration=0.5)
-    log = simulate("ur5", "gravity_compensation", {"damping": 10.0}, push=push, duration=4.0, rate=500.0)
+    log = simulate(
+        "ur5", "gravity_compensation", {"damping": 10.0}, push=push, duration=4.0, rate=500.0
+    )
     moved = log.pose[:, :3, 3] - log.pose[0, :3, 3]
     assert moved[500] @ push.force > 0.1  # J: the hand did work
     assert np.linalg.norm(moved[-1]) > 0.02
@@ -70,8 +76,12 @@ def test_the_arm_follows_the_hand_and_comes_to_rest_where_it_is_let_go():
 
 @pytest.mark.sim
 def test_kinetic_energy_only_falls_once_nothing_pushes(ur5_model):
-    log = simulate("ur5", "gravity_compensation", {"damping": 1.0}, push=Push((20.0, 10.0, 20.0), duration=0.2))
+    log = simulate(
+        "ur5", "gravity_compensation", {"damping": 1.0}, push=Push((20.0, 10.0, 20.0), duration=0.2)
+    )
     after = log.t > 0.21
-    energies = np.array([v @ ur5_model.mass(q) @ v / 2 for q, v in zip(log.q[after], log.v[after], strict=True)])
+    energies = np.array(
+        [v @ ur5_model.mass(q) @ v / 2 for q, v in zip(log.q[after], log.v[after], strict=True)]
+    )
     assert energies[0] > 0.1
     assert np.diff(energies).max() < 0.0

@@ -1,4 +1,6 @@
-"""The impedance law against formulae written out here, its energy, its symmetries, and in simulation."""
+"""The impedance law against formulae written out here, its energy, its
+symmetries, and in simulation.
+"""
 
 import numpy as np
 import pytest
@@ -46,7 +48,9 @@ def law_at(kin, reference, gains=None, wrench=None):
 
 
 def damping_matrix(kin, gains):
-    """D (6, 6), read from the torques: those of a reference with unit twists, for an arm with at least six joints."""
+    """D (6, 6), read from the torques: those of a reference with unit twists, for an arm with
+    at least six joints.
+    """
     rest = kin.model.at(kin.q)
     torques = [law_at(rest, Reference(twist=unit), gains)[1]["damping"] for unit in np.eye(6)]
     D, residual, rank, _ = np.linalg.lstsq(rest.jacobian.T, np.array(torques).T, rcond=None)
@@ -80,7 +84,9 @@ def random_kin(model, rng, speed=1.0):
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("angle", [0.0, 0.7, 2.5, np.pi - 0.01])
 def test_spring_is_the_gradient_of_its_energy(rng, n, angle):
-    """RobotDynamics without a library, the rotation vector by scipy, the derivative by differences."""
+    """RobotDynamics without a library, the rotation vector by scipy, the
+    derivative by differences.
+    """
     arm = random_arm(n, n, continuous=(0,), mount=((0.1, 0.2, 0.3), (1.0, 0.5, -2.0)))
     chain = Chain(arm.urdf)
     for _ in range(3):
@@ -135,12 +141,16 @@ def test_damping_is_the_ratio_times_the_critical_one(rng, ratio):
         root = np.real(sqrtm(inertia_at_tip(kin)))
         inverse = np.linalg.inv(root)
         critical = 2 * root @ np.real(sqrtm(inverse @ np.diag(gains["stiffness"]) @ inverse)) @ root
-        np.testing.assert_allclose(damping_matrix(kin, gains), ratio * critical, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(
+            damping_matrix(kin, gains), ratio * critical, rtol=1e-9, atol=1e-8
+        )
 
 
 @pytest.mark.parametrize("ratio", [0.2, 0.7, 0.95])
 def test_every_mode_of_the_tip_has_the_damping_ratio(rng, ratio):
-    """The poles of Λ x'' + D x' + K x = 0 are ω (-ζ ± i √(1 - ζ²)) with ω² the eigenvalues of Λ⁻¹ K."""
+    """The poles of Λ x'' + D x' + K x = 0 are ω (-ζ ± i √(1 - ζ²)) with ω² the
+    eigenvalues of Λ⁻¹ K.
+    """
     for _ in range(5):
         kin, gains = random_kin(six_joints(), rng), random_gains(rng, damping_ratio=ratio)
         K, D, inertia = np.diag(gains["stiffness"]), damping_matrix(kin, gains), inertia_at_tip(kin)
@@ -186,20 +196,26 @@ def test_damping_outright_is_taken_as_it_is(rng):
 def test_damping_outright_adds_to_the_ratios(rng):
     kin, damping, gains = random_kin(six_joints(), rng), rng.uniform(0, 50, 6), random_gains(rng)
     both = damping_matrix(kin, {**gains, "damping": damping})
-    np.testing.assert_allclose(both - damping_matrix(kin, gains), np.diag(damping), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        both - damping_matrix(kin, gains), np.diag(damping), rtol=0, atol=1e-9
+    )
 
 
 def test_damping_acts_on_the_velocity_relative_to_the_reference(rng):
     kin, gains = random_kin(six_joints(), rng), random_gains(rng)
     D = damping_matrix(kin, gains)
     _, resting = law_at(kin, Reference(kin.pose), gains)
-    np.testing.assert_allclose(resting["damping"], -kin.jacobian.T @ D @ kin.twist, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        resting["damping"], -kin.jacobian.T @ D @ kin.twist, rtol=0, atol=1e-9
+    )
     _, following = law_at(kin, Reference(kin.pose, twist=kin.twist), gains)
     np.testing.assert_allclose(following["damping"], 0.0, rtol=0, atol=1e-12)
 
 
 def test_near_a_singular_posture_the_damping_follows_a_fast_arm():
-    """Else torques are a saw-tooth: its height is that of the law with a design at every sample, less the old one's."""
+    """Else torques are a saw-tooth: its height is that of the law with a design at every sample,
+    less the old one's.
+    """
     robot = load_robot("ur5")
     model, law = RobotModel.of(robot), Impedance()
     gains = RunningLaw(robot, "impedance").gains.target
@@ -236,7 +252,9 @@ def test_damping_is_designed_anew_after_its_period_and_after_other_gains(rng):
     law.reset(state_of(first), first)
     np.testing.assert_allclose(damping(first, soft, 0.001), fresh(first, soft), rtol=0, atol=1e-8)
     np.testing.assert_allclose(damping(second, soft, 0.001), fresh(first, soft), rtol=0, atol=1e-8)
-    np.testing.assert_allclose(damping(second, soft, DAMPING_PERIOD), fresh(second, soft), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        damping(second, soft, DAMPING_PERIOD), fresh(second, soft), rtol=0, atol=1e-8
+    )
     np.testing.assert_allclose(damping(first, soft, 0.001), fresh(second, soft), rtol=0, atol=1e-8)
     np.testing.assert_allclose(damping(first, stiff, 0.001), fresh(first, stiff), rtol=0, atol=1e-8)
 
@@ -251,10 +269,14 @@ def test_at_rest_at_the_reference_there_is_exactly_the_gravity_torque(rng, n):
     for _ in range(5):
         kin = arm.model().at(rng.uniform(-3, 3, n))
         still = np.zeros(6)
-        torque, _ = law_at(kin, Reference(kin.pose, still, still, still, kin.q), random_gains(rng, inertia=2.0))
+        torque, _ = law_at(
+            kin, Reference(kin.pose, still, still, still, kin.q), random_gains(rng, inertia=2.0)
+        )
         np.testing.assert_allclose(torque, kin.gravity, rtol=0, atol=1e-9)
         expected = gradient(
-            lambda x: Chain(arm.urdf).potential_energy(dict(zip(arm.joints, x, strict=True))), kin.q, 1e-3
+            lambda x: Chain(arm.urdf).potential_energy(dict(zip(arm.joints, x, strict=True))),
+            kin.q,
+            1e-3,
         )
         np.testing.assert_allclose(torque, expected, rtol=0, atol=1e-8)
 
@@ -263,12 +285,17 @@ def test_each_switch_adds_exactly_its_term(rng):
     model = random_arm(5, 7, friction=True).model(rotor_inertia=[ROTOR] * 7)
     kin = random_kin(model, rng)
     reference = Reference(near(kin.pose, rng, 0.5), rng.normal(size=6), rng.normal(size=6))
-    with_wrench = Reference(reference.pose, reference.twist, reference.acceleration, rng.normal(size=6))
+    with_wrench = Reference(
+        reference.pose, reference.twist, reference.acceleration, rng.normal(size=6)
+    )
     base, _ = law_at(kin, reference)
     friction = model.viscous_friction * kin.v + model.dry_friction * np.tanh(kin.v / 0.01)
     added = {
         "gravity": (law_at(kin, reference, {"gravity": False}), -kin.gravity),
-        "coriolis": (law_at(kin, reference, {"coriolis": True}), model.bias(kin.q, kin.v) - kin.gravity),
+        "coriolis": (
+            law_at(kin, reference, {"coriolis": True}),
+            model.bias(kin.q, kin.v) - kin.gravity,
+        ),
         "friction": (law_at(kin, reference, {"friction": True}), friction),
         "feedforward": (law_at(kin, with_wrench), kin.jacobian.T @ with_wrench.wrench),
     }
@@ -290,7 +317,16 @@ def test_the_command_is_the_sum_of_its_terms(rng):
         "posture_damping": 1.0,
     }
     torque, terms = law_at(kin, reference, everything, wrench=rng.normal(size=6))
-    names = {"stiffness", "damping", "gravity", "coriolis", "friction", "feedforward", "inertia", "posture"}
+    names = {
+        "stiffness",
+        "damping",
+        "gravity",
+        "coriolis",
+        "friction",
+        "feedforward",
+        "inertia",
+        "posture",
+    }
     assert set(terms) == names
     assert all(abs(term).max() > 1e-3 for term in terms.values())
     np.testing.assert_allclose(torque, sum(terms.values()), rtol=0, atol=1e-9)
@@ -319,7 +355,9 @@ def test_power_of_the_law_is_what_the_spring_gives_less_what_the_damper_takes(rn
     model = six_joints()
     for _ in range(10):
         kin = random_kin(model, rng)
-        gains = random_gains(rng, damping_ratio=rng.uniform(0.1, 2, 6), damping=rng.uniform(0, 10, 6))
+        gains = random_gains(
+            rng, damping_ratio=rng.uniform(0.1, 2, 6), damping=rng.uniform(0, 10, 6)
+        )
         pose = near(kin.pose, rng, angle)
 
         def energy(h, kin=kin, pose=pose, K=gains["stiffness"]):
@@ -390,9 +428,17 @@ def test_permuted_joints_give_permuted_torques(rng):
     permuted = arm.model([arm.joints[i] for i in order], rotor_inertia=rotor[order])
     kin = random_kin(model, rng)
     pose, posture = near(kin.pose, rng, 0.8), kin.q + 0.1
-    gains = {"coriolis": True, "friction": True, "inertia": 1.0, "axes": [1, 1, 1, 0, 1, 1], "posture_stiffness": 20.0}
+    gains = {
+        "coriolis": True,
+        "friction": True,
+        "inertia": 1.0,
+        "axes": [1, 1, 1, 0, 1, 1],
+        "posture_stiffness": 20.0,
+    }
     torque, _ = law_at(kin, Reference(pose, q=posture), gains)
-    other, _ = law_at(permuted.at(kin.q[order], kin.v[order]), Reference(pose, q=posture[order]), gains)
+    other, _ = law_at(
+        permuted.at(kin.q[order], kin.v[order]), Reference(pose, q=posture[order]), gains
+    )
     np.testing.assert_allclose(other, torque[order], rtol=0, atol=1e-9)
 
 
@@ -408,7 +454,9 @@ def test_turning_everything_about_the_vertical_turns_the_tip_force(ur5_model, rn
         turned, turned_terms = law_at(there, Reference(make_pose(np.zeros(3), Rz) @ pose), gains)
         np.testing.assert_allclose(turned, torque, rtol=0, atol=1e-9)
         force = np.linalg.solve(here.jacobian.T, terms["stiffness"] + terms["damping"])
-        turned_force = np.linalg.solve(there.jacobian.T, turned_terms["stiffness"] + turned_terms["damping"])
+        turned_force = np.linalg.solve(
+            there.jacobian.T, turned_terms["stiffness"] + turned_terms["damping"]
+        )
         expected = np.concatenate((Rz @ force[:3], Rz @ force[3:]))
         np.testing.assert_allclose(turned_force, expected, rtol=0, atol=1e-8)
 
@@ -417,13 +465,19 @@ def test_turning_everything_about_the_vertical_turns_the_tip_force(ur5_model, rn
 def test_an_arm_on_the_wall_moves_in_base_axes_as_one_on_the_floor(ur5):
     upright = '<child link="base_link"/>\n    <origin xyz="0 0 0" rpy="0 0 0"/>'
     assert ur5.urdf().count(upright) == 1
-    on_the_wall = ur5.urdf().replace(upright, upright.replace('0 0 0" rpy="0 0 0', '1 2 3" rpy="0.3 1.4 -0.8'))
+    on_the_wall = ur5.urdf().replace(
+        upright, upright.replace('0 0 0" rpy="0 0 0', '1 2 3" rpy="0.3 1.4 -0.8')
+    )
     push = Push((20.0, -10.0, 15.0), (1.0, 0.0, -1.0), start=0.05, duration=0.3)
-    floor, wall = (simulate(ur5, duration=1.0, push=push, urdf=urdf) for urdf in (ur5.urdf(), on_the_wall))
+    floor, wall = (
+        simulate(ur5, duration=1.0, push=push, urdf=urdf) for urdf in (ur5.urdf(), on_the_wall)
+    )
     assert abs(floor.pose_error).max() > 0.02
     assert abs(wall.command - floor.command).max() > 10.0
     for name in ("q", "pose", "pose_error", "twist"):
-        np.testing.assert_allclose(getattr(wall, name), getattr(floor, name), rtol=0, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(wall, name), getattr(floor, name), rtol=0, atol=1e-9, err_msg=name
+        )
 
 
 # --- free axes ---
@@ -445,12 +499,16 @@ def test_a_free_axis_gets_no_force(rng, free):
 
 @pytest.mark.parametrize("free", [3, 4, 5])
 def test_a_free_turn_gets_no_torque_at_small_errors(rng, free):
-    """At large ones it gets some: the gradient of a spring on the other two turns has a share about the third."""
+    """At large ones it gets some: the gradient of a spring on the other two turns has a
+    share about the third.
+    """
     axes = np.ones(6)
     axes[free] = 0.0
     for angle in (1e-6, 1e-4, 1e-2):
         kin = random_kin(six_joints(), rng, 0.0)
-        torque, _ = law_at(kin, Reference(near(kin.pose, rng, angle, 0.0)), {"axes": axes, "stiffness": 50.0})
+        torque, _ = law_at(
+            kin, Reference(near(kin.pose, rng, angle, 0.0)), {"axes": axes, "stiffness": 50.0}
+        )
         force = np.linalg.solve(kin.jacobian.T, torque - kin.gravity)
         assert np.linalg.norm(force[3:]) > angle
         assert abs(force[free]) < 25.1 * angle**2  # ½ e × K e and less
@@ -473,7 +531,9 @@ def test_the_plane_of_a_planar_arm_is_damped_critically(rng):
     for _ in range(5):
         kin = model.at(rng.uniform(0.3, 2.5, 2), rng.uniform(-1, 1, 2))
         J = kin.jacobian[:2]
-        root = np.real(sqrtm(np.linalg.inv(J @ np.linalg.solve(kin.mass, J.T) + np.eye(2) / MAX_INERTIA)))
+        root = np.real(
+            sqrtm(np.linalg.inv(J @ np.linalg.solve(kin.mass, J.T) + np.eye(2) / MAX_INERTIA))
+        )
         inverse = np.linalg.inv(root)
         D = 2 * root @ np.real(sqrtm(inverse @ np.diag([200.0, 300.0]) @ inverse)) @ root
         gains = {"axes": [1, 1, 0, 0, 0, 0], "stiffness": [200, 300, 0, 0, 0, 0]}
@@ -484,7 +544,8 @@ def test_the_plane_of_a_planar_arm_is_damped_critically(rng):
 @pytest.mark.sim
 def test_a_planar_arm_reaches_its_reference():
     arm = planar_arm((0.5, 0.4))
-    goal = make_pose([0.5, 0.5, 0.3], rotation_exp(np.array([0.5, 0.5, 0.5])))  # of which x and y can be had
+    # of which x and y can be had
+    goal = make_pose([0.5, 0.5, 0.3], rotation_exp(np.array([0.5, 0.5, 0.5])))
 
     class Goal:
         def sample(self, t):
@@ -529,7 +590,9 @@ SINGULAR = {
 @pytest.mark.parametrize("off", [0.0, 1e-12, 1e-8, 1e-4])
 def test_torque_is_bounded_near_singularities(ur5_model, rng, posture, off):
     """D ≤ 2 ζ √(|K| |Λ|), with |Λ| bounded by MAX_INERTIA."""
-    gains = random_gains(rng, inertia=5.0, axes=[1, 1, 1, 1, 1, 1], posture_stiffness=20.0, coriolis=True)
+    gains = random_gains(
+        rng, inertia=5.0, axes=[1, 1, 1, 1, 1, 1], posture_stiffness=20.0, coriolis=True
+    )
     for _ in range(5):
         kin = ur5_model.at(np.array(posture) + off * rng.normal(size=6), rng.uniform(-1, 1, 6))
         reference = Reference(near(kin.pose, rng, 0.5), *rng.normal(size=(2, 6)), q=kin.q + 0.1)
@@ -547,12 +610,18 @@ def test_torque_is_bounded_near_singularities(ur5_model, rng, posture, off):
 @pytest.mark.parametrize(
     "posture",
     [
-        pytest.param(posture, id=name, marks=() if name in ("elbow straight", "wrist straight") else pytest.mark.long)
+        pytest.param(
+            posture,
+            id=name,
+            marks=() if name in ("elbow straight", "wrist straight") else pytest.mark.long,
+        )
         for name, posture in SINGULAR.items()
     ],
 )
 def test_an_arm_at_a_singularity_gives_way_and_comes_back(posture):
-    log = simulate("ur5", duration=3.0, q0=posture, push=Push((10.0, 10.0, 10.0), start=0.1, duration=0.5))
+    log = simulate(
+        "ur5", duration=3.0, q0=posture, push=Push((10.0, 10.0, 10.0), start=0.1, duration=0.5)
+    )
     assert np.linalg.norm(log.pose_error[:, :3], axis=1).max() < 0.1
     assert abs(log.v).max() < np.pi
     assert np.linalg.norm(log.pose_error[-1, :3]) < 2e-3
@@ -566,7 +635,8 @@ def test_an_arm_at_a_singularity_gives_way_and_comes_back(posture):
 def test_inertia_closes_the_loop_that_was_asked_for(rng, n, coriolis):
     """The arm's own equation of motion with this torque:
 
-    tau = Jᵀ [K-part + D (v_ref - v) + w_ref + M (a_ref - a)] + g + s_c C, with the a that comes of it.
+    tau = Jᵀ [K-part + D (v_ref - v) + w_ref + M (a_ref - a)] + g + s_c C, with the a that comes of
+    it.
     """
     model = random_arm(n + 20, n).model(rotor_inertia=[ROTOR] * n)
     for _ in range(5):
@@ -575,19 +645,27 @@ def test_inertia_closes_the_loop_that_was_asked_for(rng, n, coriolis):
         M = rng.uniform(0, 10, 6)
         gains = random_gains(rng, inertia=M, coriolis=coriolis)
         torque, terms = law_at(kin, reference, gains, wrench)
-        joint_acceleration = np.linalg.solve(kin.mass, torque + kin.jacobian.T @ wrench - model.bias(kin.q, kin.v))
+        joint_acceleration = np.linalg.solve(
+            kin.mass, torque + kin.jacobian.T @ wrench - model.bias(kin.q, kin.v)
+        )
         jdot_v = slope(lambda h, kin=kin: model.at(kin.q + h * kin.v).jacobian) @ kin.v
         a = kin.jacobian @ joint_acceleration + jdot_v
 
         stiffness = np.linalg.lstsq(kin.jacobian.T, terms["stiffness"], rcond=None)[0]
         slip = reference.twist - kin.twist
-        force = stiffness + damping_matrix(kin, gains) @ slip + reference.wrench + M * (reference.acceleration - a)
+        force = (
+            stiffness
+            + damping_matrix(kin, gains) @ slip
+            + reference.wrench
+            + M * (reference.acceleration - a)
+        )
         expected = kin.jacobian.T @ force + kin.gravity + coriolis * kin.coriolis
         np.testing.assert_allclose(torque, expected, rtol=0, atol=1e-6)
 
         mobility = kin.jacobian @ np.linalg.solve(kin.mass, kin.jacobian.T)
         drift = jdot_v - (1 - coriolis) * kin.jacobian @ np.linalg.solve(kin.mass, kin.coriolis)
-        np.testing.assert_allclose(mobility @ (force + wrench), a - drift, rtol=0, atol=1e-6)  # Λ (a - …) = f + w
+        # Λ (a - …) = f + w
+        np.testing.assert_allclose(mobility @ (force + wrench), a - drift, rtol=0, atol=1e-6)
 
 
 def test_with_added_inertia_the_tip_accelerates_as_the_heavier_body(rng):
@@ -614,7 +692,9 @@ def test_no_inertia_means_that_the_measured_wrench_does_not_matter(rng):
 
 
 def test_posture_does_not_accelerate_the_tip(rng):
-    """What is left is what the regularisation 1e-6 kg⁻¹ leaves: at most 1e-6 / λ_min(J M⁻¹ Jᵀ) of it."""
+    """What is left is what the regularisation 1e-6 kg⁻¹ leaves: at most 1e-6 /
+    λ_min(J M⁻¹ Jᵀ) of it.
+    """
     model = random_arm(11, 7).model(rotor_inertia=[ROTOR] * 7)
     gains, largest = {"posture_stiffness": 30.0, "posture_damping": 3.0}, 0.0
     for _ in range(10):
@@ -625,7 +705,9 @@ def test_posture_does_not_accelerate_the_tip(rng):
         mobility = kin.jacobian @ np.linalg.solve(kin.mass, kin.jacobian.T)
         before = kin.jacobian @ np.linalg.solve(kin.mass, plain)
         left = kin.jacobian @ np.linalg.solve(kin.mass, terms["posture"])
-        assert np.linalg.norm(left) <= 1.01e-6 / np.linalg.eigvalsh(mobility)[0] * np.linalg.norm(before)
+        assert np.linalg.norm(left) <= 1.01e-6 / np.linalg.eigvalsh(mobility)[0] * np.linalg.norm(
+            before
+        )
         largest = max(largest, np.linalg.norm(terms["posture"]))
     assert largest > 1.0
 
@@ -637,7 +719,9 @@ def test_posture_uses_a_free_axis_and_leaves_the_others(rng):
         _, terms = law_at(kin, Reference(kin.pose, q=kin.q + rng.uniform(-0.5, 0.5, 6)), gains)
         acceleration = kin.jacobian @ np.linalg.solve(kin.mass, terms["posture"])
         assert abs(acceleration[2]) > 1e-2
-        np.testing.assert_allclose(np.delete(acceleration, 2), 0.0, rtol=0, atol=1e-3 * abs(acceleration[2]))
+        np.testing.assert_allclose(
+            np.delete(acceleration, 2), 0.0, rtol=0, atol=1e-3 * abs(acceleration[2])
+        )
 
 
 def test_posture_fades_as_an_axis_is_set_free(rng):
@@ -658,7 +742,9 @@ def test_posture_fades_as_an_axis_is_set_free(rng):
     coarse = steps(shares)
     largest = int(coarse.argmax())
     assert coarse[largest] > 0.01
-    assert steps(np.linspace(shares[largest], shares[largest + 1], 101)).max() < 0.1 * coarse[largest]
+    assert (
+        steps(np.linspace(shares[largest], shares[largest + 1], 101)).max() < 0.1 * coarse[largest]
+    )
 
 
 def test_posture_of_an_arm_without_freedom_gives_no_torque(rng):
@@ -691,8 +777,14 @@ def test_posture_moves_the_elbow_and_leaves_the_tip():
         def sample(self, t):
             return Reference(kin.pose, q=start + 0.3 * freedom)
 
-    gains = {"stiffness": [2000, 2000, 2000, 200, 200, 200], "posture_stiffness": 20.0, "posture_damping": 5.0}
-    log = simulate(config, gains=gains, reference=Elsewhere(), duration=4.0, urdf=arm.urdf, rate=500.0)
+    gains = {
+        "stiffness": [2000, 2000, 2000, 200, 200, 200],
+        "posture_stiffness": 20.0,
+        "posture_damping": 5.0,
+    }
+    log = simulate(
+        config, gains=gains, reference=Elsewhere(), duration=4.0, urdf=arm.urdf, rate=500.0
+    )
     before, after = (np.linalg.norm(q - start - 0.3 * freedom) for q in (log.q[0], log.q[-1]))
     assert after < 0.3 * before
     assert np.linalg.norm(log.pose_error[-1]) < 1e-3
@@ -702,12 +794,16 @@ def test_posture_moves_the_elbow_and_leaves_the_tip():
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("axis", [0, *(pytest.param(axis, marks=pytest.mark.long) for axis in (1, 2))])
+@pytest.mark.parametrize(
+    "axis", [0, *(pytest.param(axis, marks=pytest.mark.long) for axis in (1, 2))]
+)
 def test_twenty_newtons_against_500_newtons_per_metre_are_forty_millimetres(axis):
     force = 20.0 * np.eye(3)[axis]
     gains, push = {"stiffness": [500, 500, 500, 50, 50, 50]}, Push(force, duration=2.0)
     log = simulate("ur5", gains=gains, duration=4.0, push=push, rate=500.0)
-    pushed, released = (1000.0 * log.pose_error[np.searchsorted(log.t, t), :3] for t in (1.99, 3.99))
+    pushed, released = (
+        1000.0 * log.pose_error[np.searchsorted(log.t, t), :3] for t in (1.99, 3.99)
+    )
     np.testing.assert_allclose(pushed, -40.0 * np.eye(3)[axis], rtol=0, atol=0.5)
     assert np.linalg.norm(released) < 0.5
 
@@ -715,7 +811,10 @@ def test_twenty_newtons_against_500_newtons_per_metre_are_forty_millimetres(axis
 @pytest.mark.sim
 def test_two_runs_are_equal_to_the_last_bit():
     push = Push((5.0, -20.0, 10.0), (1.0, 2.0, -1.0), start=0.1, duration=0.3)
-    runs = [simulate("ur5", gains={"coriolis": True, "inertia": 1.0}, duration=0.6, push=push) for _ in range(2)]
+    runs = [
+        simulate("ur5", gains={"coriolis": True, "inertia": 1.0}, duration=0.6, push=push)
+        for _ in range(2)
+    ]
     assert abs(runs[0].pose_error).max() > 1e-3
     for name in ("t", "q", "v", "effort", "pose", "pose_error", "twist", "wrench", "command"):
         assert getattr(runs[0], name).tobytes() == getattr(runs[1], name).tobytes(), name

@@ -1,4 +1,6 @@
-"""The joint impedance law against formulae written out here, its energy, its symmetries, and in simulation."""
+"""The joint impedance law against formulae written out here, its energy, its
+symmetries, and in simulation.
+"""
 
 from dataclasses import replace
 
@@ -26,7 +28,9 @@ def law_at(kin, q_ref, v_ref=None, a_ref=None, **gains):
     state = RobotState(0.0, kin.q, kin.v, np.zeros(n))
     law.reset(state, kin)
     v_ref, a_ref = (np.zeros(n) if given is None else given for given in (v_ref, a_ref))
-    command = law.compute(state, kin, Reference(q=q_ref, v=v_ref, a=a_ref), make_gains(law.Gains, gains, n), 0.001)
+    command = law.compute(
+        state, kin, Reference(q=q_ref, v=v_ref, a=a_ref), make_gains(law.Gains, gains, n), 0.001
+    )
     assert command.mode is CommandMode.EFFORT
     return command.values, law.terms
 
@@ -52,7 +56,9 @@ def mechanics(arm, rotor=ROTOR):
 
 
 def coriolis_matrix(mass, q, v):
-    """C(q, v) of the Christoffel symbols, C_ij = Σ_k (∂M_ij/∂q_k + ∂M_ik/∂q_j - ∂M_jk/∂q_i) v_k / 2."""
+    """C(q, v) of the Christoffel symbols, C_ij = Σ_k (∂M_ij/∂q_k + ∂M_ik/∂q_j -
+    ∂M_jk/∂q_i) v_k / 2.
+    """
     D = gradient(mass, q, 1e-4)  # [i, j, k] = ∂M_ij/∂q_k
     return 0.5 * (D @ v + np.einsum("ikj,k->ij", D, v) - np.einsum("jki,k->ij", D, v))
 
@@ -75,7 +81,9 @@ def test_torque_is_the_formula_of_the_docstring(rng, n):
     M, C = mass(q), coriolis_matrix(mass, q, v)
     D = D0 + 2 * ratio * np.sqrt(K * np.diag(M))
     expected = K * (q_ref - q) + D * (v_ref - v) + M @ a_ref + C @ v_ref + weight(q)
-    torque, terms = law_at(model.at(q, v), q_ref, v_ref, a_ref, stiffness=K, damping_ratio=ratio, damping=D0)
+    torque, terms = law_at(
+        model.at(q, v), q_ref, v_ref, a_ref, stiffness=K, damping_ratio=ratio, damping=D0
+    )
     np.testing.assert_allclose(torque, expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(sum(terms.values()), torque, rtol=0, atol=1e-9)
 
@@ -106,7 +114,8 @@ def test_a_steady_reference_is_fed_forward_as_well_as_one_that_speeds_up(rng):
     q, _, v, v_ref, a_ref = random_motion(rng, 6)
     kin = arm_of(6).model().at(q, v)
     both, steady, starting = (
-        law_at(kin, q, *motion)[1]["feedforward"] for motion in ((v_ref, a_ref), (v_ref,), (None, a_ref))
+        law_at(kin, q, *motion)[1]["feedforward"]
+        for motion in ((v_ref, a_ref), (v_ref,), (None, a_ref))
     )
     assert abs(steady).max() > 0.01
     np.testing.assert_allclose(steady + starting, both, rtol=0, atol=1e-9)
@@ -139,7 +148,9 @@ def test_damping_has_the_ratio_in_each_joint_while_the_others_stand_still(rng):
 @pytest.mark.parametrize("n", range(2, 9))
 @pytest.mark.parametrize("moving", [False, True])
 def test_the_energy_about_the_reference_changes_by_damping_and_outer_torques_alone(rng, n, moving):
-    """d/dt (ėᵀ M ė / 2 + eᵀ K e / 2) = -ėᵀ D ė - ėᵀ tau_ext, differentiated along the motion of an exact arm."""
+    """d/dt (ėᵀ M ė / 2 + eᵀ K e / 2) = -ėᵀ D ė - ėᵀ tau_ext, differentiated along the
+    motion of an exact arm.
+    """
     arm = random_arm(n, n)
     model, (mass, _) = arm.model(rotor_inertia=[ROTOR] * n), mechanics(arm)
     q, q_ref, v, v_ref, a_ref = random_motion(rng, n)
@@ -162,7 +173,9 @@ def test_the_energy_about_the_reference_changes_by_damping_and_outer_torques_alo
 @pytest.mark.sim
 def test_the_energy_of_a_pushed_arm_only_falls_once_nothing_pushes(ur5, ur5_model):
     gains = {"stiffness": 50.0, "damping_ratio": 0.5}
-    log = simulate(ur5, "joint_impedance", gains, push=Push((30.0, 20.0, 30.0), duration=0.3), duration=4.0)
+    log = simulate(
+        ur5, "joint_impedance", gains, push=Push((30.0, 20.0, 30.0), duration=0.3), duration=4.0
+    )
     after, home = log.t > 0.31, np.array(ur5.home)
     energies = np.array(
         [
@@ -200,7 +213,9 @@ def test_the_order_of_the_joints_does_not_matter(rng):
     q, q_ref, v, v_ref, a_ref = random_motion(rng, 5)
     K = rng.uniform(10, 300, 5)
     expected, _ = law_at(plain.at(q, v), q_ref, v_ref, a_ref, stiffness=K)
-    torque, _ = law_at(other.at(q[order], v[order]), q_ref[order], v_ref[order], a_ref[order], stiffness=K[order])
+    torque, _ = law_at(
+        other.at(q[order], v[order]), q_ref[order], v_ref[order], a_ref[order], stiffness=K[order]
+    )
     np.testing.assert_allclose(torque, expected[order], rtol=0, atol=1e-9)
 
 
@@ -208,7 +223,11 @@ def test_the_order_of_the_joints_does_not_matter(rng):
 def test_every_torque_is_finite(rng, n):
     model = arm_of(n).model()
     for scale in (0.0, 1e-9, 1.0, 1e3):
-        for gains in ({}, {"stiffness": 0.0}, {"stiffness": 5000.0, "damping_ratio": 2.0, "friction": True}):
+        for gains in (
+            {},
+            {"stiffness": 0.0},
+            {"stiffness": 5000.0, "damping_ratio": 2.0, "friction": True},
+        ):
             q, q_ref, v, v_ref, a_ref = scale * rng.uniform(-1, 1, (5, n))
             assert np.isfinite(law_at(model.at(q, v), q_ref, v_ref, a_ref, **gains)[0]).all()
 
@@ -259,7 +278,14 @@ def test_with_an_exact_model_a_move_is_followed_exactly(name, rate):
     move = JointMove(model, home, goal, 0.0, 0.5 * model.limits.velocity)
     error = {}
     for feedforward in (True, False):
-        log = simulate(robot, "joint_impedance", {"feedforward": feedforward}, move, duration=move.end + 0.5, rate=rate)
+        log = simulate(
+            robot,
+            "joint_impedance",
+            {"feedforward": feedforward},
+            move,
+            duration=move.end + 0.5,
+            rate=rate,
+        )
         error[feedforward] = abs(np.array([move.sample(t).q for t in log.t]) - log.q).max()
     assert error[True] < 1e-3
     assert error[True] < 0.2 * error[False]
@@ -268,14 +294,20 @@ def test_with_an_exact_model_a_move_is_followed_exactly(name, rate):
 @pytest.mark.sim
 def test_a_constant_push_deflects_each_joint_by_its_torque_over_its_stiffness(ur5):
     K, force = np.array([300.0, 300.0, 200.0, 100.0, 80.0, 50.0]), np.array([20.0, -10.0, 15.0])
-    log = simulate(ur5, "joint_impedance", {"stiffness": K}, push=Push(force), duration=4.0, rate=500.0)
+    log = simulate(
+        ur5, "joint_impedance", {"stiffness": K}, push=Push(force), duration=4.0, rate=500.0
+    )
     kin = RobotModel.of(ur5).at(log.q[-1])
-    np.testing.assert_allclose(K * (log.q[-1] - ur5.home), kin.jacobian[:3].T @ force, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(
+        K * (log.q[-1] - ur5.home), kin.jacobian[:3].T @ force, rtol=0, atol=1e-3
+    )
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
-def test_with_its_defaults_a_ur5_stays_bounded_when_the_target_jumps_and_when_it_is_pushed(ur5, ur5_model, rate):
+def test_with_its_defaults_a_ur5_stays_bounded_when_the_target_jumps_and_when_it_is_pushed(
+    ur5, ur5_model, rate
+):
     home = np.array(ur5.home)
     goal = home + 0.5 * np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
     jump, push = Hold(ur5_model.at(goal).pose, goal), Push((30.0, 20.0, -30.0), duration=0.5)

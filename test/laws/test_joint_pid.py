@@ -1,4 +1,6 @@
-"""The joint PIDs against the source's formulae written out here, their properties, and in simulation."""
+"""The joint PIDs against the source's formulae written out here, their
+properties, and in simulation.
+"""
 
 import numpy as np
 import pytest
@@ -58,7 +60,9 @@ class Caller:
 def walk(rng, calls, n=N, size=0.02):
     """(q_ref, q, v, dt) per call, small enough for no limit to be met."""
     q_ref, q = 0.5 + size * rng.uniform(-1, 1, (2, calls, n))
-    return list(zip(q_ref, q, rng.uniform(-1, 1, (calls, n)), rng.uniform(0.5, 1.5, calls) * T, strict=True))
+    return list(
+        zip(q_ref, q, rng.uniform(-1, 1, (calls, n)), rng.uniform(0.5, 1.5, calls) * T, strict=True)
+    )
 
 
 def short_way(angle):
@@ -71,7 +75,11 @@ def short_way(angle):
 
 def test_legacy_is_the_script(model, rng):
     """Joint by joint, as in the source; dt differs from call to call."""
-    p, i, d = rng.uniform(0.0, 0.1, N), np.array([2.0, 0.0, 1.0, 0.5, 0.0]), rng.uniform(0.0, 0.001, N)
+    p, i, d = (
+        rng.uniform(0.0, 0.1, N),
+        np.array([2.0, 0.0, 1.0, 0.5, 0.0]),
+        rng.uniform(0.0, 0.001, N),
+    )
     caller = Caller(JointPid, model, variant="legacy", p=p, i=i, d=d, velocity_limit=0.5)
     integral, last, limited = [0.0] * N, [0.0] * N, 0
     for k, (q_ref, q, v, dt) in enumerate(walk(rng, 100)):
@@ -138,8 +146,12 @@ def test_an_integral_does_not_survive_the_variant_without_one(model):
 # --- cyclic joints ---
 
 
-@pytest.mark.parametrize(("target", "current", "error"), [(350, 10, -20), (-170, 170, 20), (20, -10, 30), (725, 0, 5)])
-def test_cyclic_joints_go_the_short_way_and_the_others_the_way_that_is_there(model, target, current, error):
+@pytest.mark.parametrize(
+    ("target", "current", "error"), [(350, 10, -20), (-170, 170, 20), (20, -10, 30), (725, 0, 5)]
+)
+def test_cyclic_joints_go_the_short_way_and_the_others_the_way_that_is_there(
+    model, target, current, error
+):
     caller = Caller(JointPidEffort, model, p=10.0, i=0.0, d=0.0, gravity=False)
     torque = caller(np.radians(np.full(N, target)), np.radians(np.full(N, current)))
     expected = np.full(N, float(target - current))
@@ -155,7 +167,9 @@ def test_any_error_of_a_cyclic_joint_is_within_half_a_turn(model, rng):
         np.testing.assert_allclose(seen, short_way(q_ref - q)[list(CYCLIC)], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("law_type", "variant"), [(JointPid, "legacy"), (JointPidEffort, "textbook")])
+@pytest.mark.parametrize(
+    ("law_type", "variant"), [(JointPid, "legacy"), (JointPidEffort, "textbook")]
+)
 def test_an_error_that_passes_half_a_turn_gives_no_derivative_kick(model, law_type, variant):
     caller = Caller(law_type, model, variant=variant, p=0.0, i=0.0, d=0.01, **gravity_off(law_type))
     q, before = np.zeros(N), np.radians(179.9)
@@ -190,9 +204,16 @@ def test_after_a_reset_all_is_as_at_the_beginning(model, rng, law_type, variant,
     np.testing.assert_array_equal([caller(*step) for step in steps], first)
 
 
-@pytest.mark.parametrize(("law_type", "variant", "other"), [(*v[:2], o[1]) for v, o in (VARIANTS[:2], VARIANTS[2:])])
-def test_a_variant_with_a_derivative_of_the_error_begins_without_one(model, law_type, variant, other):
-    caller, q = Caller(law_type, model, variant=variant, d=0.1, **gravity_off(law_type)), np.zeros(N)
+@pytest.mark.parametrize(
+    ("law_type", "variant", "other"), [(*v[:2], o[1]) for v, o in (VARIANTS[:2], VARIANTS[2:])]
+)
+def test_a_variant_with_a_derivative_of_the_error_begins_without_one(
+    model, law_type, variant, other
+):
+    caller, q = (
+        Caller(law_type, model, variant=variant, d=0.1, **gravity_off(law_type)),
+        np.zeros(N),
+    )
     first = caller(q + 0.01, q)
     caller(q - 0.01, q)
     caller.set(variant=other, d=0.1, **gravity_off(law_type))
@@ -215,7 +236,9 @@ def test_an_integral_gain_of_0_empties_the_integral_of_that_joint(model, law_typ
     caller.set(variant=variant, **gains)
     after = caller(target, q)
     assert after[2] == pytest.approx(begun[2], abs=1e-12)
-    np.testing.assert_allclose(np.delete(after - begun, 2), np.delete((tenth - begun) / 9.0 * 11.0, 2), rtol=1e-9)
+    np.testing.assert_allclose(
+        np.delete(after - begun, 2), np.delete((tenth - begun) / 9.0 * 11.0, 2), rtol=1e-9
+    )
 
 
 # --- limits and anti-windup ---
@@ -250,12 +273,21 @@ def test_anti_windup_changes_nothing_below_the_limit(model, rng, law_type, varia
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS[:3])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_with_anti_windup_a_long_time_at_the_limit_is_forgotten_at_once(model, law_type, variant, gains, sign):
+def test_with_anti_windup_a_long_time_at_the_limit_is_forgotten_at_once(
+    model, law_type, variant, gains, sign
+):
     """Off, the command stays at the limit once the target is reached; on, it leaves it."""
     q, limit = np.zeros(N), LIMITS[law_type]
     kept = {}
     for anti_windup in (False, True):
-        caller = Caller(law_type, model, variant=variant, anti_windup=anti_windup, **gains, **gravity_off(law_type))
+        caller = Caller(
+            law_type,
+            model,
+            variant=variant,
+            anti_windup=anti_windup,
+            **gains,
+            **gravity_off(law_type),
+        )
         for _ in range(2000):
             assert caller(q + 2.9 * sign, q) == pytest.approx(sign * limit)
         caller(q, q)
@@ -273,8 +305,14 @@ def test_anti_windup_leaves_out_errors_that_drive_a_command_further_beyond_its_l
     integral, last, out = np.zeros(N), None, 0
     for q_ref, q, v, _ in walk(rng, 200, size=0.7):
         e = short_way(q_ref - q)
-        scale, load = (1.0 / T, np.zeros(N)) if law_type is JointPid else (1.0, model.bias(q, np.zeros(N)))
-        rate = -v if variant == "current" else (np.zeros(N) if last is None else short_way(e - last) / T)
+        scale, load = (
+            (1.0 / T, np.zeros(N)) if law_type is JointPid else (1.0, model.bias(q, np.zeros(N)))
+        )
+        rate = (
+            -v
+            if variant == "current"
+            else (np.zeros(N) if last is None else short_way(e - last) / T)
+        )
         last = e
         expected = []
         for j in range(N):
@@ -320,7 +358,9 @@ def test_each_joint_is_controlled_by_itself_whatever_their_order(rng, law_type, 
 @pytest.mark.parametrize("n", [1, 2, 7, 8])
 def test_every_command_is_finite(rng, law_type, variant, gains, n):
     caller = Caller(law_type, random_arm(n, n, continuous=(0,)).model(), variant=variant, **gains)
-    extreme = Caller(law_type, caller.model, variant=variant, p=2.0, i=100.0, d=0.1, anti_windup=True)
+    extreme = Caller(
+        law_type, caller.model, variant=variant, p=2.0, i=100.0, d=0.1, anti_windup=True
+    )
     for scale in (0.0, 1e-12, 1.0, 1e3, 1e6):
         for dt in (1e-4, T, 0.1):
             step = scale * rng.uniform(-1, 1, (3, n))
@@ -334,12 +374,28 @@ def test_every_command_is_finite(rng, law_type, variant, gains, n):
         (JointPid, {"p": 2.1}, r"p = 2\.1: must be within \[0, 2\] rad/rad"),
         (JointPid, {"i": -1.0}, r"i = -1: must be within \[0, 100\] 1/s"),
         (JointPid, {"d": np.nan}, r"d = nan: must be within \[0, 0\.1\] s"),
-        (JointPid, {"velocity_limit": [1, 1, -1, 1, 1]}, r"velocity_limit\[2\] = -1: must be within \[0, 100\] rad/s"),
-        (JointPid, {"variant": "textbook"}, "variant = 'textbook': must be one of: legacy, current"),
-        (JointPid, {"p": [0.1, 0.1]}, r"p has 2 values .*: must have 1 or 5 numbers \(one per joint\)"),
+        (
+            JointPid,
+            {"velocity_limit": [1, 1, -1, 1, 1]},
+            r"velocity_limit\[2\] = -1: must be within \[0, 100\] rad/s",
+        ),
+        (
+            JointPid,
+            {"variant": "textbook"},
+            "variant = 'textbook': must be one of: legacy, current",
+        ),
+        (
+            JointPid,
+            {"p": [0.1, 0.1]},
+            r"p has 2 values .*: must have 1 or 5 numbers \(one per joint\)",
+        ),
         (JointPidEffort, {"p": 5001.0}, r"p = 5001: must be within \[0, 5000\] N·m/rad"),
         (JointPidEffort, {"d": -0.1}, r"d = -0\.1: must be within \[0, 500\] N·m·s/rad"),
-        (JointPidEffort, {"variant": "legacy"}, "variant = 'legacy': must be one of: textbook, spring_damper"),
+        (
+            JointPidEffort,
+            {"variant": "legacy"},
+            "variant = 'legacy': must be one of: textbook, spring_damper",
+        ),
         (JointPidEffort, {"anti_windup": 0.5}, r"anti_windup = 0\.5: it is a switch"),
     ],
 )
@@ -375,11 +431,20 @@ def test_with_its_defaults_a_ur5_follows_a_move_and_arrives(ur5, ur5_model, law,
 @pytest.mark.sim
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
-def test_with_its_defaults_a_ur5_stays_bounded_when_the_target_jumps_and_when_it_is_pushed(ur5, ur5_model, law, rate):
+def test_with_its_defaults_a_ur5_stays_bounded_when_the_target_jumps_and_when_it_is_pushed(
+    ur5, ur5_model, law, rate
+):
     home = np.array(ur5.home)
     goal = home + 0.3
     jump = Hold(ur5_model.at(goal).pose, goal)
-    log = simulate(ur5, law, reference=jump, push=Push((30.0, 20.0, -30.0), duration=0.5), duration=5.0, rate=rate)
+    log = simulate(
+        ur5,
+        law,
+        reference=jump,
+        push=Push((30.0, 20.0, -30.0), duration=0.5),
+        duration=5.0,
+        rate=rate,
+    )
     assert abs(log.q - home).max() < 1.0
     np.testing.assert_allclose(log.q[-1], goal, rtol=0, atol=5e-3)
 
@@ -418,5 +483,12 @@ def test_a_continuous_joint_turns_the_short_way():
     q0[6] = np.radians(170.0)
     goal = q0.copy()
     goal[6] = np.radians(-170.0)
-    log = simulate(robot, "joint_pid", reference=Hold(model.at(goal).pose, goal), q0=q0, duration=2.0, rate=500.0)
+    log = simulate(
+        robot,
+        "joint_pid",
+        reference=Hold(model.at(goal).pose, goal),
+        q0=q0,
+        duration=2.0,
+        rate=500.0,
+    )
     assert log.q[-1, 6] == pytest.approx(np.radians(190.0), abs=1e-3)

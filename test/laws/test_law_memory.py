@@ -1,4 +1,6 @@
-"""What a law remembers is its row: a law that goes on from a copy of it commands the same, to the last bit."""
+"""What a law remembers is its row: a law that goes on from a copy of it commands the
+same, to the last bit.
+"""
 
 import copy
 
@@ -18,7 +20,11 @@ PRESSES = {"force": [0.0, 0.0, -10.0, 0.0, 0.0, 0.0], "force_axes": [0.0, 0.0, 1
 STIFF = {"stiffness": [900.0, 300.0, 500.0, 30.0, 50.0, 20.0]}
 CASES = {
     "impedance": ("impedance", {}, {"stiffness": 2000.0}),
-    "impedance, from one link to another": ("impedance", {"frame": "forearm_link"}, {"frame": "wrist_1_link"}),
+    "impedance, from one link to another": (
+        "impedance",
+        {"frame": "forearm_link"},
+        {"frame": "wrist_1_link"},
+    ),
     "admittance": ("admittance", {}, {"stiffness": 20000.0}),
     "admittance, from one link to another": (
         "admittance",
@@ -27,7 +33,11 @@ CASES = {
     ),
     "admittance that enters the tip's axes": ("admittance", STIFF, {"frame": "tip"}),
     "force with torques": ("force_control", {}, PRESSES),
-    "force with positions": ("force_control", {**PRESSES, "output": "position", "frame": "tip"}, {"force_i": 20.0}),
+    "force with positions": (
+        "force_control",
+        {**PRESSES, "output": "position", "frame": "tip"},
+        {"force_i": 20.0},
+    ),
     "from torques to positions": ("force_control", PRESSES, {"output": "position"}),
 }
 
@@ -46,7 +56,8 @@ class Moves:
         v = 0.1 * 0.05 / DT * np.cos(phase + np.arange(6))
         wrench = np.array([10.0, -5.0, 8.0, 0.5, 0.3, -0.4]) * np.sin(0.1 * k + 1.0)
         pose = make_pose(
-            self.rest[:3, 3] + 0.01 * np.sin(phase), rotation_exp(0.1 * np.sin([phase, 1.0, 2.0])) @ self.rest[:3, :3]
+            self.rest[:3, 3] + 0.01 * np.sin(phase),
+            rotation_exp(0.1 * np.sin([phase, 1.0, 2.0])) @ self.rest[:3, :3],
         )
         state = SensedState(DT * k, q, v, np.zeros(6), None, wrench_on_tip=wrench)
         return state, self.model.at(q, v), Reference(pose=pose, twist=0.01 * np.ones(6))

@@ -8,7 +8,9 @@ from robot_control_ros.laws.impedance import REGULARISATION, project
 
 
 def redundant(rng, n=8, rows=5):
-    """Jacobian (rows, n) and inertia (n, n) of a random arm where the task's axes can be moved every way."""
+    """Jacobian (rows, n) and inertia (n, n) of a random arm where the task's axes can
+    be moved every way.
+    """
     model = random_arm(n, n).model(rotor_inertia=[0.1] * n)
     while True:
         kin = model.at(rng.uniform(-3, 3, n))

@@ -1,4 +1,6 @@
-"""Position-domain PD against its formulae written out here: look-up, slope, blend, hysteresis, lag matching, limits."""
+"""Position-domain PD against its formulae written out here: look-up, slope, blend, hysteresis,
+lag matching, limits.
+"""
 
 import numpy as np
 import pytest
@@ -47,7 +49,9 @@ def gains_of(**changes):
 def tick(law, t, q, v, gains, way=path, model=MODEL, reference=None):
     if reference is None:
         reference = Reference(None, None, None, None, *way(t), way)
-    return law.compute(RobotState(t, q, v, np.zeros_like(q)), model.update(q, v), reference, gains, DT)
+    return law.compute(
+        RobotState(t, q, v, np.zeros_like(q)), model.update(q, v), reference, gains, DT
+    )
 
 
 def started(q, v=None, model=MODEL):
@@ -58,7 +62,9 @@ def started(q, v=None, model=MODEL):
 
 
 def followed(lag, gains, until=1.0, way=path):
-    """A law whose robot has followed, each joint late by its lag (n,) [s]; and the last time, state and command."""
+    """A law whose robot has followed, each joint late by its lag (n,) [s]; and the last
+    time, state and command.
+    """
     law = started(way(0.0)[0])
     for k in range(round(until / DT) + 1):
         t = k * DT
@@ -76,25 +82,39 @@ def test_in_the_time_domain_it_is_pd_with_the_model_fed_forward(rng):
     gains = gains_of(domain="time", feedforward=share, gravity=True, damping_ratio=0.8)
     for _ in range(10):
         q, v, q_d, v_d, a_d = rng.uniform(-0.2, 0.2, (5, 3))
-        command = tick(started(q), 0.0, q, v, gains, reference=Reference(None, None, None, None, q_d, v_d, a_d, path))
+        command = tick(
+            started(q),
+            0.0,
+            q,
+            v,
+            gains,
+            reference=Reference(None, None, None, None, q_d, v_d, a_d, path),
+        )
         mass = MODEL.mass(q_d)
         coriolis = MODEL.bias(q_d, v_d) - MODEL.bias(q_d, np.zeros(3))
         friction = MODEL.viscous_friction * v_d + MODEL.dry_friction * np.tanh(v_d / 0.01)
         damping = DAMPING + 2.0 * 0.8 * np.sqrt(STIFFNESS * np.diag(MODEL.mass(q)))
-        expected = STIFFNESS * (q_d - q) + damping * (v_d - v) + share * (mass @ a_d + coriolis + friction)
+        expected = (
+            STIFFNESS * (q_d - q) + damping * (v_d - v) + share * (mass @ a_d + coriolis + friction)
+        )
         assert command.mode is CommandMode.EFFORT
         assert command.values == pytest.approx(expected + MODEL.bias(q, np.zeros(3)), abs=1e-9)
 
 
 @pytest.mark.parametrize("lead", [0.0015, 0.02])
 def test_what_is_fed_forward_leads_by_the_drives_dead_time(lead):
-    law, t, gains = started(path(0.0)[0]), 0.4, gains_of(domain="time", feedforward=1.0, feedforward_lead=lead)
+    law, t, gains = (
+        started(path(0.0)[0]),
+        0.4,
+        gains_of(domain="time", feedforward=1.0, feedforward_lead=lead),
+    )
     tick(law, t, *path(t)[:2], gains)
     q, v, a = path(t + lead)
     motion = MODEL.mass(q) @ a + MODEL.bias(q, v) - MODEL.bias(q, np.zeros(3))
     friction = MODEL.viscous_friction * v + MODEL.dry_friction * np.tanh(v / 0.01)
     assert law.terms["feedforward"] == pytest.approx(motion + friction, abs=1e-9)
-    assert law.terms["stiffness"] == pytest.approx(np.zeros(3), abs=1e-12)  # the reference itself doesn't lead
+    # the reference itself doesn't lead
+    assert law.terms["stiffness"] == pytest.approx(np.zeros(3), abs=1e-12)
 
 
 @pytest.mark.parametrize("domain", ["position", "matched"])
@@ -102,7 +122,8 @@ def test_without_a_path_it_is_the_time_domain(domain, rng):
     q, v, q_d, v_d, a_d = rng.uniform(-1.0, 1.0, (5, 3))
     reference = Reference(None, None, None, None, q_d, v_d, a_d)
     torque = [
-        tick(started(q), 0.0, q, v, gains_of(domain=name), reference=reference).values for name in (domain, "time")
+        tick(started(q), 0.0, q, v, gains_of(domain=name), reference=reference).values
+        for name in (domain, "time")
     ]
     assert np.array_equal(torque[0], torque[1])
 
@@ -116,9 +137,12 @@ def test_slaves_follow_where_the_master_is():
     ahead, behind = path(s + step)[0], path(s - step)[0]
     slope = (ahead - behind) / (ahead[MASTER] - behind[MASTER])
     position, velocity = path(s)[0], slope * v[MASTER]
-    position[MASTER], velocity[MASTER] = q_d[MASTER], v_d[MASTER]  # the master itself follows the time
+    # the master itself follows the time
+    position[MASTER], velocity[MASTER] = q_d[MASTER], v_d[MASTER]
     assert s == pytest.approx(t - lag[MASTER], abs=1e-9)
-    assert command.values == pytest.approx(STIFFNESS * (position - q) + DAMPING * (velocity - v), abs=1e-5)
+    assert command.values == pytest.approx(
+        STIFFNESS * (position - q) + DAMPING * (velocity - v), abs=1e-5
+    )
 
 
 @pytest.mark.parametrize(("rest", "full"), [(0.05, 0.25), (0.5, 1.5), (0.9, 3.0), (2.0, 3.0)])
@@ -127,17 +151,26 @@ def test_blended_by_the_slower_of_the_masters_speeds_now_and_there(rest, full):
     _, t, q, v, command = followed(lag, gains_of(rest_speed=min(rest, 1.0), full_speed=full))
     rest = min(rest, 1.0)
     (q_d, v_d, _), (q_s, v_s, _) = path(t), path(t - lag[MASTER])
-    share = np.clip((min(v_d[MASTER], v_s[MASTER]) - rest) / (full - rest), 0.0, 1.0) * np.array([1.0, 0.0, 1.0])
+    share = np.clip((min(v_d[MASTER], v_s[MASTER]) - rest) / (full - rest), 0.0, 1.0) * np.array(
+        [1.0, 0.0, 1.0]
+    )
     slope = v_s / v_s[MASTER]
-    position, velocity = (1 - share) * q_d + share * q_s, (1 - share) * v_d + share * slope * v[MASTER]
-    assert command.values == pytest.approx(STIFFNESS * (position - q) + DAMPING * (velocity - v), abs=1e-5)
+    position, velocity = (
+        (1 - share) * q_d + share * q_s,
+        (1 - share) * v_d + share * slope * v[MASTER],
+    )
+    assert command.values == pytest.approx(
+        STIFFNESS * (position - q) + DAMPING * (velocity - v), abs=1e-5
+    )
 
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("domain", ["position", "matched", "time"])
 @pytest.mark.parametrize("master_speed", [1.3, 0.0, -0.7])
 def test_a_slaves_damping_is_d_whatever_the_master_does(domain, master_speed):
-    """The literal form would have D / q̇_m: negative for a master that goes backwards, unbounded for one at rest."""
+    """The literal form would have D / q̇_m: negative for a master that goes backwards,
+    unbounded for one at rest.
+    """
     gains, lag = gains_of(domain=domain), np.array([0.004, 0.02, 0.01])
 
     def torque(slave, faster):
@@ -200,7 +233,9 @@ def test_the_look_up_stays_near_now_and_goes_there_in_small_steps(lag, bound):
 
 @pytest.mark.parametrize("domain", ["position", "matched"])
 def test_slaves_are_not_sent_back_to_before_a_turn_of_the_master(domain):
-    """The reference turns back in a corner that the master hasn't reached: it passes the master's place twice."""
+    """The reference turns back in a corner that the master hasn't reached: it passes the
+    master's place twice.
+    """
 
     def corner(t):
         speed = np.array([0.2, 1.0 if t > 1.0 else -1.0, 0.1])
@@ -216,7 +251,9 @@ def test_slaves_are_not_sent_back_to_before_a_turn_of_the_master(domain):
         if 0.85 < t < 0.99:
             assert command.values[0] < 0.2 * (t - 1.0)  # the slaves wait for the master
         if t > 1.0 + DT:  # what was held back may still fade out
-            assert command.values[0] >= (0.0 if domain == "position" else -0.005 * np.exp(-(t - 1.0) / 0.05))
+            assert command.values[0] >= (
+                0.0 if domain == "position" else -0.005 * np.exp(-(t - 1.0) / 0.05)
+            )
 
 
 @pytest.mark.long
@@ -236,7 +273,8 @@ def test_a_master_held_fast_gives_finite_torques_and_the_time_domain_once_the_re
             torque = tick(law, t, q, v, gains_of(domain=domain), stopping).values
             plain = tick(time, t, q, v, gains_of(domain="time"), stopping).values
             assert np.isfinite(torque).all()
-            assert np.abs(torque - plain).max() < 0.25 * STIFFNESS.max() + DAMPING.max()  # 0.2 s late at most
+            # 0.2 s late at most
+            assert np.abs(torque - plain).max() < 0.25 * STIFFNESS.max() + DAMPING.max()
         assert torque == pytest.approx(plain, abs=1e-6)
 
 
@@ -317,13 +355,18 @@ def test_matched_slaves_wait_for_a_master_that_is_later_and_not_for_one_that_is_
 
 
 def test_where_nothing_lags_matched_is_the_position_domain():
-    torques = [followed(np.zeros(3), gains_of(domain=domain))[4].values for domain in ("matched", "position", "time")]
+    torques = [
+        followed(np.zeros(3), gains_of(domain=domain))[4].values
+        for domain in ("matched", "position", "time")
+    ]
     assert torques[0] == pytest.approx(torques[1], abs=1e-6)
     assert torques[0] == pytest.approx(torques[2], abs=1e-6)
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("first", "second"), [("matched", "time"), ("time", "position"), ("position", "time")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("matched", "time"), ("time", "position"), ("position", "time")]
+)
 def test_a_change_of_domain_does_not_step_the_torque(first, second):
     law, t, q, v, command = followed(np.array([0.0, 0.03, 0.01]), gains_of(domain=first))
     after = tick(law, t + DT, q + DT * v, v, gains_of(domain=second)).values
@@ -369,7 +412,10 @@ def test_cyclic_joints_go_the_short_way_round():
     model = arm.model(rotor_inertia=(0.1, 0.1, 0.1))
     turns = 2.0 * np.pi * np.array([1.0, -2.0, 0.0])
     for domain in ("position", "matched", "time"):
-        plain, turned = started(path(0.0)[0], model=model), started(path(0.0)[0] + turns, model=model)
+        plain, turned = (
+            started(path(0.0)[0], model=model),
+            started(path(0.0)[0] + turns, model=model),
+        )
         for k in range(300):
             q, v, _ = path(k * DT - 0.02)
             a = tick(plain, k * DT, q, v, gains_of(domain=domain), model=model).values
@@ -402,7 +448,9 @@ def test_the_order_of_the_joints_does_not_matter(domain):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
-@pytest.mark.parametrize("robot", [pytest.param("ur5", marks=pytest.mark.long), "gen3", "planar_two_link"])
+@pytest.mark.parametrize(
+    "robot", [pytest.param("ur5", marks=pytest.mark.long), "gen3", "planar_two_link"]
+)
 def test_the_defaults_are_stable_on_every_robot(robot, rate):
     config = load_robot(robot)
     model = RobotModel.of(config)
@@ -415,7 +463,8 @@ def test_the_defaults_are_stable_on_every_robot(robot, rate):
     assert np.abs(log.v[-100:]).max() < 1e-3
     assert np.abs(log.v).max() < 2.5
     quiet = (log.t > 0.05) & ((log.t < 0.4) | (log.t > 0.55))
-    assert np.abs(np.diff(log.effort, axis=0))[quiet[1:]].max() < 3.0  # N·m from one sample to the next
+    # N·m from one sample to the next
+    assert np.abs(np.diff(log.effort, axis=0))[quiet[1:]].max() < 3.0
 
 
 def test_in_position_output_the_robot_follows_too():
@@ -432,11 +481,14 @@ def test_in_position_output_the_robot_follows_too():
 @pytest.mark.few(1)
 @pytest.mark.parametrize("of_joints", [True, False])
 def test_in_the_loop_slaves_wait_for_a_master_that_lags(of_joints):
-    """Along a path of the joints, which knows the future, and along one of the tip, which the loop remembers."""
+    """Along a path of the joints, which knows the future, and along one of the tip, which
+    the loop remembers.
+    """
     config = load_robot("ur5")
     model = RobotModel.of(config)
     home = np.array(config.home)
-    stiffness = np.array([40.0, 2000.0, 2000.0, 2000.0, 2000.0, 2000.0])  # joint 1 leads, and is soft
+    # joint 1 leads, and is soft
+    stiffness = np.array([40.0, 2000.0, 2000.0, 2000.0, 2000.0, 2000.0])
     goal = home + np.array([0.6, 0.2, -0.3, 0.2, -0.2, 0.3])
     angles = {}
     for domain in ("position", "time"):

@@ -21,7 +21,9 @@ DT = 0.002
 
 def under(robot, *modes, gravity_by_robot=False, remedy=""):
     """The robot under a profile that takes these modes."""
-    profile = HardwareProfile(500.0, tuple(CommandMode(mode) for mode in modes), gravity_by_robot, remedy=remedy)
+    profile = HardwareProfile(
+        500.0, tuple(CommandMode(mode) for mode in modes), gravity_by_robot, remedy=remedy
+    )
     return replace(robot, profile_name="some", profile=profile)
 
 
@@ -45,7 +47,9 @@ def test_the_axes_that_a_planar_arm_has_are_the_ones_of_its_laws():
     planar = load_robot("planar_two_link")
     for name in ("impedance", "admittance"):
         assert RunningLaw(planar, name).gains.current.axes.tolist() == [1, 1, 0, 0, 0, 0]
-        assert RunningLaw(planar, name, {"axes": [1, 0, 0, 0, 0, 0]}).gains.current.axes.tolist() == [1, 0, 0, 0, 0, 0]
+        assert RunningLaw(
+            planar, name, {"axes": [1, 0, 0, 0, 0, 0]}
+        ).gains.current.axes.tolist() == [1, 0, 0, 0, 0, 0]
 
 
 def test_gravity_is_off_where_the_robot_compensates_it_whatever_its_law_gains_say():
@@ -69,7 +73,8 @@ def test_every_gain_of_a_running_law_may_be_set_without_naming_the_others():
     running = RunningLaw(UR5, "impedance", {"stiffness": 400.0})
     running.gains.set({"damping_ratio": 0.5})
     assert running.gains.target.stiffness.diagonal().tolist() == [400.0] * 6
-    assert running.gains.check({}).stiffness.diagonal().tolist() != [400.0] * 6  # without a base: the defaults
+    # without a base: the defaults
+    assert running.gains.check({}).stiffness.diagonal().tolist() != [400.0] * 6
 
 
 # --- what it commands ---
@@ -110,9 +115,24 @@ def test_the_mode_changes_with_the_output_and_only_once_it_is_taken_over():
 @pytest.mark.parametrize(
     ("law", "values", "modes", "words"),
     [
-        ("impedance", {}, ("position",), ["law impedance commands effort", "takes only: position. Use that."]),
-        ("joint_pid", {}, ("effort",), ["law joint_pid commands velocity", "takes only: effort. Use that."]),
-        ("admittance", {}, ("effort",), ["law admittance commands position", "takes only: effort. Use that."]),
+        (
+            "impedance",
+            {},
+            ("position",),
+            ["law impedance commands effort", "takes only: position. Use that."],
+        ),
+        (
+            "joint_pid",
+            {},
+            ("effort",),
+            ["law joint_pid commands velocity", "takes only: effort. Use that."],
+        ),
+        (
+            "admittance",
+            {},
+            ("effort",),
+            ["law admittance commands position", "takes only: effort. Use that."],
+        ),
         (
             "admittance",
             {"output": "velocity"},
@@ -141,8 +161,13 @@ def test_an_output_that_the_robot_has_not_got_is_refused_while_it_runs_and_nothi
 
 def test_what_a_law_needs_is_known():
     found = {name: RunningLaw(GEN3, name) for name in law_names(plugins=False)}
-    assert {name for name, running in found.items() if running.needs_wrench} == {"admittance", "force_control"}
-    assert {"joint_pid", "joint_pid_effort", "joint_impedance"} <= {n for n, r in found.items() if r.joint_space}
+    assert {name for name, running in found.items() if running.needs_wrench} == {
+        "admittance",
+        "force_control",
+    }
+    assert {"joint_pid", "joint_pid_effort", "joint_impedance"} <= {
+        n for n, r in found.items() if r.joint_space
+    }
     assert not found["impedance"].joint_space
 
 
@@ -164,12 +189,16 @@ def test_an_unknown_law_is_refused_with_the_laws():
 
 
 def test_an_unknown_gain_is_refused_with_the_gains():
-    with pytest.raises(ConfigError, match=r"unknown gain 'stifness'; gains: stiffness, damping_ratio"):
+    with pytest.raises(
+        ConfigError, match=r"unknown gain 'stifness'; gains: stiffness, damping_ratio"
+    ):
         RunningLaw(UR5, "impedance", {"stifness": 1.0})
 
 
 def test_gains_of_the_robot_for_laws_that_do_not_exist_are_refused_whichever_law_runs():
-    robot = replace(UR5, law_gains={"impedence": {"stiffness": 1.0}, "my.module:Law": {"anything": 1.0}})
+    robot = replace(
+        UR5, law_gains={"impedence": {"stiffness": 1.0}, "my.module:Law": {"anything": 1.0}}
+    )
     with refuses("law_gains", "impedence"):
         RunningLaw(robot, "gravity_compensation")
 
@@ -200,7 +229,10 @@ UNDER_LOAD = [
     ("admittance", {}, 200.0),
 ]
 # The tank is the same on another robot: one law of each way to the arm is shown on both.
-USUAL_UNDER_LOAD = [("gen3", *case) for case in UNDER_LOAD] + [("ur5e", *UNDER_LOAD[0]), ("ur5e", *UNDER_LOAD[4])]
+USUAL_UNDER_LOAD = [("gen3", *case) for case in UNDER_LOAD] + [
+    ("ur5e", *UNDER_LOAD[0]),
+    ("ur5e", *UNDER_LOAD[4]),
+]
 OTHERS_UNDER_LOAD = [("ur5e", *UNDER_LOAD[k]) for k in (1, 2, 3, 5)]
 
 
@@ -215,7 +247,9 @@ def test_a_stiffness_that_is_raised_under_load_is_told_while_it_is_not_paid_and_
 ):
     robot = trial_robot(name)
     arm = TrialArm(robot)
-    loop = ControlLoop(robot, law, gains | {"stiffness": [before] * 3 + [50.0] * 3, "damping_ratio": 1.0})
+    loop = ControlLoop(
+        robot, law, gains | {"stiffness": [before] * 3 + [50.0] * 3, "damping_ratio": 1.0}
+    )
     start = loaded = None
     for k, (_, kin) in enumerate(cycles(arm, loop, 0.0, END)):
         if k == 0:

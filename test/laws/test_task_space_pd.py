@@ -1,4 +1,6 @@
-"""The task-space PD law against a formula written out in another order, its error vectors, energy and symmetries."""
+"""The task-space PD law against a formula written out in another order, its error vectors,
+energy and symmetries.
+"""
 
 import numpy as np
 import pytest
@@ -55,7 +57,9 @@ def law_at(kin, reference, **gains):
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("rotation_error", ERRORS)
 def test_torque_is_the_formula_with_everything_in_another_order(rng, n, rotation_error):
-    """Angular first, joints in another order, kinematics without a library, rotations by scipy, gravity by energy."""
+    """Angular first, joints in another order, kinematics without a library, rotations by
+    scipy, gravity by energy.
+    """
     arm = random_arm(n, n, continuous=(0,))
     chain, order = Chain(arm.urdf), rng.permutation(n)
     for _ in range(5):
@@ -83,7 +87,9 @@ def test_torque_is_the_formula_with_everything_in_another_order(rng, n, rotation
             rotation_error=rotation_error,
         )
         np.testing.assert_allclose(torque - terms["gravity"], expected, rtol=0, atol=1e-10)
-        gravity = gradient(lambda x: chain.potential_energy(dict(zip(arm.joints, x, strict=True))), q, 1e-3)
+        gravity = gradient(
+            lambda x: chain.potential_energy(dict(zip(arm.joints, x, strict=True))), q, 1e-3
+        )
         np.testing.assert_allclose(terms["gravity"], gravity, rtol=0, atol=1e-8)
 
 
@@ -122,23 +128,33 @@ def test_without_a_reference_pose_there_is_no_spring_and_without_a_twist_it_is_z
     kin = random_arm(6, 6).model().at(rng.uniform(-3, 3, 6), rng.uniform(-1, 1, 6))
     pose = random_pose(rng)
     assert not law_at(kin, Reference())[1]["stiffness"].any()
-    np.testing.assert_array_equal(law_at(kin, Reference(pose))[0], law_at(kin, Reference(pose, np.zeros(6)))[0])
+    np.testing.assert_array_equal(
+        law_at(kin, Reference(pose))[0], law_at(kin, Reference(pose, np.zeros(6)))[0]
+    )
 
 
 def test_a_law_uses_the_gains_of_each_call(rng):
     kin = random_arm(6, 6).model().at(rng.uniform(-3, 3, 6))
-    law, state, reference = TaskSpacePD(), RobotState(0.0, kin.q, kin.v, np.zeros(6)), Reference(random_pose(rng))
+    law, state, reference = (
+        TaskSpacePD(),
+        RobotState(0.0, kin.q, kin.v, np.zeros(6)),
+        Reference(random_pose(rng)),
+    )
     for error in ("so3_log", "euler_xyz", "so3_log"):
         gains = make_gains(TaskSpacePD.Gains, {"rotation_error": error}, 6)
         command = law.compute(state, kin, reference, gains, 0.001)
-        np.testing.assert_array_equal(command.values, law_at(kin, reference, rotation_error=error)[0])
+        np.testing.assert_array_equal(
+            command.values, law_at(kin, reference, rotation_error=error)[0]
+        )
 
 
 # --- symmetries and energy ---
 
 
 def test_turning_the_whole_scene_turns_nothing_else(rng):
-    """Joint torques don't depend on the axes of the base: so3_log, gains that know no direction, no gravity."""
+    """Joint torques don't depend on the axes of the base: so3_log, gains that know no
+    direction, no gravity.
+    """
     for _ in range(5):
         Q = random_rotation(rng)
         mount = ((0.0, 0.0, 0.0), tuple(Q.as_euler("xyz")))
@@ -147,7 +163,11 @@ def test_turning_the_whole_scene_turns_nothing_else(rng):
         pose, twist = random_pose(rng), rng.normal(size=6)
         scene = make_pose(np.zeros(3), Q.as_matrix())
         there = Reference(scene @ pose, np.concatenate((Q.apply(twist[:3]), Q.apply(twist[3:]))))
-        gains = {"stiffness": [400.0] * 3 + [40.0] * 3, "damping": [60.0] * 3 + [6.0] * 3, "gravity": False}
+        gains = {
+            "stiffness": [400.0] * 3 + [40.0] * 3,
+            "damping": [60.0] * 3 + [6.0] * 3,
+            "gravity": False,
+        }
         here = law_at(plain.model().at(q, v), Reference(pose, twist), **gains)[0]
         in_world = RobotModel(turned.urdf, turned.joints, "world", "tip").at(q, v)
         np.testing.assert_allclose(law_at(in_world, there, **gains)[0], here, rtol=0, atol=1e-9)
@@ -217,7 +237,9 @@ def test_energy_falls_by_what_the_dampers_take(rng):
         q, v = rng.uniform(-3, 3, 6), rng.uniform(-1, 1, 6)
         kin = model.at(q, v)
         reference = at_angle(kin, rng, angle)
-        torque, _ = law_at(kin, Reference(reference), stiffness=stiffness, damping=Kd, joint_damping=B)
+        torque, _ = law_at(
+            kin, Reference(reference), stiffness=stiffness, damping=Kd, joint_damping=B
+        )
         a = np.linalg.solve(kin.mass, torque - kin.coriolis - kin.gravity)
         spring = energy_of_spring(arm, reference, K, k * np.eye(3))
 
@@ -238,12 +260,16 @@ def test_euler_angles_give_the_rotation_back(rng):
         R = random_rotation(rng).as_matrix()
         a, b, c = rotation_error_euler_xyz(R)
         x, y, z = np.eye(3)
-        np.testing.assert_allclose(rotation_exp(a * x) @ rotation_exp(b * y) @ rotation_exp(c * z), R, atol=1e-14)
+        np.testing.assert_allclose(
+            rotation_exp(a * x) @ rotation_exp(b * y) @ rotation_exp(c * z), R, atol=1e-14
+        )
         assert abs(b) <= np.pi / 2
 
 
 @pytest.mark.parametrize(("axis", "reach"), [(0, 179), (1, 90), (2, 179)])
-def test_euler_angles_are_the_rotation_vector_about_x_and_z_and_about_y_up_to_a_right_angle(axis, reach):
+def test_euler_angles_are_the_rotation_vector_about_x_and_z_and_about_y_up_to_a_right_angle(
+    axis, reach
+):
     for degrees in range(-reach, reach + 1):
         x = np.radians(degrees) * np.eye(3)[axis]
         e = rotation_error_euler_xyz(Rotation.from_rotvec(x).as_matrix())
@@ -254,7 +280,9 @@ def test_euler_angles_are_the_rotation_vector_about_x_and_z_and_about_y_up_to_a_
 def test_euler_angles_beyond_a_right_angle_about_y_are_the_sources_whatever_the_sign_of_zero(zero):
     R = Rotation.from_rotvec([0, np.radians(120), 0]).as_matrix()
     R[0, 1] = R[1, 2] = zero
-    np.testing.assert_allclose(np.degrees(rotation_error_euler_xyz(R)), [-180, 60, 180], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        np.degrees(rotation_error_euler_xyz(R)), [-180, 60, 180], rtol=0, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -276,7 +304,9 @@ def test_the_two_errors_agree_to_first_order(rng):
 @pytest.mark.parametrize("axis", [*np.eye(3), *-np.eye(3), np.ones(3) / np.sqrt(3.0)])
 def test_half_a_turn_always_gives_the_same_torque(rng, axis):
     kin = random_arm(6, 6).model().at(np.zeros(6))
-    reference = make_pose(kin.pose[:3, 3], Rotation.from_rotvec(np.pi * axis).as_matrix() @ kin.pose[:3, :3])
+    reference = make_pose(
+        kin.pose[:3, 3], Rotation.from_rotvec(np.pi * axis).as_matrix() @ kin.pose[:3, :3]
+    )
     first, terms = law_at(kin, Reference(reference))
     law_at(kin, Reference(random_pose(rng)))  # something else in between
     assert first.tobytes() == law_at(kin, Reference(reference.copy()))[0].tobytes()
@@ -309,7 +339,12 @@ SIZES, STIFFNESS, DAMPING = (1, 6, 36), (0.0, 10000.0), (0.0, 2000.0)
         ({"joint_damping": [1.0] * 6}, "joint_damping", [1.0] * 6, (1, 7)),
         ({"joint_damping": [1.0] * 6 + [-0.1]}, "joint_damping[6]", -0.1, (0.0, 200.0)),
         ({"joint_damping": np.nan}, "joint_damping", np.nan, (0.0, 200.0)),
-        ({"rotation_error": "quaternion"}, "rotation_error", "quaternion", ("so3_log", "euler_xyz")),
+        (
+            {"rotation_error": "quaternion"},
+            "rotation_error",
+            "quaternion",
+            ("so3_log", "euler_xyz"),
+        ),
     ],
 )
 def test_wrong_gains_are_refused_with_the_reason(gains, name, value, bound):
@@ -335,7 +370,12 @@ SOFT = {"stiffness": [500.0] * 3 + [100.0] * 3, "damping": [150.0] * 3 + [20.0] 
 def test_the_arm_returns_after_a_push(rotation_error):
     push = Push(force=(20.0, 10.0, 0.0), torque=(2.0, 2.0, 2.0), start=0.2, duration=0.3)
     log = simulate(
-        "ur5", "task_space_pd", {**SOFT, "rotation_error": rotation_error}, duration=6.0, push=push, rate=500
+        "ur5",
+        "task_space_pd",
+        {**SOFT, "rotation_error": rotation_error},
+        duration=6.0,
+        push=push,
+        rate=500,
     )
     assert abs(log.pose_error).max() > 0.01
     assert abs(log.pose_error[-1]).max() < 1e-5
@@ -345,6 +385,14 @@ def test_the_arm_returns_after_a_push(rotation_error):
 def test_a_planar_arm_is_controlled_where_it_can_move():
     arm = planar_arm((0.5, 0.4))
     push = Push(force=(20.0, -10.0, 0.0), duration=0.3)
-    log = simulate(arm.config(), "task_space_pd", duration=4.0, push=push, q0=[0.4, 1.2], urdf=arm.urdf, rate=500.0)
+    log = simulate(
+        arm.config(),
+        "task_space_pd",
+        duration=4.0,
+        push=push,
+        q0=[0.4, 1.2],
+        urdf=arm.urdf,
+        rate=500.0,
+    )
     assert abs(log.pose_error).max() > 0.01
     assert abs(log.pose_error[-1]).max() < 1e-4

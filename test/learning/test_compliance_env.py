@@ -1,4 +1,6 @@
-"""The Gymnasium environments: Gymnasium's own check, episodes of a seed, what a simple policy reaches, and failures."""
+"""The Gymnasium environments: Gymnasium's own check, episodes of a seed, what a simple policy
+reaches, and failures.
+"""
 
 import hashlib
 import re
@@ -60,8 +62,12 @@ def digest(env, seed, steps):
     random, found = np.random.default_rng(5), hashlib.sha256()
     seen, info = env.reset(seed=seed)
     for _ in range(steps):
-        found.update(b"".join([*(values.tobytes() for values in seen.values()), repr(info).encode()]))
-        seen, reward, _, _, info = env.step(random.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32))
+        found.update(
+            b"".join([*(values.tobytes() for values in seen.values()), repr(info).encode()])
+        )
+        seen, reward, _, _, info = env.step(
+            random.uniform(-1.0, 1.0, env.action_space.shape).astype(np.float32)
+        )
         found.update(np.float64(reward).tobytes())
     return found.hexdigest()
 
@@ -99,7 +105,9 @@ def test_whole_episodes_are_the_same_in_another_process(task):
         f"print(digest(gymnasium.make(IDS[{task!r}], stiffness=True), 7, 100))"
     )
     printed = [
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
         for _ in range(2)
     ]
     assert printed[0] == printed[1] != ""
@@ -110,7 +118,9 @@ def towards(seen, moved):
     return np.clip((seen["goal"][:3] - (seen["target"][:3] - moved)) / 0.01, -1.0, 1.0)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 5))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 5))]
+)
 def test_reach_ends_at_rest_at_the_goal(made, seed):
     total, steps, info = run(made("reach"), towards, seed)
     assert info["success"]
@@ -120,7 +130,9 @@ def test_reach_ends_at_rest_at_the_goal(made, seed):
 
 
 def test_the_time_limit_is_the_registrations():
-    assert [gymnasium.spec(IDS[name]).max_episode_steps for name in IDS] == [each.steps for each in TASKS.values()]
+    assert [gymnasium.spec(IDS[name]).max_episode_steps for name in IDS] == [
+        each.steps for each in TASKS.values()
+    ]
     env = gymnasium.make(IDS["reach"], max_episode_steps=4)
     _, steps, info = run(env, lambda seen, moved: np.zeros(3), 0)
     assert steps == 4
@@ -170,7 +182,9 @@ def test_an_action_is_a_displacement_and_a_stiffness_in_equal_ratios(made):
     action = np.zeros((3, 12), np.float32)
     action[:, 0], action[0, 4], action[-1, 6:] = 0.5, 1.0, (-1.0, 0.0, 1.0, -1.0, 0.0, 1.0)
     seen, _, _, _, info = env.step(action)
-    np.testing.assert_allclose(seen["target"], [0.003, 0.0, 0.0, 0.0, 0.05, 0.0], rtol=0.0, atol=1e-7)
+    np.testing.assert_allclose(
+        seen["target"], [0.003, 0.0, 0.0, 0.0, 0.05, 0.0], rtol=0.0, atol=1e-7
+    )
     expected = [50.0, np.sqrt(50.0 * 2000.0), 2000.0, 5.0, np.sqrt(500.0), 100.0]
     np.testing.assert_allclose(env.unwrapped.robot.gains["stiffness"], expected, rtol=1e-6)
     assert info["time"] == pytest.approx(0.12)
@@ -220,7 +234,12 @@ def test_what_is_refused_is_named(arguments, name):
 
 @pytest.mark.parametrize(
     "mode",
-    ["sync", pytest.param("async", marks=[pytest.mark.long, pytest.mark.starts("Gymnasium's workers, in step")])],
+    [
+        "sync",
+        pytest.param(
+            "async", marks=[pytest.mark.long, pytest.mark.starts("Gymnasium's workers, in step")]
+        ),
+    ],
 )
 def test_vectors_are_of_the_episodes_of_their_seeds(mode):
     def make(count):
@@ -248,7 +267,9 @@ def test_a_robot_that_runs_is_moved_to_the_start_and_stays_open():
         np.testing.assert_allclose(seen["pose"][:3], (0.5, 0.1, 0.4), rtol=0.0, atol=1e-4)
         began = robot.time
         for _ in range(15):
-            seen, _, terminated, _, _ = env.step(np.array((0.0, 0.0, -1.0, 1.0, 1.0, -1.0), np.float32))
+            seen, _, terminated, _, _ = env.step(
+                np.array((0.0, 0.0, -1.0, 1.0, 1.0, -1.0), np.float32)
+            )
         assert not terminated
         assert robot.time == pytest.approx(began + 0.6)
         assert seen["wrench"][2] > 0.5
@@ -260,8 +281,12 @@ def test_a_robot_that_runs_is_moved_to_the_start_and_stays_open():
 
 @pytest.mark.starts("a fresh interpreter makes an environment")
 def test_gymnasium_imports_the_module_that_an_id_names():
-    program = f"import gymnasium\nprint(gymnasium.make('robot_control_learning:{IDS['reach']}').spec.id)"
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        f"import gymnasium\nprint(gymnasium.make('robot_control_learning:{IDS['reach']}').spec.id)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert ended.stdout == f"{IDS['reach']}\n"
 
 
@@ -277,8 +302,17 @@ def test_the_first_block_of_the_page_prints_what_stands_under_it(capsys):
 @pytest.mark.starts("the example, as it is typed")
 def test_the_example_learns_and_draws(tmp_path):
     pytest.importorskip("matplotlib")
-    command = [sys.executable, ROOT / "examples" / "peg_policy.py", "--generations", "1", "--population", "2"]
-    ended = subprocess.run([*command, "--plot", tmp_path / "curve.png"], capture_output=True, text=True, check=True)
+    command = [
+        sys.executable,
+        ROOT / "examples" / "peg_policy.py",
+        "--generations",
+        "1",
+        "--population",
+        "2",
+    ]
+    ended = subprocess.run(
+        [*command, "--plot", tmp_path / "curve.png"], capture_output=True, text=True, check=True
+    )
     _, row, first, learnt = ended.stdout.splitlines()
     assert len(row.split()) == 7
     assert re.fullmatch(r"first mean in 10 new episodes: \d+ of 10 pegs in the hole", first)
@@ -294,10 +328,20 @@ def test_the_learnt_stiffness_of_the_page_finds_holes(monkeypatch):
     page = (ROOT / "docs" / "learning.md").read_text(encoding="utf-8")
     row = re.findall(r"^ +5 .*$", page, re.MULTILINE)[-1].split()
     lateral, vertical, push = (float(number) for number in row[-3:])
-    numbers = np.array([*(2.0 * np.log(each / 50.0) / np.log(40.0) - 1.0 for each in (lateral, vertical)), push / 50.0])
+    numbers = np.array(
+        [
+            *(2.0 * np.log(each / 50.0) / np.log(40.0) - 1.0 for each in (lateral, vertical)),
+            push / 50.0,
+        ]
+    )
     assert example.stiffness(numbers[0]) == pytest.approx(lateral)
-    settings = {"vector_kwargs": {"autoreset_mode": AutoresetMode.DISABLED}, "vectorization_mode": "sync"}
+    settings = {
+        "vector_kwargs": {"autoreset_mode": AutoresetMode.DISABLED},
+        "vectorization_mode": "sync",
+    }
     envs = gymnasium.make_vec(IDS["peg_in_hole"], num_envs=1, stiffness=True, **settings)
-    learnt, soft = (example.successes(envs, each, range(200, 204)) for each in (numbers, np.array(example.MEAN)))
+    learnt, soft = (
+        example.successes(envs, each, range(200, 204)) for each in (numbers, np.array(example.MEAN))
+    )
     envs.close()
     assert learnt >= 3 > soft

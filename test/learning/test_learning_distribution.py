@@ -1,4 +1,6 @@
-"""The distribution for learning, as pip builds it: versions, dependencies, contents of the wheel."""
+"""The distribution for learning, as pip builds it: versions, dependencies,
+contents of the wheel.
+"""
 
 import email.parser
 import re
@@ -30,7 +32,11 @@ def wheel(tmp_path_factory):
     (path,) = folder.glob("*.whl")
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
-        texts = {name.rpartition("/")[2]: archive.read(name).decode() for name in names if ".dist-info/" in name}
+        texts = {
+            name.rpartition("/")[2]: archive.read(name).decode()
+            for name in names
+            if ".dist-info/" in name
+        }
     return names, email.parser.Parser().parsestr(texts["METADATA"]), texts["entry_points.txt"]
 
 
@@ -49,9 +55,13 @@ def test_every_module_is_in_the_wheel(wheel):
     names, _, _ = wheel
     for package in (LEARNING, PLUGIN):
         folder = ROOT / LEARNING / package
-        modules = {f"{package}/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*.py")}
+        modules = {
+            f"{package}/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*.py")
+        }
         assert modules
-        assert modules == {name for name in names if name.startswith(f"{package}/") and name.endswith(".py")}
+        assert modules == {
+            name for name in names if name.startswith(f"{package}/") and name.endswith(".py")
+        }
     assert f"{LEARNING}/py.typed" in names
 
 
@@ -67,7 +77,10 @@ def test_it_has_the_package_s_version_and_license(wheel):
 def test_it_needs_the_package_and_gymnasium_and_lerobot_is_optional(wheel):
     _, metadata, _ = wheel
     needed = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
-    assert sorted(re.match(r"[\w-]+", line)[0].replace("-", "_") for line in needed) == ["gymnasium", NAME]
+    assert sorted(re.match(r"[\w-]+", line)[0].replace("-", "_") for line in needed) == [
+        "gymnasium",
+        NAME,
+    ]
     (optional,) = (line for line in metadata.get_all("Requires-Dist") if "extra ==" in line)
     assert re.match(r"lerobot\b.*extra == ['\"]lerobot['\"]", optional)
 
@@ -75,7 +88,11 @@ def test_it_needs_the_package_and_gymnasium_and_lerobot_is_optional(wheel):
 @built
 def test_the_extra_that_it_takes_of_the_package_is_one_of_setup_py(wheel):
     _, metadata, _ = wheel
-    (line,) = (line for line in metadata.get_all("Requires-Dist") if line.replace("-", "_").startswith(NAME))
+    (line,) = (
+        line
+        for line in metadata.get_all("Requires-Dist")
+        if line.replace("-", "_").startswith(NAME)
+    )
     (extras,) = re.findall(r"\[(.*?)\]", line)
     assert set(extras.split(",")) <= set(
         re.findall(r'^        "(\w+)": \[', (ROOT / "setup.py").read_text(), re.MULTILINE)
@@ -85,6 +102,8 @@ def test_the_extra_that_it_takes_of_the_package_is_one_of_setup_py(wheel):
 @built
 def test_the_command_for_datasets_is_installed(wheel):
     _, _, entry_points = wheel
-    module, function = re.search(r"^lerobot-from-mcap = ([\w.]+):(\w+)$", entry_points, re.MULTILINE).groups()
+    module, function = re.search(
+        r"^lerobot-from-mcap = ([\w.]+):(\w+)$", entry_points, re.MULTILINE
+    ).groups()
     path = ROOT / LEARNING / f"{module.replace('.', '/')}.py"
     assert f"\ndef {function}(" in path.read_text(encoding="utf-8")

@@ -34,7 +34,9 @@ def convert(plugin):
 def test_it_keeps_the_conventions_by_which_lerobot_finds_it(plugin):
     config = plugin.CompliantArmConfig
     assert config.__module__ == f"{NAME}.config_compliant_arm"
-    assert getattr(import_module(config.__module__.rpartition(".")[0]), config.__name__.removesuffix("Config"))
+    assert getattr(
+        import_module(config.__module__.rpartition(".")[0]), config.__name__.removesuffix("Config")
+    )
     assert config.type == plugin.CompliantArm.name
     assert plugin.CompliantArm.config_class is config
 
@@ -53,7 +55,9 @@ def test_the_commands_of_the_pages_load_the_plugin(page, monkeypatch):
 
 def test_its_features_are_known_before_it_is_connected(plugin):
     camera = SimpleNamespace(height=48, width=64, is_connected=False)
-    robot = plugin.CompliantArm(plugin.CompliantArmConfig(robot="ur5", stiffness=True, cameras={"hand": camera}))
+    robot = plugin.CompliantArm(
+        plugin.CompliantArmConfig(robot="ur5", stiffness=True, cameras={"hand": camera})
+    )
     joints = load_robot("ur5").joints
     seen, done = robot.observation_features, robot.action_features
     assert list(seen)[:6] == [f"{joint}.pos" for joint in joints]
@@ -78,16 +82,22 @@ def test_it_leads_a_simulated_arm(plugin):
         seen = robot.get_observation()
         assert seen.keys() == robot.observation_features.keys()
         assert all(isinstance(value, float) for value in seen.values())
-        np.testing.assert_allclose(robot.arm.pose[:3, 3], [seen[f"ee.{axis}"] for axis in "xyz"], atol=1e-3)
+        np.testing.assert_allclose(
+            robot.arm.pose[:3, 3], [seen[f"ee.{axis}"] for axis in "xyz"], atol=1e-3
+        )
         action = {name: seen[name] for name in robot.action_features if name in seen}
         action |= {name: 40.0 for name in robot.action_features if "stiffness" in name}
         action["ee.z"] += 0.01
         sent = robot.send_action(action)
         assert sent == pytest.approx(action, abs=1e-9)
         np.testing.assert_array_equal(robot.arm.gains["stiffness"], np.full(6, 40.0))
-        robot.arm.wait_until(lambda state: abs(state.reference_pose[2, 3] - action["ee.z"]) < 1e-6, timeout=60.0)
+        robot.arm.wait_until(
+            lambda state: abs(state.reference_pose[2, 3] - action["ee.z"]) < 1e-6, timeout=60.0
+        )
         beyond = robot.send_action({**action, "ee.x": 9.0})
-        assert beyond == pytest.approx({**action, "ee.x": robot.arm.settings["workspace.upper"][0]}, abs=1e-9)
+        assert beyond == pytest.approx(
+            {**action, "ee.x": robot.arm.settings["workspace.upper"][0]}, abs=1e-9
+        )
     assert not robot.is_connected
 
 
@@ -107,14 +117,23 @@ def test_episodes_become_a_dataset(convert, tmp_path, capsys, monkeypatch):
 
     from robot_control_learning import RecordEpisodes
 
-    env = RecordEpisodes(gymnasium.make("robot_control_ros/Reach-v0", max_episode_steps=3), tmp_path)
+    env = RecordEpisodes(
+        gymnasium.make("robot_control_ros/Reach-v0", max_episode_steps=3), tmp_path
+    )
     for seed in range(2):
         seen, _ = env.reset(seed=seed)
         for _ in range(3):
             env.step(np.full(3, 0.25, np.float32))
     env.close()
     files = [str(path) for path in sorted(tmp_path.glob("*.mcap"))]
-    options = ["--repo-id", "me/reach", "--root", str(tmp_path / "dataset"), "--task", "reach the point"]
+    options = [
+        "--repo-id",
+        "me/reach",
+        "--root",
+        str(tmp_path / "dataset"),
+        "--task",
+        "reach the point",
+    ]
     monkeypatch.setattr("sys.argv", ["lerobot-from-mcap", *files, *options])
     convert.main()
     assert capsys.readouterr().out == f"6 frames of 2 episodes: {tmp_path / 'dataset'}\n"
@@ -140,13 +159,18 @@ def test_a_record_of_a_robot_becomes_an_episode_of_poses(convert, tmp_path):
     episode = convert.read_episode(tmp_path / "run.mcap", fps=25)
     features = import_module(f"{NAME}.features")
     assert (episode.fps, episode.robot, len(episode.frames)) == (25, "ur5", 5)
-    assert episode.features["observation.state"]["names"] == list(features.observation_names(robot.config.joints))
+    assert episode.features["observation.state"]["names"] == list(
+        features.observation_names(robot.config.joints)
+    )
     late = [frame["action"] for frame in episode.frames[1:]]
-    for action, state in zip(late, states, strict=False):  # the first frame is half a period earlier
+    # the first frame is half a period earlier
+    for action, state in zip(late, states, strict=False):
         assert np.abs(action[:3] - state.reference_pose[:3, 3]).max() < 0.02
     exact = convert.read_episode(tmp_path / "run.mcap", fps=50).frames[1::2]
     for frame, state in zip(exact, states, strict=True):
-        np.testing.assert_allclose(frame["action"], features.pose_numbers(state.reference_pose), rtol=0.0, atol=1e-6)
+        np.testing.assert_allclose(
+            frame["action"], features.pose_numbers(state.reference_pose), rtol=0.0, atol=1e-6
+        )
         expected = features.observation_numbers(state.q, state.v, state.pose, state.wrench)
         np.testing.assert_allclose(frame["observation.state"], expected, rtol=1e-6, atol=1e-7)
 

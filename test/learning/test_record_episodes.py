@@ -12,11 +12,16 @@ from mcap_files import read
 from robot_control_learning import RecordEpisodes
 from robot_control_ros import ConfigError
 
-pytestmark = [pytest.mark.sim, pytest.mark.starts("the thread that writes a record, whose end is waited for")]
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.starts("the thread that writes a record, whose end is waited for"),
+]
 
 
 def test_episodes_are_files_with_their_steps(tmp_path):
-    env = RecordEpisodes(gymnasium.make("robot_control_ros/Reach-v0", max_episode_steps=4), tmp_path / "episodes")
+    env = RecordEpisodes(
+        gymnasium.make("robot_control_ros/Reach-v0", max_episode_steps=4), tmp_path / "episodes"
+    )
     seen = [env.reset(seed=3)[0]]
     for k in range(4):
         observation, reward, *_ = env.step(np.full(3, 0.1 * k, np.float32))
@@ -36,7 +41,14 @@ def test_episodes_are_files_with_their_steps(tmp_path):
     assert steps[2].action == pytest.approx([0.2] * 3)
     assert steps[-1].reward == reward
     assert [step.truncated for step in steps] == [0.0, 0.0, 0.0, 1.0]
-    expected = {"task": "Reach", "period": "0.04", "seed": "3", "steps": "4", "success": "false", "dropped": "0"}
+    expected = {
+        "task": "Reach",
+        "period": "0.04",
+        "seed": "3",
+        "steps": "4",
+        "success": "false",
+        "dropped": "0",
+    }
     assert metadata.items() >= expected.items()
     assert read(second)[1]["steps"] == "1"
     with pytest.raises(ConfigError) as caught:

@@ -1,4 +1,6 @@
-"""The vector environment in one process: the same as Gymnasium's own, in each mode, and its seeds."""
+"""The vector environment in one process: the same as Gymnasium's own, in each
+mode, and its seeds.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,9 @@ def episodes(envs, steps=2 * LENGTH + 1):
     random = np.random.default_rng(0)
     shown = [envs.reset(seed=3)]
     for _ in range(steps):
-        shown.append(envs.step(random.uniform(-1.0, 1.0, envs.action_space.shape).astype(np.float32)))
+        shown.append(
+            envs.step(random.uniform(-1.0, 1.0, envs.action_space.shape).astype(np.float32))
+        )
         ended = shown[-1][2] | shown[-1][3]
         if envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED and ended.any():
             shown.append(envs.reset(options={"reset_mask": ended}))
@@ -40,7 +44,10 @@ def episodes(envs, steps=2 * LENGTH + 1):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_without_a_mode_it_is_as_gymnasiums_own_vector(mode):
-    own, gymnasiums = made(2, autoreset_mode=mode), made(2, "sync", vector_kwargs={"autoreset_mode": mode})
+    own, gymnasiums = (
+        made(2, autoreset_mode=mode),
+        made(2, "sync", vector_kwargs={"autoreset_mode": mode}),
+    )
     assert own.metadata == gymnasiums.metadata
     assert own.observation_space == gymnasiums.observation_space
     assert own.action_space == gymnasiums.action_space

@@ -1,4 +1,6 @@
-"""Contacts of the controller node, over DDS: the topic, the reaction and its clearing, and learnt thresholds."""
+"""Contacts of the controller node, over DDS: the topic, the reaction and its clearing,
+and learnt thresholds.
+"""
 
 import numpy as np
 import pytest
@@ -69,9 +71,15 @@ def test_a_contact_is_told_with_link_size_time_and_detector(touched):
     level, values = touched.last("no contact")
     assert (level, values) == (DiagnosticStatus.OK, {})
     touched.push(30.0, 20)
-    level, values = touched.last("contact on forearm_link or beyond", "elbow_joint", "momentum observer")
+    level, values = touched.last(
+        "contact on forearm_link or beyond", "elbow_joint", "momentum observer"
+    )
     assert level == DiagnosticStatus.WARN
-    assert (values["link"], values["joint"], values["kind"]) == ("forearm_link", "elbow_joint", "collision")
+    assert (values["link"], values["joint"], values["kind"]) == (
+        "forearm_link",
+        "elbow_joint",
+        "collision",
+    )
     assert float(values["size [N·m]"]) > float(values["limit [N·m]"]) == 7.8
     assert float(values["start [s]"]) == pytest.approx(touched.robot.time, abs=0.05)
     assert "reaction" not in values
@@ -95,8 +103,14 @@ def test_a_reaction_refuses_targets_until_it_is_cleared_and_diagnostics_say_so(t
 
     def told():
         touched.push(0.0)
-        level, message, values = touched.controller.diagnosis() if touched.controller.diagnostics else (0, "", {})
-        return level == 1 and "clear_contact" in message and values.get("contact link") == "forearm_link"
+        level, message, values = (
+            touched.controller.diagnosis() if touched.controller.diagnostics else (0, "", {})
+        )
+        return (
+            level == 1
+            and "clear_contact" in message
+            and values.get("contact link") == "forearm_link"
+        )
 
     ros.until(told, "the reaction in /diagnostics")
     answer = ros.trigger("/controller/clear_contact")
@@ -114,7 +128,9 @@ def test_diagnostics_say_what_a_blow_would_be_and_a_limited_arm_leaves_what_it_t
 
     def told():
         touched.push(0.0)
-        _, _, values = touched.controller.diagnosis() if touched.controller.diagnostics else (0, "", {})
+        _, _, values = (
+            touched.controller.diagnosis() if touched.controller.diagnostics else (0, "", {})
+        )
         return "65 N" in values.get("blow", "")
 
     ros.until(told, "the blow in /diagnostics")

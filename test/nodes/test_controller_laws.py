@@ -1,4 +1,6 @@
-"""The controller's laws over DDS: switched while it runs, their words and matrices, the wrench and what hangs on it."""
+"""The controller's laws over DDS: switched while it runs, their words and matrices, the wrench
+and what hangs on it.
+"""
 
 import json
 import math
@@ -61,7 +63,10 @@ class Arm:
 
     def told(self):
         """Whether there is telemetry of the last joint state."""
-        return len(self.states) and abs(read_blocks(self.states.last)["time"][0] - self.robot.time) < 1e-6
+        return (
+            len(self.states)
+            and abs(read_blocks(self.states.last)["time"][0] - self.robot.time) < 1e-6
+        )
 
     def feel(self, wrench=(0.0,) * 6, stamp=None):
         """The sensor's sample; its stamp is that of the last joint state."""
@@ -118,7 +123,10 @@ def make_arm(ros, model, **parameters):
     controller = Controller(ros, telemetry_rate=500.0, state_timeout=10.0, **parameters)
     sensor = ros.publisher(WrenchStamped, "/sensor/wrench")
     states = ros.subscribe(Float64MultiArray, "/controller/state")
-    commands = {mode: ros.subscribe(Float64MultiArray, f"/forward_{mode}_controller/commands") for mode in MODES}
+    commands = {
+        mode: ros.subscribe(Float64MultiArray, f"/forward_{mode}_controller/commands")
+        for mode in MODES
+    }
     arm = Arm(ros, controller, FakeRobot(ros, ROBOT), model, commands, states, sensor)
     ros.until(lambda: len(states) and sensor.get_subscription_count(), "telemetry", arm.robot.send)
     arm.begin()
@@ -160,7 +168,9 @@ def test_the_law_is_switched_and_its_gains_are_there_at_once(arm):
     assert ros.set("controller", joint_impedance__stiffness=77.0)[0].successful
     assert ros.get("controller", "joint_impedance.stiffness") == [77.0] * 6
     assert ros.get("controller", "impedance.stiffness") == [321.0] * 6
-    assert ros.set("controller", impedance__stiffness=[500.0, 500.0, 500.0, 50.0, 50.0, 50.0])[0].successful
+    assert ros.set("controller", impedance__stiffness=[500.0, 500.0, 500.0, 50.0, 50.0, 50.0])[
+        0
+    ].successful
     assert arm.law("impedance").successful
     assert arm.law("joint_impedance").successful
     assert ros.get("controller", "joint_impedance.stiffness") == [77.0] * 6
@@ -177,13 +187,17 @@ def test_a_switched_law_has_the_gains_that_were_set_while_it_did_not_run(arm):
     arm.cycles(1000)
     arm.move(HOME + OFFSET)
     _, command, _ = arm.cycles(200)
-    np.testing.assert_allclose(command, arm.model.at(HOME + OFFSET).gravity - 40.0 * OFFSET, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(
+        command, arm.model.at(HOME + OFFSET).gravity - 40.0 * OFFSET, rtol=0.0, atol=1e-3
+    )
     assert arm.law("impedance").successful
     arm.cycles(2)
     assert arm.ros.set("controller", joint_impedance__stiffness=80.0)[0].successful
     assert arm.law("joint_impedance").successful
     _, command, _ = arm.cycles(1500)
-    np.testing.assert_allclose(command, arm.model.at(HOME + OFFSET).gravity - 80.0 * OFFSET, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(
+        command, arm.model.at(HOME + OFFSET).gravity - 80.0 * OFFSET, rtol=0.0, atol=1e-3
+    )
     assert arm.ros.set_atomically(
         "controller", joint_impedance__stiffness=50.0, joint_impedance__damping_ratio=1.0
     ).successful
@@ -291,16 +305,25 @@ def test_a_law_set_while_inactive_or_unconfigured_runs_from_then_on(arm):
 
 # --- twenty switches on a moving arm ---
 
-LAWS = ("impedance", "joint_pid", "task_space_pd", "admittance", "joint_impedance")  # effort, velocity and position
+# effort, velocity and position
+LAWS = ("impedance", "joint_pid", "task_space_pd", "admittance", "joint_impedance")
 RADIUS, TURN = 0.04, 1.5  # m, s: of the circle
 
 
 @pytest.mark.long
 @pytest.mark.sim
 def test_twenty_switches_on_a_circle_make_no_step_beyond_the_limits(arm):
-    """The simulator's physics in lockstep with the controller, while a circle is streamed as target poses."""
-    plant_module = pytest.importorskip("robot_control_ros.simulation.mujoco_plant", reason="the simulator needs MuJoCo")
-    model, plant, targets = arm.model, plant_module.MujocoPlant(ROBOT), arm.ros.publisher(PoseStamped, TARGET)
+    """The simulator's physics in lockstep with the controller, while a circle is
+    streamed as target poses.
+    """
+    plant_module = pytest.importorskip(
+        "robot_control_ros.simulation.mujoco_plant", reason="the simulator needs MuJoCo"
+    )
+    model, plant, targets = (
+        arm.model,
+        plant_module.MujocoPlant(ROBOT),
+        arm.ros.publisher(PoseStamped, TARGET),
+    )
     arm.ros.until(lambda: targets.get_subscription_count() == 1, "the controller listens")
     rates = {
         "effort": np.array(ROBOT.effort_rate),
@@ -311,7 +334,9 @@ def test_twenty_switches_on_a_circle_make_no_step_beyond_the_limits(arm):
     mode, last = "effort", model.at(HOME).gravity
 
     def cycle(number):
-        """One period; returns mode and command, checked against the last one, or else what the robot does."""
+        """One period; returns mode and command, checked against the last one, or else
+        what the robot does.
+        """
         state = plant.sample()
         arm.robot.q, arm.robot.v = state.q, state.v
         arm.feel(np.concatenate((state.wrench.force, state.wrench.torque)))
@@ -325,7 +350,11 @@ def test_twenty_switches_on_a_circle_make_no_step_beyond_the_limits(arm):
         found, command, blocks = arm.cycle()
         holding = {"effort": model.at(state.q).gravity, "position": state.q, "velocity": state.v}
         before = last if found == mode else holding[found]
-        assert (np.abs(command - before) <= rates[found] * PERIOD + 1e-9).all(), (number, mode, found)
+        assert (np.abs(command - before) <= rates[found] * PERIOD + 1e-9).all(), (
+            number,
+            mode,
+            found,
+        )
         plant.write(Command(CommandMode(found), command))
         plant.advance()
         tips.append(model.at(state.q).pose[:3, 3])
@@ -350,7 +379,9 @@ def test_twenty_switches_on_a_circle_make_no_step_beyond_the_limits(arm):
 
 
 def test_a_word_is_taken_at_once_and_another_is_refused_with_the_choices(arm):
-    arm.until(lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6))
+    arm.until(
+        lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6)
+    )
     assert arm.law("admittance").successful
     arm.until(lambda mode, *_: mode == "position", "positions", np.zeros(6))
     mode, command, _ = arm.cycles(3, np.zeros(6))
@@ -417,7 +448,9 @@ def test_a_matrix_that_cannot_be_is_refused(arm, value, words):
 def test_a_matrix_acts_with_its_off_diagonals(arm):
     assert arm.law("task_space_pd").successful
     values = {"task_space_pd__stiffness": FULL.ravel().tolist(), "task_space_pd__damping": 0.0}
-    assert arm.ros.set_atomically("controller", **values, task_space_pd__joint_damping=0.0).successful
+    assert arm.ros.set_atomically(
+        "controller", **values, task_space_pd__joint_damping=0.0
+    ).successful
     arm.cycles(1500)
     arm.robot.q = HOME + 0.1 * OFFSET
     _, command, blocks = arm.cycles(50)
@@ -447,10 +480,15 @@ def test_the_settings_of_the_wrench_act_at_once(arm):
     arm.until(felt(force), "the wrench", FORCE)
     assert arm.ros.set("controller", wrench__convention="by_robot")[0].successful
     arm.until(felt(-force), "the other sign", FORCE)
-    assert arm.ros.set_atomically("controller", wrench__convention="on_robot", wrench__dead_band_force=3).successful
+    assert arm.ros.set_atomically(
+        "controller", wrench__convention="on_robot", wrench__dead_band_force=3
+    ).successful
     arm.until(felt(force * 10.0 / 13.0), "the dead-band", FORCE)
     assert arm.ros.set_atomically(
-        "controller", wrench__dead_band_force=0.0, payload__mass=1.0, payload__center=[0.0, 0.0, 0.1]
+        "controller",
+        wrench__dead_band_force=0.0,
+        payload__mass=1.0,
+        payload__center=[0.0, 0.0, 0.1],
     ).successful
     arm.until(felt(force - arm.model.gravity), "the weight", FORCE)
 
@@ -478,7 +516,9 @@ def push_over(arm, wrench):
         arm.robot.q = command if mode == "position" else arm.robot.q
         return mode == "position" and np.abs(command - HOME).max() > 0.01
 
-    arm.until(lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6))
+    arm.until(
+        lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6)
+    )
     assert arm.law("admittance").successful
     return arm.until(follow, "the arm gives way", wrench)
 
@@ -493,10 +533,14 @@ def test_admittance_holds_while_the_wrench_is_silent_and_goes_on_when_it_comes_b
         mode, command, _ = arm.cycle()
         assert mode == "position"
         np.testing.assert_array_equal(command, held)
-    reason = arm.controller.says("law admittance: the last wrench is", "old: must be at most max_age", again=arm.cycle)
+    reason = arm.controller.says(
+        "law admittance: the last wrench is", "old: must be at most max_age", again=arm.cycle
+    )
     assert "max_age = 0.08 s" in reason
     assert arm.controller.diagnosis()[2]["wrench"].startswith("the last wrench is")
-    arm.until(lambda m, command, b: np.abs(command - held).max() > 5e-3, "it gives way again", 2.0 * FORCE)
+    arm.until(
+        lambda m, command, b: np.abs(command - held).max() > 5e-3, "it gives way again", 2.0 * FORCE
+    )
 
     def well():
         arm.cycles(20, np.zeros(6))
@@ -504,7 +548,9 @@ def test_admittance_holds_while_the_wrench_is_silent_and_goes_on_when_it_comes_b
         return level != 2 and values["wrench"] == "fresh"
 
     arm.controller.diagnostics.messages.clear()
-    arm.ros.until(lambda: len(arm.controller.diagnostics), "diagnostics", lambda: arm.cycles(20, np.zeros(6)))
+    arm.ros.until(
+        lambda: len(arm.controller.diagnostics), "diagnostics", lambda: arm.cycles(20, np.zeros(6))
+    )
     arm.ros.until(well, "no more complaints")
 
 
@@ -533,14 +579,20 @@ def test_a_force_beyond_the_sensors_range_stops_the_law_with_words(arm, size):
     _, held, _ = arm.cycles(60, beyond)
     for _ in range(20):
         np.testing.assert_array_equal(arm.cycles(1, beyond)[1], held)
-    arm.controller.says("wrench: force = ", "wrench.range_force", again=lambda: arm.cycles(1, beyond))
-    arm.until(lambda m, command, b: np.abs(command - held).max() > 5e-3, "it gives way again", 2.0 * FORCE)
+    arm.controller.says(
+        "wrench: force = ", "wrench.range_force", again=lambda: arm.cycles(1, beyond)
+    )
+    arm.until(
+        lambda m, command, b: np.abs(command - held).max() > 5e-3, "it gives way again", 2.0 * FORCE
+    )
 
 
 def test_two_publishers_of_a_wrench_are_told_and_a_law_that_needs_it_is_not_begun(arm):
     push_over(arm, 2.0 * FORCE)
     other = arm.ros.publisher(WrenchStamped, "/sensor/wrench")
-    arm.controller.says("2 publish a wrench on /sensor/wrench", again=lambda: arm.cycles(20, np.zeros(6)))
+    arm.controller.says(
+        "2 publish a wrench on /sensor/wrench", again=lambda: arm.cycles(20, np.zeros(6))
+    )
     arm.law("impedance")
     result = arm.law("admittance")
     assert not result.successful
@@ -566,13 +618,17 @@ def test_a_wrench_that_came_before_any_joint_state_ages_too(arm):
 
 def test_a_wrench_that_is_not_finite_is_refused_and_the_last_good_one_stays(arm):
     force = rotated(arm, FORCE)
-    arm.until(lambda m, c, blocks: np.abs(blocks["wrench"][:3] - force).max() < 1e-9, "the wrench", FORCE)
+    arm.until(
+        lambda m, c, blocks: np.abs(blocks["wrench"][:3] - force).max() < 1e-9, "the wrench", FORCE
+    )
     arm.controller.diagnostics.messages.clear()
     for _ in range(3):
         arm.feel([0.0, NAN, 0.0, 0.0, 0.0, 0.0])
     _, _, blocks = arm.cycles(5)
     np.testing.assert_allclose(blocks["wrench"][:3], force, rtol=0.0, atol=1e-9)
-    arm.controller.says("wrench: force", "nan", again=lambda: arm.feel([0.0, NAN, 0.0, 0.0, 0.0, 0.0]))
+    arm.controller.says(
+        "wrench: force", "nan", again=lambda: arm.feel([0.0, NAN, 0.0, 0.0, 0.0, 0.0])
+    )
 
 
 # --- what hangs on the sensor ---
@@ -633,7 +689,9 @@ def test_a_payload_is_identified_and_taken_out(arm):
     assert answer.success, answer.message
     assert "mass 1.3000 kg" in answer.message
     assert ros.get("controller", "payload.mass") == pytest.approx(MASS, rel=1e-6)
-    np.testing.assert_allclose(ros.get("controller", "payload.center"), in_tip(arm, CENTER), rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(
+        ros.get("controller", "payload.center"), in_tip(arm, CENTER), rtol=0.0, atol=1e-6
+    )
     for q in (POSES[1], HOME + [0.3, 0.2, -0.2, 0.4, -0.5, 2.0]):
         go(arm, q)
         wrench = arm.cycles(3, hanging(arm, q))[2]["wrench"]
@@ -656,7 +714,9 @@ def test_a_payload_is_identified_and_taken_out(arm):
     ],
 )
 def test_a_payload_that_cannot_be_or_cannot_be_held_here_is_refused_as_a_whole(arm, values, word):
-    result = arm.ros.set_atomically("controller", **{f"payload__{name}": value for name, value in values.items()})
+    result = arm.ros.set_atomically(
+        "controller", **{f"payload__{name}": value for name, value in values.items()}
+    )
     assert not result.successful
     assert word in result.reason
     assert arm.ros.get("controller", "payload.mass") == 0.0
@@ -667,11 +727,15 @@ def test_a_payload_is_in_the_torques_and_in_diagnostics_once_it_is_told(arm):
     assert arm.law("gravity_compensation").successful
     arm.cycles(1000)
     bare = arm.cycles(1)[1]
-    assert arm.ros.set_atomically("controller", payload__mass=2, payload__center=[0.0, 0.0, 0.1]).successful
+    assert arm.ros.set_atomically(
+        "controller", payload__mass=2, payload__center=[0.0, 0.0, 0.1]
+    ).successful
     heavy = RobotModel.of(ROBOT.with_payload(2.0, (0.0, 0.0, 0.1))).at(HOME).gravity
     first = arm.cycles(1)[1]
     assert np.abs(first - bare).max() < 0.1
-    np.testing.assert_allclose(arm.cycles(1500)[1] - bare, heavy - arm.model.at(HOME).gravity, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(
+        arm.cycles(1500)[1] - bare, heavy - arm.model.at(HOME).gravity, rtol=0.0, atol=1e-3
+    )
     diagnostics = arm.controller.diagnostics
     diagnostics.messages.clear()
     arm.ros.until(lambda: len(diagnostics), "diagnostics", arm.robot.send)
@@ -680,7 +744,9 @@ def test_a_payload_is_in_the_torques_and_in_diagnostics_once_it_is_told(arm):
 
 def test_the_old_names_of_a_payload_are_refused_with_the_new_ones(new_ros):
     child = Controller(new_ros, **{"wrench.payload_mass": 1.0}).child
-    new_ros.until(lambda: "payload.mass has taken the place of payload_mass" in child.err, "the refusal")
+    new_ros.until(
+        lambda: "payload.mass has taken the place of payload_mass" in child.err, "the refusal"
+    )
 
 
 def test_joint_torques_give_the_payload_where_they_are_the_source_of_the_wrench(arm):
@@ -697,7 +763,9 @@ def test_joint_torques_give_the_payload_where_they_are_the_source_of_the_wrench(
     answer = ros.trigger("/controller/identify_payload")
     assert answer.success, answer.message
     assert ros.get("controller", "payload.mass") == pytest.approx(MASS, rel=1e-6)
-    np.testing.assert_allclose(ros.get("controller", "payload.center"), [0.0, 0.0, 0.08], rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(
+        ros.get("controller", "payload.center"), [0.0, 0.0, 0.08], rtol=0.0, atol=1e-6
+    )
 
 
 def test_a_payload_sample_needs_rest_and_a_fresh_wrench(arm):
@@ -719,14 +787,17 @@ def test_a_payload_sample_needs_rest_and_a_fresh_wrench(arm):
 
 def test_a_law_that_the_hardware_cannot_take_is_refused_with_the_way_out(new_ros, model):
     arm = make_arm(new_ros, model, profile="real", law="joint_pid")
-    arm.robot.noise = np.random.default_rng(1)  # or else it looks like a driver that has lost the robot
+    # or else it looks like a driver that has lost the robot
+    arm.robot.noise = np.random.default_rng(1)
     for name in ("impedance", "task_space_pd"):
         result = arm.law(name)
         assert not result.successful
         assert f"law {name} commands effort" in result.reason
         assert "A UR5 (CB3) has no effort interface: use " in result.reason
         assert arm.ros.get("controller", f"{name}.stiffness") is None
-    arm.until(lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6))
+    arm.until(
+        lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6)
+    )
     assert arm.law("admittance").successful
     result = arm.ros.set("controller", admittance__output="effort")[0]
     assert not result.successful
@@ -744,7 +815,11 @@ def test_a_law_that_needs_a_wrench_is_refused_where_there_is_none_and_the_runnin
     arm.cycles(60)  # longer than a wrench may be old
     result = arm.law("admittance")
     assert not result.successful
-    for words in ("law admittance: the last wrench is ", "topic wrench", "wrench.source to joint_effort"):
+    for words in (
+        "law admittance: the last wrench is ",
+        "topic wrench",
+        "wrench.source to joint_effort",
+    ):
         assert words in result.reason
     assert arm.cycles(3)[0] == "effort"
     assert arm.ros.get("controller", "law") == "impedance"
@@ -765,7 +840,8 @@ def test_an_unknown_gain_of_any_law_given_at_the_start_ends_the_controller(new_r
 
 def test_a_setting_that_is_refused_at_the_start_leaves_nothing_behind(new_ros):
     controller = Controller(new_ros, autostart=False, **{"wrench.max_age": 99.0})
-    for _ in range(2):  # the second time as the first: no parameter and no topic of the first is in the way
+    # the second time as the first: no parameter and no topic of the first is in the way
+    for _ in range(2):
         assert not controller.change("configure")
         new_ros.until(lambda: "not configured: " in controller.child.err, "a reason")
         assert "max_age" in controller.child.err

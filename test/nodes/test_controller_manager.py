@@ -32,7 +32,10 @@ def test_where_its_messages_are_missing_that_is_said(ros, monkeypatch):
     monkeypatch.setitem(sys.modules, "controller_manager_msgs.srv", None)
     (found,) = check_controllers(ros.node, ROBOT, CommandMode.POSITION)
     assert found.level is Level.OK
-    assert "/controller_manager can't be asked: controller_manager_msgs isn't installed here" in found.text
+    assert (
+        "/controller_manager can't be asked: controller_manager_msgs isn't installed here"
+        in found.text
+    )
 
 
 class Manager:
@@ -45,7 +48,9 @@ class Manager:
 
         self.states = states
         self._node = rclpy.create_node("controller_manager", context=ros.context)
-        self._node.create_service(ListControllers, "/controller_manager/list_controllers", self._answer)
+        self._node.create_service(
+            ListControllers, "/controller_manager/list_controllers", self._answer
+        )
         self._executor = SingleThreadedExecutor(context=ros.context)
         self._executor.add_node(self._node)
         self._thread = threading.Thread(target=self._executor.spin, daemon=True)
@@ -90,21 +95,28 @@ def test_an_active_controller_is_well(manage):
 
 
 def test_an_inactive_controller_is_told_with_the_switch(manage):
-    (found,) = manage(forward_position_controller="inactive", joint_trajectory_controller="inactive")
+    (found,) = manage(
+        forward_position_controller="inactive", joint_trajectory_controller="inactive"
+    )
     assert (found.level, found.text) == (Level.WARNING, "forward_position_controller is inactive")
     assert found.command == f"{SWITCH} --activate forward_position_controller"
 
 
 def test_an_unconfigured_controller_is_told_with_the_spawner(manage):
     (found,) = manage(forward_position_controller="unconfigured")
-    assert (found.level, found.text) == (Level.WARNING, "forward_position_controller is unconfigured")
+    assert (found.level, found.text) == (
+        Level.WARNING,
+        "forward_position_controller is unconfigured",
+    )
     assert found.command == SPAWN
 
 
 def test_rivals_that_have_the_joints_are_named_with_the_switch(manage):
     (found,) = manage(forward_position_controller="inactive", joint_trajectory_controller="active")
     assert found.level is Level.WARNING
-    assert found.text == "joint_trajectory_controller has the joints, not forward_position_controller"
+    assert (
+        found.text == "joint_trajectory_controller has the joints, not forward_position_controller"
+    )
     assert found.command == (
         f"{SWITCH} --deactivate joint_trajectory_controller --activate forward_position_controller"
     )
@@ -112,7 +124,10 @@ def test_rivals_that_have_the_joints_are_named_with_the_switch(manage):
 
 def test_the_forward_controller_of_another_mode_is_a_rival(manage):
     (found,) = manage(forward_position_controller="inactive", forward_velocity_controller="active")
-    assert found.command == f"{SWITCH} --deactivate forward_velocity_controller --activate forward_position_controller"
+    assert (
+        found.command
+        == f"{SWITCH} --deactivate forward_velocity_controller --activate forward_position_controller"
+    )
 
 
 def test_a_controller_that_is_not_loaded_is_an_error_that_lists_those_that_are(manage):
@@ -141,7 +156,9 @@ def states(monkeypatch):
     def controllers(node, manager):
         claimed = tuple(f"{joint}/position" for joint in ROBOT.joints)
         return [
-            SimpleNamespace(name=name, state=state, claimed_interfaces=claimed if state == "active" else ())
+            SimpleNamespace(
+                name=name, state=state, claimed_interfaces=claimed if state == "active" else ()
+            )
             for name, state in found.items()
         ]
 
@@ -162,15 +179,20 @@ def test_rivals_are_told_even_then(ros, states):
     assert found.level is Level.WARNING
 
 
-HERE = {"autostart": False, "realtime_priority": 0}  # in this process, which isn't to keep a processor to itself
+# in this process, which isn't to keep a processor to itself
+HERE = {"autostart": False, "realtime_priority": 0}
 
 
 @pytest.mark.parametrize("launched", [True, False])
-def test_a_start_by_our_launch_file_has_no_warning_and_one_by_hand_has(ros, states, launched, monkeypatch):
+def test_a_start_by_our_launch_file_has_no_warning_and_one_by_hand_has(
+    ros, states, launched, monkeypatch
+):
     """The parameters that the launch file gives, without the topics of a system."""
     from rclpy.lifecycle import TransitionCallbackReturn
 
-    monkeypatch.setattr("robot_control_ros.nodes.controller.runtime.check_system", lambda *given: [])
+    monkeypatch.setattr(
+        "robot_control_ros.nodes.controller.runtime.check_system", lambda *given: []
+    )
     spec = SETUPS["mock"].make().node("controller")
     by_hand = {name: value for name, value in spec.parameters.items() if name != "forward_follows"}
     parameters = {**(spec.parameters if launched else by_hand), **HERE}

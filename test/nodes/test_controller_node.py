@@ -33,7 +33,14 @@ from robot_control_ros.nodes.controller.targets.target_topics import WRENCH_LAST
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.ros.ending import FAULT
-from robot_control_ros.ros.messages import fill_pose, read_blocks, read_pose, seconds, to_stamp, vector
+from robot_control_ros.ros.messages import (
+    fill_pose,
+    read_blocks,
+    read_pose,
+    seconds,
+    to_stamp,
+    vector,
+)
 from robot_control_ros.ros.running import told_goal
 
 pytestmark = pytest.mark.ros
@@ -76,7 +83,9 @@ class Arm:
         publisher.publish(message)
 
     def run(self, condition, what):
-        """Exchange states and commands until the condition holds, and that same condition is what is waited for."""
+        """Exchange states and commands until the condition holds, and that same condition is
+        what is waited for.
+        """
         for _ in range(5000):
             if condition():
                 return
@@ -95,7 +104,9 @@ class Arm:
         pytest.fail("the command doesn't settle")
 
     def stay_off(self):
-        """Let the robot be away from its reference and slowly move; returns the steady command, which isn't holding."""
+        """Let the robot be away from its reference and slowly move; returns the steady command,
+        which isn't holding.
+        """
         self.robot.q, self.robot.v = self.robot.q + OFFSET, 0.3 * OFFSET
         command = self.settle()
         assert np.abs(command - self.holding(self.robot.q)).max() > 1.0
@@ -106,7 +117,9 @@ class Arm:
 
         def held():
             commands = self.robot.commands
-            return len(commands) and np.allclose(commands.last.data, self.holding(self.robot.q), rtol=0.0, atol=0.1)
+            return len(commands) and np.allclose(
+                commands.last.data, self.holding(self.robot.q), rtol=0.0, atol=0.1
+            )
 
         self.ros.until(held, "the output that holds the robot")
 
@@ -129,7 +142,10 @@ class Arm:
         command = self.robot.exchange()
 
         def is_ours():
-            return len(self.states) and abs(read_blocks(self.states.last)["time"][0] - self.robot.time) < 1e-6
+            return (
+                len(self.states)
+                and abs(read_blocks(self.states.last)["time"][0] - self.robot.time) < 1e-6
+            )
 
         self.ros.until(is_ours, "the telemetry of the last cycle")
         return command, read_blocks(self.states.last)
@@ -148,7 +164,8 @@ def make_arm(ros, model, telemetry_rate=500.0, **parameters):
     topics = {name: ros.publisher(kind, name) for name, kind in kinds.items()}
     states = ros.subscribe(Float64MultiArray, "/controller/state")
     references = ros.subscribe(PoseStamped, "/controller/reference_pose")
-    # Endpoints become known in the order of their making: who hears the joint states hears all of the above.
+    # Endpoints become known in the order of their making: who hears the joint states hears all of
+    # the above.
     return Arm(ros, controller, FakeRobot(ros, ROBOT), model, topics, states, references)
 
 
@@ -192,9 +209,17 @@ def test_the_lifecycle_can_be_gone_through_again_and_again(unstarted):
     ("parameter", "value", "words"),
     [
         ("robot", "nonsense", "unknown robot 'nonsense'; robots: gen3, planar_two_link, ur5, ur5e"),
-        ("profile", "nonsense", "unknown profile 'nonsense'; profiles: sim, mock, gz, gz_position, real"),
+        (
+            "profile",
+            "nonsense",
+            "unknown profile 'nonsense'; profiles: sim, mock, gz, gz_position, real",
+        ),
         ("law", "nonsense", "unknown law 'nonsense'; laws: "),
-        ("profile", "real", "A UR5 (CB3) has no effort interface: use admittance, position_domain_pd or joint_pid."),
+        (
+            "profile",
+            "real",
+            "A UR5 (CB3) has no effort interface: use admittance, position_domain_pd or joint_pid.",
+        ),
         ("description", "nonsense", "description = 'nonsense'; choices: config, topic"),
     ],
 )
@@ -216,7 +241,9 @@ def test_a_description_without_the_tip_is_refused_and_can_be_corrected(unstarted
     descriptions = ros.publisher(String, "robot_description", latched=True)
     ros.set("controller", description="topic")
     assert not controller.change("configure")
-    ros.until(lambda: "nothing has arrived on robot_description" in controller.child.err, "a reason")
+    ros.until(
+        lambda: "nothing has arrived on robot_description" in controller.child.err, "a reason"
+    )
 
     def configure_with(urdf):
         descriptions.publish(String(data=urdf))
@@ -227,7 +254,9 @@ def test_a_description_without_the_tip_is_refused_and_can_be_corrected(unstarted
         return "unknown frame 'tool0'" in controller.child.err
 
     ros.until(refused, "a refusal that names the frame")
-    ros.until(lambda: configure_with(ROBOT.urdf()), "a configuration with the corrected description")
+    ros.until(
+        lambda: configure_with(ROBOT.urdf()), "a configuration with the corrected description"
+    )
     assert controller.change("cleanup")
     ros.set("controller", description="config")
 
@@ -283,7 +312,9 @@ def test_an_inactive_controller_is_silent(arm):
 
 
 @pytest.mark.parametrize("transition", ["deactivate", "cleanup"])
-def test_an_error_in_a_transition_leaves_the_robot_safe_and_ends_the_controller(arm, monkeypatch, transition):
+def test_an_error_in_a_transition_leaves_the_robot_safe_and_ends_the_controller(
+    arm, monkeypatch, transition
+):
     """rclpy would hide it, and the last command would stay."""
 
     def fail(runtime):
@@ -293,7 +324,9 @@ def test_an_error_in_a_transition_leaves_the_robot_safe_and_ends_the_controller(
     if transition == "cleanup":
         arm.controller.change("deactivate")
     count = len(arm.robot.commands)
-    monkeypatch.setattr(ControllerRuntime, {"deactivate": "deactivate", "cleanup": "close"}[transition], fail)
+    monkeypatch.setattr(
+        ControllerRuntime, {"deactivate": "deactivate", "cleanup": "close"}[transition], fail
+    )
     number = getattr(Transition, f"TRANSITION_{transition.upper()}")
     client = arm.ros.node.create_client(ChangeState, "/controller/change_state")
     client.call_async(ChangeState.Request(transition=Transition(id=number)))
@@ -421,11 +454,14 @@ def test_joint_states_that_stop_give_the_safe_output_until_they_come_again(new_r
     for _ in range(100):
         command = arm.robot.exchange()
     assert largest_step(arm.robot.commands.messages[begin:]) <= 2.0 + 1e-9
-    np.testing.assert_allclose(command, arm.holding(arm.robot.q), rtol=0.0, atol=1e-6)  # the reference is there
+    # the reference is there
+    np.testing.assert_allclose(command, arm.holding(arm.robot.q), rtol=0.0, atol=1e-6)
 
 
 def test_joint_states_that_stop_in_motion_brake_the_robot_along_its_motion(new_ros, model):
-    """The torque of the last posture would let it fall on: it is braked where it is predicted to be."""
+    """The torque of the last posture would let it fall on: it is braked where it
+    is predicted to be.
+    """
     arm = make_arm(new_ros, model)
     arm.begin()
     speed = np.array([0.2, -0.3, 0.4, 0.1, 0.1, 0.0])
@@ -456,7 +492,9 @@ def spoilt(message, kind):
 
 @pytest.mark.parametrize("kind", ["missing", "nan", "without velocities"])
 def test_a_joint_state_or_two_that_can_not_be_used_are_bridged(arm, kind):
-    """A foreign publisher's, or a driver's that hesitates: the law goes on with the next good one."""
+    """A foreign publisher's, or a driver's that hesitates: the law goes on
+    with the next good one.
+    """
     plain = arm.stay_off()
     begin = len(arm.robot.commands) - 1
     for k in range(100):
@@ -473,8 +511,12 @@ def test_a_joint_state_or_two_that_can_not_be_used_are_bridged(arm, kind):
 
 
 @pytest.mark.parametrize("stall", [0.02, 0.05, 0.2, 1.0])
-def test_a_controller_that_stood_still_goes_on_from_what_another_has_commanded_meanwhile(arm, stall):
-    """The watchdog led the torque elsewhere: the controller's own last command is none that the robot executes."""
+def test_a_controller_that_stood_still_goes_on_from_what_another_has_commanded_meanwhile(
+    arm, stall
+):
+    """The watchdog led the torque elsewhere: the controller's own last command is none that
+    the robot executes.
+    """
     arm.stay_off()
     other = arm.ros.publisher(Float64MultiArray, "/forward_effort_controller/commands")
     arm.ros.until(lambda: other.get_subscription_count() >= 2, "the command topic is known")
@@ -508,7 +550,9 @@ def test_a_controller_that_stood_still_answers_the_newest_joint_state_alone(arm)
     assert len(arm.robot.commands) == count + 1
 
 
-def test_joint_states_that_the_middleware_delivers_one_by_one_after_a_standstill_are_no_restarts(arm):
+def test_joint_states_that_the_middleware_delivers_one_by_one_after_a_standstill_are_no_restarts(
+    arm,
+):
     """More wait than the reader keeps: they come while the controller runs again already."""
     arm.stay_off()
     process, graph = arm.controller.child.process, arm.ros.graph
@@ -532,7 +576,9 @@ def test_joint_states_that_the_middleware_delivers_one_by_one_after_a_standstill
     for _ in range(500):
         arm.robot.send()
         arm.ros.wait(PERIOD)
-    graph.on_message = lambda publisher, data: [(20_000 * k, each) for k, each in enumerate([*waiting, data])]
+    graph.on_message = lambda publisher, data: [
+        (20_000 * k, each) for k, each in enumerate([*waiting, data])
+    ]
     process.send_signal(signal.SIGCONT)
     arm.robot.send()
     graph.on_message = None
@@ -595,20 +641,38 @@ def trajectory_message(times, positions, names=ROBOT.joints):
     points = []
     for at, position in zip(times, positions, strict=True):
         start = Duration(sec=int(at), nanosec=round((at - int(at)) * 1e9))
-        points.append(JointTrajectoryPoint(positions=[float(x) for x in position], time_from_start=start))
+        points.append(
+            JointTrajectoryPoint(positions=[float(x) for x in position], time_from_start=start)
+        )
     return JointTrajectory(joint_names=list(names), points=points)
 
 
 REFUSED = {
-    "wrench that is not finite": ("/sensor/wrench", wrench_message("ft_frame", (0, NAN, 0)), ("force", "finite")),
-    "wrench in an unknown frame": ("/sensor/wrench", wrench_message("nowhere"), ("nowhere", "ft_frame")),
-    "pose in an unknown frame": ("/controller/target_pose", pose_message("nowhere", np.eye(4)), ("nowhere", "tool0")),
+    "wrench that is not finite": (
+        "/sensor/wrench",
+        wrench_message("ft_frame", (0, NAN, 0)),
+        ("force", "finite"),
+    ),
+    "wrench in an unknown frame": (
+        "/sensor/wrench",
+        wrench_message("nowhere"),
+        ("nowhere", "ft_frame"),
+    ),
+    "pose in an unknown frame": (
+        "/controller/target_pose",
+        pose_message("nowhere", np.eye(4)),
+        ("nowhere", "tool0"),
+    ),
     "pose outside the workspace": (
         "/controller/target_pose",
         pose_message("base_link", make_pose(np.array([0.3, 0.0, 2.0]))),
         ("target z = 2 m", "[0, 1.2]", "workspace.lower"),
     ),
-    "pose without a frame": ("/controller/target_pose", pose_message("", np.eye(4)), ("unknown frame ''", "tool0")),
+    "pose without a frame": (
+        "/controller/target_pose",
+        pose_message("", np.eye(4)),
+        ("unknown frame ''", "tool0"),
+    ),
     "pose with a zero quaternion": ("/controller/target_pose", zero_quaternion(), ("quaternion",)),
     "pose that is not finite": (
         "/controller/target_pose",
@@ -655,7 +719,11 @@ REFUSED = {
         joint_message([0.0, 0.0, 99.0, 0.0, 0.0, 0.0]),
         ("elbow_joint = 99", "must be within"),
     ),
-    "joint goal that is not finite": ("/controller/target_joint", joint_message([NAN] * 6), ("joint goal", "finite")),
+    "joint goal that is not finite": (
+        "/controller/target_joint",
+        joint_message([NAN] * 6),
+        ("joint goal", "finite"),
+    ),
     "joint goal without a joint": (
         "/controller/target_joint",
         joint_message([0.0] * 5, ROBOT.joints[:5]),
@@ -696,7 +764,9 @@ def test_what_cannot_be_used_is_refused_in_words_and_changes_nothing(arm, what):
 def test_the_description_on_the_topic_is_waited_for_and_used(new_ros, model):
     arm = make_arm(new_ros, model, description="topic", state_timeout=10.0)
     ros, controller = new_ros, arm.controller
-    ros.until(lambda: "waiting for robot_description" in controller.child.err, "the words that it waits")
+    ros.until(
+        lambda: "waiting for robot_description" in controller.child.err, "the words that it waits"
+    )
     assert controller.state == "unconfigured"
     tool = (
         '<link name="weight"><inertial><origin xyz="0 0 0.1"/><mass value="3.0"/>'
@@ -705,15 +775,22 @@ def test_the_description_on_the_topic_is_waited_for_and_used(new_ros, model):
     )
     heavier = ROBOT.urdf().replace("</robot>", tool)
     arm.model = RobotModel.of(ROBOT, heavier)
-    assert np.abs(arm.holding(np.array(ROBOT.home)) - model.at(np.array(ROBOT.home)).gravity).max() > 5.0
+    assert (
+        np.abs(arm.holding(np.array(ROBOT.home)) - model.at(np.array(ROBOT.home)).gravity).max()
+        > 5.0
+    )
     ros.publisher(String, "robot_description", latched=True).publish(String(data=heavier))
     arm.begin()
 
 
-def test_a_bare_description_on_the_topic_gets_the_gripper_and_the_payload_of_the_configuration(new_ros, tmp_path):
+def test_a_bare_description_on_the_topic_gets_the_gripper_and_the_payload_of_the_configuration(
+    new_ros, tmp_path
+):
     path = tmp_path / "equipped.yaml"
     path.write_text("extends: ur5\ngripper: robotiq_2f85\npayload: { mass: 1.5 }\n")
-    arm = make_arm(new_ros, RobotModel.of(load_robot(str(path))), robot=str(path), description="topic")
+    arm = make_arm(
+        new_ros, RobotModel.of(load_robot(str(path))), robot=str(path), description="topic"
+    )
     new_ros.publisher(String, "robot_description", latched=True).publish(String(data=ROBOT.urdf()))
     arm.begin()
 
@@ -724,7 +801,9 @@ def test_a_bare_description_on_the_topic_gets_the_gripper_and_the_payload_of_the
 @pytest.fixture
 def default_gains(arm):
     names = ("stiffness", "damping_ratio", "damping", "posture_stiffness", "coriolis")
-    before = {f"impedance__{name}": arm.ros.get("controller", f"impedance.{name}") for name in names}
+    before = {
+        f"impedance__{name}": arm.ros.get("controller", f"impedance.{name}") for name in names
+    }
     yield
     assert arm.ros.set_atomically("controller", **before).successful
 
@@ -735,11 +814,27 @@ STIFFNESS = [500.0, 500.0, 500.0, 50.0, 50.0, 50.0]
 @pytest.mark.parametrize(
     ("gain", "value", "words"),
     [
-        ("stiffness", [1.0, 2.0], ("stiffness has 2 values [1.0, 2.0]", "1, 6 (the diagonal) or 36 numbers")),
+        (
+            "stiffness",
+            [1.0, 2.0],
+            ("stiffness has 2 values [1.0, 2.0]", "1, 6 (the diagonal) or 36 numbers"),
+        ),
         ("stiffness", -1.0, ("= -1:", "must be within [0, 10000] N/m")),
-        ("stiffness", [1.0, 2.0, -3.0, 4.0, 5.0, 6.0], ("stiffness[2] = -3:", "must be within [0, 10000] N/m")),
-        ("stiffness", [1.0, 2.0, 3.0, 4.0, 5.0, 20000.0], ("stiffness[5] = 20000:", "must be within [0, 10000] N/m")),
-        ("stiffness", [1.0, NAN, 3.0, 4.0, 5.0, 6.0], ("stiffness[1] = nan:", "must be within [0, 10000] N/m")),
+        (
+            "stiffness",
+            [1.0, 2.0, -3.0, 4.0, 5.0, 6.0],
+            ("stiffness[2] = -3:", "must be within [0, 10000] N/m"),
+        ),
+        (
+            "stiffness",
+            [1.0, 2.0, 3.0, 4.0, 5.0, 20000.0],
+            ("stiffness[5] = 20000:", "must be within [0, 10000] N/m"),
+        ),
+        (
+            "stiffness",
+            [1.0, NAN, 3.0, 4.0, 5.0, 6.0],
+            ("stiffness[1] = nan:", "must be within [0, 10000] N/m"),
+        ),
         ("stiffness", "stiff", ("stiffness = 'stiff'", "1, 6 (the diagonal) or 36 numbers")),
         ("stiffness", True, ("stiffness", "numbers")),
         ("posture_stiffness", NAN, ("posture_stiffness", "nan", "500")),
@@ -749,7 +844,9 @@ STIFFNESS = [500.0, 500.0, 500.0, 50.0, 50.0, 50.0]
         ("coriolis", "yes", ("coriolis = 'yes'", "true or false")),
     ],
 )
-def test_a_gain_that_cannot_be_is_refused_with_value_and_bound(arm, default_gains, gain, value, words):
+def test_a_gain_that_cannot_be_is_refused_with_value_and_bound(
+    arm, default_gains, gain, value, words
+):
     before = arm.ros.get("controller", f"impedance.{gain}")
     (result,) = arm.ros.set("controller", **{f"impedance__{gain}": value})
     assert not result.successful
@@ -760,7 +857,9 @@ def test_a_gain_that_cannot_be_is_refused_with_value_and_bound(arm, default_gain
 
 def test_an_atomic_set_with_one_bad_value_changes_nothing(arm, default_gains):
     plain = arm.stay_off()
-    result = arm.ros.set_atomically("controller", impedance__stiffness=100.0, impedance__damping_ratio=-1.0)
+    result = arm.ros.set_atomically(
+        "controller", impedance__stiffness=100.0, impedance__damping_ratio=-1.0
+    )
     assert not result.successful
     assert "damping_ratio" in result.reason
     assert arm.ros.get("controller", "impedance.stiffness") == STIFFNESS
@@ -781,13 +880,17 @@ def test_an_atomic_set_with_one_bad_value_changes_nothing(arm, default_gains):
         ("coriolis", 1, True),
     ],
 )
-def test_numbers_are_taken_as_what_they_mean_and_read_back_in_full(arm, default_gains, gain, value, read):
+def test_numbers_are_taken_as_what_they_mean_and_read_back_in_full(
+    arm, default_gains, gain, value, read
+):
     (result,) = arm.ros.set("controller", **{f"impedance__{gain}": value})
     assert result.successful, result.reason
     found = arm.ros.get("controller", f"impedance.{gain}")
     assert found == read
     assert type(found) is type(read)
-    assert [type(x) for x in np.atleast_1d(found).tolist()] == [type(x) for x in np.atleast_1d(read).tolist()]
+    assert [type(x) for x in np.atleast_1d(found).tolist()] == [
+        type(x) for x in np.atleast_1d(read).tolist()
+    ]
 
 
 def test_gains_describe_themselves(arm):
@@ -812,8 +915,12 @@ def test_gains_describe_themselves(arm):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("copies", "per_period", "words"), [(2, 1, "50% of them"), (1, 3, "at 1500 Hz where 500 Hz")])
-def test_joint_states_that_come_too_often_are_told_as_that_and_not_as_late(arm, copies, per_period, words):
+@pytest.mark.parametrize(
+    ("copies", "per_period", "words"), [(2, 1, "50% of them"), (1, 3, "at 1500 Hz where 500 Hz")]
+)
+def test_joint_states_that_come_too_often_are_told_as_that_and_not_as_late(
+    arm, copies, per_period, words
+):
     count = round(1.5 * per_period / PERIOD)
     arm.controller.diagnostics.messages.clear()
     for _ in range(count):
@@ -837,8 +944,14 @@ def test_the_range_of_every_parameter_is_what_its_declaration_bounds(ros, execut
     ranged = [each for each in described if each.floating_point_range]
     for each in ranged:
         (bounds,), data = each.floating_point_range, json.loads(each.additional_constraints)
-        assert (each.name, bounds.from_value, bounds.to_value) == (each.name, data["lower"], data["upper"])
-    constrained = [json.loads(each.additional_constraints) for each in described if each.additional_constraints]
+        assert (each.name, bounds.from_value, bounds.to_value) == (
+            each.name,
+            data["lower"],
+            data["upper"],
+        )
+    constrained = [
+        json.loads(each.additional_constraints) for each in described if each.additional_constraints
+    ]
     bounded = [data for data in constrained if data["upper"] and not data.get("choices")]
     switches = [data for data in bounded if isinstance(data.get("default"), bool)]
     assert len(ranged) == len(bounded) - len(switches) > 0
@@ -860,7 +973,8 @@ def test_a_change_of_gains_makes_no_step_in_the_torques(arm, default_gains):
     while len(commands) < 1500:  # 3 s by the stamps: fifteen time constants
         commands.append(arm.robot.exchange())
     changes = np.abs(np.diff(commands, axis=0))
-    assert (np.abs(commands[-1] - before) > 2.0 * STEP).any()  # what a change at once would have been
+    # what a change at once would have been
+    assert (np.abs(commands[-1] - before) > 2.0 * STEP).any()
     assert (changes <= STEP + 1e-9).all()
     assert changes[-1].max() < 1e-6
 
@@ -883,7 +997,9 @@ def test_gains_given_at_the_start_are_taken(new_ros, model, tmp_path):
         "/**:\n  ros__parameters:\n    impedance:\n      damping_ratio: 2\n      stiffness: [1, 2, 3, 4, 5, 6]\n"
     )
     child = new_ros.start(
-        "controller", {"impedance.stiffness": 300, "impedance.friction": True}, parameter_files=(str(path),)
+        "controller",
+        {"impedance.stiffness": 300, "impedance.friction": True},
+        parameter_files=(str(path),),
     )
     new_ros.until(lambda: new_ros.get("controller", "impedance.stiffness") is not None, "the gains")
     assert new_ros.get("controller", "impedance.stiffness") == [300.0] * 6
@@ -895,24 +1011,38 @@ def test_gains_given_at_the_start_are_taken(new_ros, model, tmp_path):
 
 def test_whole_numbers_given_at_the_start_are_numbers(new_ros):
     Controller(new_ros, state_timeout=1, telemetry_rate=100, gain_time_constant=1)
-    new_ros.until(lambda: new_ros.get("controller", "impedance.stiffness") is not None, "the controller is configured")
+    new_ros.until(
+        lambda: new_ros.get("controller", "impedance.stiffness") is not None,
+        "the controller is configured",
+    )
     assert new_ros.get("controller", "state_timeout") == 1.0
 
 
 def test_a_bad_gain_given_at_the_start_ends_the_controller_with_the_reason(new_ros):
     child = Controller(new_ros, **{"impedance.stiffness": [1.0, 2.0]}).child
     assert child.end() == 1
-    assert "not configured: stiffness has 2 values [1.0, 2.0]: must have 1, 6 (the diagonal) or 36 numbers" in child.err
+    assert (
+        "not configured: stiffness has 2 values [1.0, 2.0]: must have 1, 6 (the diagonal) or 36 numbers"
+        in child.err
+    )
     assert "Traceback" not in child.err
 
 
 def test_its_own_dump_can_be_loaded(arm):
-    """As `ros2 param load` sends it: one parameter after the other, read-only ones and those of the structure, too."""
+    """As `ros2 param load` sends it: one parameter after the other, read-only ones and those of
+    the structure, too.
+    """
     names = arm.ros.call(ListParameters, "/controller/list_parameters").result.names
     values = arm.ros.call(GetParameters, "/controller/get_parameters", names=names).values
-    parameters = [ParameterMessage(name=name, value=value) for name, value in zip(names, values, strict=True)]
-    results = arm.ros.call(SetParameters, "/controller/set_parameters", parameters=parameters).results
-    assert [name for name, result in zip(names, results, strict=True) if not result.successful] == []
+    parameters = [
+        ParameterMessage(name=name, value=value) for name, value in zip(names, values, strict=True)
+    ]
+    results = arm.ros.call(
+        SetParameters, "/controller/set_parameters", parameters=parameters
+    ).results
+    assert [
+        name for name, result in zip(names, results, strict=True) if not result.successful
+    ] == []
     assert {"robot", "profile", "description", "bus", "law", "rate"} <= set(names)
 
 
@@ -970,7 +1100,11 @@ def test_zero_wrench_makes_the_present_wrench_zero(arm):
 
 
 @pytest.mark.parametrize(
-    "frame", ["tool0", *(pytest.param(other, marks=pytest.mark.long) for other in ("base_link", "forearm_link"))]
+    "frame",
+    [
+        "tool0",
+        *(pytest.param(other, marks=pytest.mark.long) for other in ("base_link", "forearm_link")),
+    ],
 )
 def test_a_target_pose_may_be_in_any_frame(arm, frame):
     kin = arm.model.update(arm.robot.q, np.zeros(ROBOT.n))
@@ -979,7 +1113,8 @@ def test_a_target_pose_may_be_in_any_frame(arm, frame):
     in_frame = np.linalg.inv(arm.model.frame_pose(frame)) @ goal
     arm.publish("/controller/target_pose", pose_message(frame, in_frame))
     start = arm.reference()
-    np.testing.assert_allclose(start[:3, 3], kin.pose[:3, 3], rtol=0.0, atol=1e-3)  # on the way, not there
+    # on the way, not there
+    np.testing.assert_allclose(start[:3, 3], kin.pose[:3, 3], rtol=0.0, atol=1e-3)
     arm.run(lambda: np.abs(arm.reference() - goal).max() < 1e-9, "the reference comes to the goal")
 
 
@@ -1006,7 +1141,9 @@ def test_a_target_wrench_adds_its_joint_torques(arm, frame):
     kin = arm.model.update(arm.robot.q, np.zeros(ROBOT.n))
     pose = arm.model.frame_pose(frame)
     rotation, arm_of_force = pose[:3, :3], pose[:3, 3] - kin.pose[:3, 3]
-    at_tip = np.concatenate((rotation @ force, rotation @ torque + np.cross(arm_of_force, rotation @ force)))
+    at_tip = np.concatenate(
+        (rotation @ force, rotation @ torque + np.cross(arm_of_force, rotation @ force))
+    )
     arm.publish("/controller/target_wrench", wrench_message(frame, force, torque))
     arm.run(lambda: np.abs(arm.robot.exchange() - before).max() > 1e-3, "the wrench acts")
     np.testing.assert_allclose(arm.settle() - before, kin.jacobian.T @ at_tip, rtol=0.0, atol=1e-9)
@@ -1033,7 +1170,8 @@ def test_the_workspace_is_a_parameter(arm):
     outside = tip.copy()
     outside[2, 3] += 0.05
     arm.controller.says(
-        "target z", again=lambda: arm.publish("/controller/target_pose", pose_message("base_link", outside))
+        "target z",
+        again=lambda: arm.publish("/controller/target_pose", pose_message("base_link", outside)),
     )
     (taken,) = ros.set("controller", workspace__upper=[0.9, 0.9, 1.2])
     assert taken.successful
@@ -1057,7 +1195,11 @@ def test_an_arm_that_rings_is_softened_until_a_service_ends_it(arm):
 
     def told():
         level, message, values = arm.controller.diagnosis() if diagnosed else (0, "", {})
-        return level == 1 and "softened" in message and values["softened by ringing"] == "stiffness × 0.25"
+        return (
+            level == 1
+            and "softened" in message
+            and values["softened by ringing"] == "stiffness × 0.25"
+        )
 
     arm.ros.until(told, "a warning in /diagnostics", again=arm.robot.exchange, period=PERIOD)
     assert arm.ros.trigger("/controller/reset_ringing").success
@@ -1070,11 +1212,27 @@ def test_an_arm_that_rings_is_softened_until_a_service_ends_it(arm):
 def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
     arm.stay_off()
     command, blocks = arm.telemetry()
-    names = {"time", "pose", "pose_error", "twist", "wrench", "target_wrench", "position", "velocity", "effort"}
+    names = {
+        "time",
+        "pose",
+        "pose_error",
+        "twist",
+        "wrench",
+        "target_wrench",
+        "position",
+        "velocity",
+        "effort",
+    }
     names |= {"command", "saturated", "rate_limited", "soft_limited", "spring_load", "contact_load"}
     names |= {"ringing_margin", "ringing_scale"}
     names |= {"moving", "reference_position"}
-    names |= {"term.stiffness", "term.damping", "term.gravity", "term.soft_limits", "term.singular_damping"}
+    names |= {
+        "term.stiffness",
+        "term.damping",
+        "term.gravity",
+        "term.soft_limits",
+        "term.singular_damping",
+    }
     names |= {"term.integral"}
     assert set(blocks) == names
     kin = arm.model.at(arm.robot.q, arm.robot.v)
@@ -1125,7 +1283,8 @@ def test_each_topic_of_the_telemetry_is_made_in_a_cycle_of_its_own(new_ros, mode
     arm.stay_off()
     arm.run(lambda: len(poses) > 5 and len(twists) > 5, "poses and twists")
     stamps = [
-        {(each.header.stamp.sec, each.header.stamp.nanosec) for each in inbox.messages} for inbox in (poses, twists)
+        {(each.header.stamp.sec, each.header.stamp.nanosec) for each in inbox.messages}
+        for inbox in (poses, twists)
     ]
     assert stamps[0].isdisjoint(stamps[1])
 
@@ -1164,7 +1323,10 @@ def test_a_shut_down_controller_leaves_the_robot_safe_and_stays_to_be_asked(new_
     [
         (signal.SIGTERM,),
         (signal.SIGINT, signal.SIGTERM),
-        *(pytest.param(each, marks=pytest.mark.long) for each in ((signal.SIGINT,), (signal.SIGINT, signal.SIGINT))),
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in ((signal.SIGINT,), (signal.SIGINT, signal.SIGINT))
+        ),
     ],
     ids=lambda signals: "+".join(number.name for number in signals),
 )
@@ -1194,7 +1356,9 @@ class System:
         return read_blocks(self.states.last)
 
     def steady(self, condition, what, again=None):
-        """Wait until a condition on the telemetry has held for 0.5 s of simulated time in one piece."""
+        """Wait until a condition on the telemetry has held for 0.5 s of
+        simulated time in one piece.
+        """
         self.states.messages.clear()
         looked_at, since = 0, None
 
@@ -1252,7 +1416,11 @@ def test_a_push_moves_the_tip_as_the_stiffness_says_and_lets_it_return(system):
     def moved(blocks):
         return np.abs(tip(blocks) - start - [0.0, 0.0, 0.040]).max() < 0.0005
 
-    system.steady(moved, "40 mm up at 20 N and 500 N/m", lambda: system.topics["/simulator/push"].publish(down))
+    system.steady(
+        moved,
+        "40 mm up at 20 N and 500 N/m",
+        lambda: system.topics["/simulator/push"].publish(down),
+    )
     system.steady(lambda blocks: still(tip(blocks) - start) < 0.0005, "the way back")
 
 
@@ -1278,7 +1446,9 @@ def test_a_joint_trajectory_moves_the_robot_along(system):
         return len(system.states) and np.abs(system.newest()["position"] - last).max() < 2e-3
 
     system.ros.until(arrived, "the last point")
-    passed = [np.abs(read_blocks(sample)["position"] - first).max() for sample in system.states.messages]
+    passed = [
+        np.abs(read_blocks(sample)["position"] - first).max() for sample in system.states.messages
+    ]
     assert min(passed) < 0.03
     system.steady(lambda blocks: np.abs(blocks["position"] - last).max() < 2e-3, "rest there")
 
@@ -1289,7 +1459,9 @@ def test_a_simulation_that_is_reset_is_held_where_it_begins_anew(system):
     away = np.array(ROBOT.home) + [-0.3, -0.2, 0.2, 0.0, 0.0, 0.0]
     system.lead(away)
     assert system.ros.trigger("/simulator/reset").success
-    system.steady(lambda blocks: np.abs(blocks["position"] - ROBOT.home).max() < 2e-3, "home is held")
+    system.steady(
+        lambda blocks: np.abs(blocks["position"] - ROBOT.home).max() < 2e-3, "home is held"
+    )
 
 
 @pytest.mark.long
@@ -1303,7 +1475,9 @@ def test_a_simulator_that_dies_and_comes_again_is_held_without_a_restart_of_the_
     system.states.messages.clear()
     system.simulator = system.ros.start("simulator")
     system.ros.until(lambda: len(system.states), "telemetry of the new simulator")
-    system.steady(lambda blocks: np.abs(blocks["position"] - ROBOT.home).max() < 2e-3, "home is held")
+    system.steady(
+        lambda blocks: np.abs(blocks["position"] - ROBOT.home).max() < 2e-3, "home is held"
+    )
     assert system.controller.state == "active"
     assert system.controller.child.process.poll() is None
 
@@ -1312,12 +1486,18 @@ def test_a_simulator_that_dies_and_comes_again_is_held_without_a_restart_of_the_
 
 
 @pytest.mark.long
-def test_an_effort_law_softens_where_joint_states_come_late_and_is_damped_where_they_come_too_late(arm):
-    """Some 75 Hz where 500 Hz are nominal, under stamps that are ever older; the arm is off its reference."""
+def test_an_effort_law_softens_where_joint_states_come_late_and_is_damped_where_they_come_too_late(
+    arm,
+):
+    """Some 75 Hz where 500 Hz are nominal, under stamps that are ever older; the arm
+    is off its reference.
+    """
     oldest = 0.001
 
     def late_by(age, level=None):
-        """What is commanded beside the weight, once this level of diagnosis names the law: the median of some."""
+        """What is commanded beside the weight, once this level of diagnosis names the law:
+        the median of some.
+        """
         nonlocal oldest
         begin, diagnosed, commands = time.monotonic(), level is None, deque(maxlen=25)
         while not (diagnosed and time.monotonic() - begin > 1.0):
@@ -1328,7 +1508,9 @@ def test_an_effort_law_softens_where_joint_states_come_late_and_is_damped_where_
             message.header.stamp = to_stamp(time.time() - oldest)
             commands.append(arm.robot.exchange(message))
             arm.ros.wait(1.0 / 75.0)
-            found, text, _ = arm.controller.diagnosis() if arm.controller.diagnostics else (None, "", {})
+            found, text, _ = (
+                arm.controller.diagnosis() if arm.controller.diagnostics else (None, "", {})
+            )
             diagnosed = level is None or (found == level and "impedance" in text)
         return np.median(commands, axis=0) - arm.holding(arm.robot.q)
 

@@ -1,4 +1,6 @@
-"""The controller's last minute in files: on request, at a fault, and as long as it is wanted; in lockstep."""
+"""The controller's last minute in files: on request, at a fault, and as long as it is
+wanted; in lockstep.
+"""
 
 import numpy as np
 import pytest
@@ -28,7 +30,10 @@ def controller(ros, tmp_path):
     """An active controller of a simulated arm."""
     ros.start("simulator")
     made = Controller(
-        ros, "/force_torque_sensor_broadcaster/wrench", use_sim_time=True, record_folder=str(tmp_path / "records")
+        ros,
+        "/force_torque_sensor_broadcaster/wrench",
+        use_sim_time=True,
+        record_folder=str(tmp_path / "records"),
     )
     ros.until(lambda: made.state == "active", "an active controller")
     return made

@@ -1,4 +1,6 @@
-"""The controller's last minute read part by part over ROS, as the page's scope does; each answer is bounded."""
+"""The controller's last minute read part by part over ROS, as the page's scope does;
+each answer is bounded.
+"""
 
 import numpy as np
 import pytest
@@ -69,7 +71,8 @@ def test_parts_one_after_the_other_have_each_cycle_once_in_bounded_answers(recor
 
 
 @pytest.mark.parametrize(
-    ("first", "begins"), [(0, 150), (149, 150), (200, 200), (-10, 240), (-1000, 150), (250, 250), (10**17, 250)]
+    ("first", "begins"),
+    [(0, 150), (149, 150), (200, 200), (-10, 240), (-1000, 150), (250, 250), (10**17, 250)],
 )
 def test_cycles_that_are_not_kept_are_left_out(recorder, first, begins):
     answer = asked(recorder, first, "number")
@@ -90,7 +93,17 @@ def test_without_fields_it_is_told_how_many_there_are(recorder):
 
 @pytest.mark.parametrize(
     "names",
-    [[], ["q"], ["1.5", "q"], ["", "q"], ["1" * 30, "q"], ["0", "torque"], ["0", "jacobian"], ["0", "q", "q"], ["--1"]],
+    [
+        [],
+        ["q"],
+        ["1.5", "q"],
+        ["", "q"],
+        ["1" * 30, "q"],
+        ["0", "torque"],
+        ["0", "jacobian"],
+        ["0", "q", "q"],
+        ["--1"],
+    ],
 )
 def test_a_request_that_makes_no_sense_is_refused(recorder, names):
     with pytest.raises(ConfigError):
@@ -180,7 +193,9 @@ def test_a_controller_that_is_not_there_is_told(ros):
 def test_each_joint_state_has_its_command_while_somebody_reads(ros, arm):
     _, robot = arm
     commands, answers = [], []
-    ros.node.create_subscription(Float64MultiArray, "/forward_effort_controller/commands", commands.append, 100)
+    ros.node.create_subscription(
+        Float64MultiArray, "/forward_effort_controller/commands", commands.append, 100
+    )
     client = ros.node.create_client(GetParameters, "/controller/get_cycles")
     ros.until(client.service_is_ready, "the service")
     ros.wait(0.1)

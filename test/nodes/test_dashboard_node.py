@@ -1,4 +1,6 @@
-"""The dashboard's link to a controller and a simulator, and the node with its page, all in lockstep."""
+"""The dashboard's link to a controller and a simulator, and the node with its
+page, all in lockstep.
+"""
 
 import signal
 import time
@@ -55,7 +57,9 @@ class System:
 
     def start(self, name):
         spec = self.specs[name]
-        self.children[name] = self.ros.start(name, dict(spec.parameters), remappings=dict(spec.remappings))
+        self.children[name] = self.ros.start(
+            name, dict(spec.parameters), remappings=dict(spec.remappings)
+        )
 
     def until(self, condition, what):
         return self.ros.until(condition, what)
@@ -102,7 +106,8 @@ def test_the_gains_are_those_that_the_controller_declares(active):
 
 
 def test_a_change_is_known_in_full_when_it_is_answered(active):
-    assert active.answer(active.link.set_gains, {"stiffness": 700}).accepted  # an integer, for all axes
+    # an integer, for all axes
+    assert active.answer(active.link.set_gains, {"stiffness": 700}).accepted
     assert active.link.parameters()["stiffness"].value == (700.0,) * 6
     assert active.ros.get("controller", "impedance.stiffness") == [700.0] * 6
 
@@ -125,7 +130,12 @@ def test_what_others_change_arrives(active):
 def test_settings_of_the_wrench_come_after_the_gains_and_are_changed_and_refused_alike(active):
     link, settings = active.link, {"wrench.low_pass": 20.0, "payload.center": (0.0, 0.0, 0.05)}
     low_pass = link.parameters()["wrench.low_pass"]
-    assert (low_pass.unit, low_pass.lower, low_pass.upper, low_pass.default) == ("Hz", 0.0, 1000.0, 0.0)
+    assert (low_pass.unit, low_pass.lower, low_pass.upper, low_pass.default) == (
+        "Hz",
+        0.0,
+        1000.0,
+        0.0,
+    )
     assert link.parameters()["payload.center"].axes == ("x", "y", "z")
     assert link.parameters()["payload.inertia"].axes == ("xx", "yy", "zz", "xy", "xz", "yz")
     names = list(link.parameters())
@@ -156,13 +166,17 @@ def test_the_arm_follows_a_target_and_the_reference_shows(active):
     link, start = active.link, active.position().copy()
     pose = active.link.telemetry().blocks["pose"].reshape(3, 4)
     target = make_pose(start + [0.0, 0.05, 0.0], pose[:, :3])
-    to_target = partial(link.set_target_pose, target)  # again: a machine that stalled for 0.1 s has ended the motion
-    active.ros.until(lambda: abs(active.position()[1] - start[1] - 0.05) < 0.005, "the arm", to_target)
+    # again: a machine that stalled for 0.1 s has ended the motion
+    to_target = partial(link.set_target_pose, target)
+    active.ros.until(
+        lambda: abs(active.position()[1] - start[1] - 0.05) < 0.005, "the arm", to_target
+    )
     there = lambda: np.allclose(link.telemetry().reference, target, atol=1e-3)  # noqa: E731
     active.ros.until(there, "the reference at the target", to_target)
     assert active.answer(link.request, "controller/go_home").accepted
     home = lambda: np.abs(link.telemetry().q - ROBOT.home).max() < 0.02  # noqa: E731
-    active.ros.until(home, "home", partial(link.request, "controller/go_home", id))  # again, as above
+    # again, as above
+    active.ros.until(home, "home", partial(link.request, "controller/go_home", id))
 
 
 def test_joint_goals_reach_the_controller_which_refuses_those_beyond_limits(active):
@@ -197,7 +211,8 @@ def test_a_push_in_the_links_axes_moves_the_arm_and_is_measured(active):
 
     active.ros.until(pushed, "the arm to give way upwards", again=lambda: link.push("tool0", force))
     link.push("tool0", np.zeros(3))
-    target = make_pose(start, pose[:, :3])  # again, as a machine that stalled has the arm hold where it was then
+    # again, as a machine that stalled has the arm hold where it was then
+    target = make_pose(start, pose[:, :3])
     came_back = lambda: abs(active.position()[2] - start[2]) < 0.005  # noqa: E731
     active.ros.until(came_back, "the arm to come back", lambda: link.set_target_pose(target))
 
@@ -214,7 +229,10 @@ def test_the_last_minute_is_kept_in_a_file_whose_path_is_the_answer(active, tmp_
     assert len(cycles) > 0
     assert Path(answer.message).is_relative_to(tmp_path / "mine")
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
-    active.until(lambda: "/dev/null" in active.answer(link.request, "controller/save_record").message, "a refusal")
+    active.until(
+        lambda: "/dev/null" in active.answer(link.request, "controller/save_record").message,
+        "a refusal",
+    )
 
 
 def test_stop_deactivates_and_activation_is_refused_in_the_logs_words_where_it_is(active):
@@ -242,14 +260,22 @@ def test_a_killed_controller_is_told_within_a_second_and_found_again(active):
     assert not answer.accepted
     assert "doesn't answer" in answer.message
     active.start("controller")
-    active.until(lambda: link.health().lifecycle == "active" and link.health().answers, "the new one")
-    active.until(lambda: link.parameters()["stiffness"].value == (500.0,) * 3 + (50.0,) * 3, "its gains")
+    active.until(
+        lambda: link.health().lifecycle == "active" and link.health().answers, "the new one"
+    )
+    active.until(
+        lambda: link.parameters()["stiffness"].value == (500.0,) * 3 + (50.0,) * 3, "its gains"
+    )
 
 
-def test_a_controller_restarted_at_once_with_another_law_and_a_saved_file_is_known_anew(active, tmp_path):
+def test_a_controller_restarted_at_once_with_another_law_and_a_saved_file_is_known_anew(
+    active, tmp_path
+):
     link = active.link
     assert active.answer(link.set_law, "joint_impedance").accepted
-    assert active.answer(link.set_gains, {"stiffness": 77.0, "wrench.dead_band_force": 2.0}).accepted
+    assert active.answer(
+        link.set_gains, {"stiffness": 77.0, "wrench.dead_band_force": 2.0}
+    ).accepted
     saved = tmp_path / "gains.yaml"
     saved.write_text(gains_file.write(link.law(), link.parameters()), encoding="utf-8")
     assert active.answer(link.set_law, "impedance").accepted
@@ -270,7 +296,9 @@ def test_a_controller_restarted_at_once_with_another_law_and_a_saved_file_is_kno
 
 
 def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
-    """With a node that has the names of ours; the change comes between its reading of the gains and its answer."""
+    """With a node that has the names of ours; the change comes between its reading of the
+    gains and its answer.
+    """
     before, after = (500.0,) * 6, (77.0,) * 6
     name = "impedance.stiffness"
     with LockstepRos(tmp_path) as ros:
@@ -283,7 +311,9 @@ def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
         def get_parameters(request, response):
             whole = {"law": "impedance", "robot": "ur5", "profile": "sim", "prefix": ""}
             if list(request.names) == list(whole):
-                response.values = [Parameter(key, value=text).get_parameter_value() for key, text in whole.items()]
+                response.values = [
+                    Parameter(key, value=text).get_parameter_value() for key, text in whole.items()
+                ]
                 return response
             change = Parameter(name, value=after).to_parameter_msg()
             events.publish(ParameterEvent(node="/controller", changed_parameters=[change]))
@@ -329,7 +359,9 @@ def test_stop_of_the_page_stays_until_its_own_activation(active):
     assert link.health().stopped in link.health().obstacle
     assert not activate(active.ros)
     assert active.answer(link.change_state, "activate").accepted
-    active.until(lambda: link.health().commands and not link.health().stopped, "an active controller")
+    active.until(
+        lambda: link.health().commands and not link.health().stopped, "an active controller"
+    )
 
 
 def test_the_page_tells_its_own_stop_from_that_of_others(active):
@@ -355,7 +387,9 @@ def test_messages_that_cannot_be_read_harm_the_page_s_link_no_more_than_silence(
         publisher.publish(message)
     active.ros.wait(0.2)
     cut = ("/controller/state", "/controller/reference_pose", "/simulator/objects")
-    graph.on_message = lambda publisher, raw: [(0, raw[: len(raw) // 2] if publisher.name in cut else raw)]
+    graph.on_message = lambda publisher, raw: [
+        (0, raw[: len(raw) // 2] if publisher.name in cut else raw)
+    ]
     active.ros.wait(0.5)
     graph.on_message = None
     samples = link.telemetry().samples
@@ -382,10 +416,20 @@ def test_drives_are_told_and_asked_for(tmp_path):
         for name in names:
             ros.node.create_service(Trigger, f"/ethercat/{name}", answer(name))
         publisher = ros.publisher(DiagnosticArray, "/diagnostics")
-        said = {"bus": "stopped", "elbow_joint": "fault", "wrist_1_joint": "fault", "wrist_2_joint": "switched on"}
-        status = [DiagnosticStatus(name=f"ethercat: {name}", message=words) for name, words in said.items()]
+        said = {
+            "bus": "stopped",
+            "elbow_joint": "fault",
+            "wrist_1_joint": "fault",
+            "wrist_2_joint": "switched on",
+        }
+        status = [
+            DiagnosticStatus(name=f"ethercat: {name}", message=words)
+            for name, words in said.items()
+        ]
         try:
-            ros.until(lambda: {f"ethercat/{name}" for name in names} <= link.requests(), "the services")
+            ros.until(
+                lambda: {f"ethercat/{name}" for name in names} <= link.requests(), "the services"
+            )
             words = "stopped · elbow, wrist 1: fault · wrist 2: switched on"
             ros.until(
                 lambda: link.health().drives == words,
@@ -396,7 +440,10 @@ def test_drives_are_told_and_asked_for(tmp_path):
                 answers = []
                 link.request(f"ethercat/{name}", answers.append)
                 ros.until(lambda answers=answers: answers, "an answer")
-                assert (answers[0].accepted, answers[0].message) == (name != "enable", f"{name} isn't possible")
+                assert (answers[0].accepted, answers[0].message) == (
+                    name != "enable",
+                    f"{name} isn't possible",
+                )
             link.stop(lambda answer: None)
             ros.until(lambda: len(asked) == 5, "the quick stop")
             assert asked == [*names, "quick_stop"]
@@ -411,18 +458,26 @@ def test_objects_of_a_scene_are_seen_and_led(tmp_path):
         try:
 
             def led_ball():
-                return next((item for item in link.telemetry().objects if item.name == "ball" and item.led), None)
+                return next(
+                    (item for item in link.telemetry().objects if item.name == "ball" and item.led),
+                    None,
+                )
 
             ball = system.until(led_ball, "the ball, and that it takes targets")
             assert (ball.shape, ball.frame) == ("sphere", ROBOT.base)
-            assert next(item for item in link.telemetry().objects if item.name == "tool").frame == ROBOT.tip
+            assert (
+                next(item for item in link.telemetry().objects if item.name == "tool").frame
+                == ROBOT.tip
+            )
             goal = ball.pose[:3, 3] + [0.0, 0.05, 0.0]
 
             def there():
                 now = next(item for item in link.telemetry().objects if item.name == "ball")
                 return abs(now.pose[1, 3] - goal[1]) < 0.01
 
-            ros.until(there, "the ball at its place", again=lambda: link.set_object_target("ball", goal))
+            ros.until(
+                there, "the ball at its place", again=lambda: link.set_object_target("ball", goal)
+            )
         finally:
             link.close()
 
@@ -451,7 +506,10 @@ def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_leads_and_stops_it(
     assert browser.handle("Stiffness [N/m]").value == 500.0
     until(lambda: np.abs(page.robot.q - ROBOT.home).max() < 1e-3, "the arm at home")
     browser.set("Stiffness [N/m]", 700.0)
-    until(lambda: ros.get("controller", "impedance.stiffness")[:3] == [700.0] * 3, "the gain of the node")
+    until(
+        lambda: ros.get("controller", "impedance.stiffness")[:3] == [700.0] * 3,
+        "the gain of the node",
+    )
     goal = make_pose(HOME[:3, 3] + [0.0, 0.05, 0.0], HOME[:3, :3])
     references = ros.subscribe(PoseStamped, "/controller/reference_pose")
     until(lambda: len(references), "a reference")

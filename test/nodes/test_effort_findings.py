@@ -1,4 +1,6 @@
-"""What efforts of an arm at rest tell, with states from the model: to the doctor, and while a controller runs."""
+"""What efforts of an arm at rest tell, with states from the model: to the doctor, and
+while a controller runs.
+"""
 
 from dataclasses import replace
 
@@ -34,7 +36,9 @@ def test_torques_that_hold_the_arm_are_well():
     assert found.level is OK
 
 
-@pytest.mark.parametrize(("entry", "other"), [("torque", "reversed_torque"), ("reversed_torque", "torque")])
+@pytest.mark.parametrize(
+    ("entry", "other"), [("torque", "reversed_torque"), ("reversed_torque", "torque")]
+)
 def test_torques_of_the_other_sign_are_an_error_that_names_the_entry(entry, other):
     robot = under(joint_effort=entry)
     (found,) = check_efforts(robot, MODEL, at_rest(GRAVITY if other == "torque" else -GRAVITY))
@@ -75,10 +79,14 @@ def test_another_kind_of_effort_is_a_warning_that_names_the_entry(effort, kind):
 
 def test_a_wrong_torque_constant_is_told():
     assert (
-        check_efforts(under(joint_effort="current", torque_constant=(9.0,) * 6), MODEL, at_rest(GRAVITY / 9.0))[0].level
+        check_efforts(
+            under(joint_effort="current", torque_constant=(9.0,) * 6), MODEL, at_rest(GRAVITY / 9.0)
+        )[0].level
         is OK
     )
-    (found,) = check_efforts(under(joint_effort="current", torque_constant=(4.0,) * 6), MODEL, at_rest(GRAVITY / 9.0))
+    (found,) = check_efforts(
+        under(joint_effort="current", torque_constant=(4.0,) * 6), MODEL, at_rest(GRAVITY / 9.0)
+    )
     assert (found.level, found.advice) == (WARNING, "Check torque_constant in profile sim")
 
 
@@ -111,7 +119,9 @@ def test_states_at_another_posture_do_not_count():
     elsewhere = HOME + 10.0 * MOVED
     (found,) = check_efforts(UR5, MODEL, [*at_rest(-GRAVITY, 4, q=elsewhere), *at_rest(GRAVITY, 6)])
     assert found.level is OK
-    assert check_efforts(UR5, MODEL, [*at_rest(-GRAVITY, 6, q=elsewhere), *at_rest(GRAVITY, 4)]) == []
+    assert (
+        check_efforts(UR5, MODEL, [*at_rest(-GRAVITY, 6, q=elsewhere), *at_rest(GRAVITY, 4)]) == []
+    )
 
 
 # --- while a controller runs ---

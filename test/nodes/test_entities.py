@@ -32,7 +32,10 @@ def test_what_is_ready_when_another_callback_closes_its_part_is_not_called(ros, 
         called.append(own)
         other.close()
 
-    cause = [add(ros, first, lambda: close(first, second)), add(ros, second, lambda: close(second, first))][0]
+    cause = [
+        add(ros, first, lambda: close(first, second)),
+        add(ros, second, lambda: close(second, first)),
+    ][0]
     ros.until(lambda: ros.node.count_subscribers("said") in (0, 2), "both")
     cause()
     time.sleep(0.02)  # both are ready before anything spins

@@ -1,4 +1,6 @@
-"""Damaged and foreign messages on each topic of the EtherCAT node: none ends it, and no bad command reaches the bus."""
+"""Damaged and foreign messages on each topic of the EtherCAT node: none ends it, and no bad
+command reaches the bus.
+"""
 
 import math
 import time
@@ -31,7 +33,9 @@ GARBAGE = (b"\0", b"\0\1\0\0", b"\xff" * 64, b"\0\1\0\0" + b"\xff" * 64)
 
 
 class Bus:
-    """What the node has of its bus: a cycle each millisecond, six drives that run, and the commands that came."""
+    """What the node has of its bus: a cycle each millisecond, six drives that run, and the
+    commands that came.
+    """
 
     def __init__(self, settings):
         self.timing = Timing(memoryview(bytearray(TIMING_BYTES)))
@@ -56,7 +60,9 @@ class Bus:
         n = ROBOT.n
         state = RobotState(time.time(), np.array(ROBOT.home), np.zeros(n), np.zeros(n))
         counts = (0, 0, 0, 0, 0)
-        return BusStatus(state, self.cycle, True, Action.RUN, False, *counts, np.zeros(n), [0x1237] * n, [8] * n)
+        return BusStatus(
+            state, self.cycle, True, Action.RUN, False, *counts, np.zeros(n), [0x1237] * n, [8] * n
+        )
 
     def report(self):
         drive = {"failure": "", "error": 0, "state": "operation enabled", "waits_for": ""}
@@ -98,12 +104,19 @@ def send_damaged(ros, count, random):
         Float64MultiArray: Float64MultiArray(data=[0.1] * ROBOT.n),
         JointState: JointState(name=list(ROBOT.joints), position=[0.1] * ROBOT.n),
     }
-    readers = [each for name, found in ros.graph.subscriptions.items() for each in found if "command" in name]
+    readers = [
+        each
+        for name, found in ros.graph.subscriptions.items()
+        for each in found
+        if "command" in name
+    ]
     assert len(readers) >= len(CommandMode)
     for number in range(count):
         reader = random.choice(readers)
         data = bytes(serialize_message(good[reader.kind]))
-        reader.receive(random.choice(GARBAGE) if number % 10 == 0 else damaged(data, random), ros.graph.now)
+        reader.receive(
+            random.choice(GARBAGE) if number % 10 == 0 else damaged(data, random), ros.graph.now
+        )
         if number % 10 == 9:
             ros.wait(0.01)
 
@@ -125,7 +138,9 @@ def test_damaged_commands_are_counted_and_none_that_is_no_command_reaches_the_bu
 
 
 @pytest.mark.parametrize(
-    "data", [[], [0.0], [0.0] * 7, [math.nan] * 6, [math.inf] + [0.0] * 5, [1e300] * 6], ids=lambda data: str(data)[:20]
+    "data",
+    [[], [0.0], [0.0] * 7, [math.nan] * 6, [math.inf] + [0.0] * 5, [1e300] * 6],
+    ids=lambda data: str(data)[:20],
 )
 @pytest.mark.parametrize("mode", list(CommandMode))
 def test_a_command_of_a_wrong_size_or_without_finite_numbers_is_refused(ros, node, mode, data):

@@ -1,4 +1,6 @@
-"""What samples of a robot's messages tell, with states computed from the model; and what is said about it."""
+"""What samples of a robot's messages tell, with states computed from the model; and
+what is said about it.
+"""
 
 from dataclasses import replace
 
@@ -27,7 +29,9 @@ MODEL = RobotModel.of(UR5)
 
 
 def samples(rate=500.0, count=500, age=0.001, speed=1.0):
-    """Messages whose stamps have this rate, and which arrive `speed` times as fast, the first one `age` s old."""
+    """Messages whose stamps have this rate, and which arrive `speed` times as fast, the
+    first one `age` s old.
+    """
     stamps = 100.0 + np.arange(count) / rate
     arrivals = stamps[0] + age + (stamps - stamps[0]) / speed
     return Samples(arrivals.tolist(), stamps.tolist())
@@ -49,7 +53,8 @@ def test_the_nominal_rate_is_well_and_told_with_the_longest_gap():
 
 
 @pytest.mark.parametrize(
-    ("rate", "level"), [(440.0, WARNING), (460.0, OK), (540.0, OK), (560.0, WARNING), (125.0, WARNING)]
+    ("rate", "level"),
+    [(440.0, WARNING), (460.0, OK), (540.0, OK), (560.0, WARNING), (125.0, WARNING)],
 )
 def test_a_rate_that_is_a_tenth_off_is_told_with_the_parameter_to_set(rate, level):
     found = judge_rate("joint states", samples(rate), 500.0, simulated=False)
@@ -57,7 +62,9 @@ def test_a_rate_that_is_a_tenth_off_is_told_with_the_parameter_to_set(rate, leve
     if level is WARNING:
         assert f"{rate:.0f} Hz" in found.text
         assert "the profile says 500 Hz" in found.text
-        assert f"rate: {rate:.0f} in the parameter file of the launch argument gains" in found.advice
+        assert (
+            f"rate: {rate:.0f} in the parameter file of the launch argument gains" in found.advice
+        )
 
 
 def test_one_long_gap_is_seen_even_if_the_rate_is_right():
@@ -106,7 +113,9 @@ WHO = "ros2 topic info -v /joint_states"
         ("back", True, ERROR),
     ],
 )
-def test_a_stamp_that_goes_back_is_an_error_and_in_wall_time_one_that_repeats(stamp, simulated, level):
+def test_a_stamp_that_goes_back_is_an_error_and_in_wall_time_one_that_repeats(
+    stamp, simulated, level
+):
     bad = samples()
     bad.stamps[300] = bad.stamps[299] if stamp == "repeated" else bad.stamps[0] - 1.0
     found = judge_clock("joint states", bad, simulated, WHO)
@@ -193,7 +202,9 @@ def test_a_force_in_free_space_asks_for_a_tare(force, level):
 def test_findings_make_one_text_and_say_the_same_advice_once():
     start = ("Start it", "ros2 launch all.py")
     found = [error("no states", *start), error("no commands", *start), error("a rival", "Stop it")]
-    assert describe(found) == "no states; no commands; a rival. Start it: ros2 launch all.py. Stop it"
+    assert (
+        describe(found) == "no states; no commands; a rival. Start it: ros2 launch all.py. Stop it"
+    )
     assert describe([warning("odd")]) == "odd"
 
 
@@ -217,4 +228,7 @@ def test_the_nearest_pair_of_bodies_is_told_and_one_that_is_too_near_is_a_warnin
 
 def test_nothing_is_told_of_an_arm_without_bodies():
     nobody = dict.fromkeys(MODEL.frames, ())
-    assert judge_clearance(Clearance(replace(UR5, bodies=nobody, cell={}), MODEL), np.array(UR5.home)) == []
+    assert (
+        judge_clearance(Clearance(replace(UR5, bodies=nobody, cell={}), MODEL), np.array(UR5.home))
+        == []
+    )

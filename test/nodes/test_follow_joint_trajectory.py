@@ -1,4 +1,6 @@
-"""Joint trajectories as goals: judged without ROS, and the action over DDS where control_msgs is installed."""
+"""Joint trajectories as goals: judged without ROS, and the action over DDS where
+control_msgs is installed.
+"""
 
 import math
 from collections import namedtuple
@@ -62,7 +64,9 @@ def tight(position=0.1, velocity=0.2):
 
 def make_goal(on_path=None, at_goal=None, goal_time=ANY, cyclic=(False, False, False)):
     times = np.array([0.5, 1.0, 2.0])
-    return TrajectoryGoal(JOINTS, np.array(cyclic), 10.0, times, on_path or loose(), at_goal or loose(), goal_time)
+    return TrajectoryGoal(
+        JOINTS, np.array(cyclic), 10.0, times, on_path or loose(), at_goal or loose(), goal_time
+    )
 
 
 def one(at, value):
@@ -102,7 +106,8 @@ def test_a_tolerance_that_cannot_be_is_refused(tolerance, name):
 
 
 @pytest.mark.parametrize(
-    ("given", "default", "expected"), [(0.0, 0.0, ANY), (0.0, 2.0, 2.0), (0.5, 2.0, 0.5), (-1.0, 2.0, ANY)]
+    ("given", "default", "expected"),
+    [(0.0, 0.0, ANY), (0.0, 2.0, 2.0), (0.5, 2.0, 0.5), (-1.0, 2.0, ANY)],
 )
 def test_the_time_for_the_goal(given, default, expected):
     assert tolerance_of("goal_time_tolerance [s]", given, default) == expected
@@ -159,12 +164,23 @@ def test_an_error_at_the_goal_may_last_for_the_time_given():
 def test_only_joints_that_go_round_take_the_shorter_way():
     desired, actual = np.array([3.0, 3.0, 7.0]), np.array([-3.0, -3.0, 0.5])
     error = make_goal(cyclic=(True, False, True)).error(desired, actual)
-    np.testing.assert_allclose(error, [6.0 - 2.0 * np.pi, 6.0, 6.5 - 2.0 * np.pi], rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        error, [6.0 - 2.0 * np.pi, 6.0, 6.5 - 2.0 * np.pi], rtol=0.0, atol=1e-12
+    )
 
 
 def test_the_point_that_is_in_use():
     goal = make_goal()
-    assert [goal.point(10.0 + t) for t in (-1.0, 0.0, 0.5, 0.99, 1.0, 1.5, 2.0, 9.0)] == [0, 0, 0, 0, 1, 1, 2, 2]
+    assert [goal.point(10.0 + t) for t in (-1.0, 0.0, 0.5, 0.99, 1.0, 1.5, 2.0, 9.0)] == [
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+    ]
 
 
 # --- the loop that follows ---
@@ -179,7 +195,9 @@ class Ideal:
         self.tick(0.002)
         self.loop.motion.follow_joints(np.array([2.0]), AWAY[None], None)
         limits = Bounds(np.full(6, 0.01), np.full(6, 0.1))
-        goal = TrajectoryGoal(ROBOT.joints, np.zeros(6, dtype=bool), self.time, np.array([2.0]), limits, limits)
+        goal = TrajectoryGoal(
+            ROBOT.joints, np.zeros(6, dtype=bool), self.time, np.array([2.0]), limits, limits
+        )
         self.followed = FollowedGoal(goal, self.loop)
         self.go(1.0)
 
@@ -274,7 +292,9 @@ def test_durations_come_back(time):
 
 def trajectory(times, velocities):
     points = [
-        JointTrajectoryPoint(positions=[0.0] * 3, velocities=numbers(np.array(v)), time_from_start=to_duration(t))
+        JointTrajectoryPoint(
+            positions=[0.0] * 3, velocities=numbers(np.array(v)), time_from_start=to_duration(t)
+        )
         for t, v in zip(times, velocities, strict=True)
     ]
     return JointTrajectory(joint_names=list(JOINTS), points=points)
@@ -322,16 +342,22 @@ class Follower:
     def request(self, points=((0.4, AWAY),), names=ROBOT.joints, stamp=0.0, **fields):
         order = [ROBOT.joints.index(name) for name in names if name in ROBOT.joints]
         made = [
-            JointTrajectoryPoint(positions=numbers(np.asarray(q)[order]), time_from_start=to_duration(t))
+            JointTrajectoryPoint(
+                positions=numbers(np.asarray(q)[order]), time_from_start=to_duration(t)
+            )
             for t, q in points
         ]
-        request = self.action.Goal(trajectory=JointTrajectory(joint_names=list(names), points=made), **fields)
+        request = self.action.Goal(
+            trajectory=JointTrajectory(joint_names=list(names), points=made), **fields
+        )
         request.trajectory.header.stamp = to_stamp(stamp)
         return request
 
     def send(self, request, feedback=None):
         """The handle of a goal."""
-        on_feedback = None if feedback is None else lambda message: feedback.append(message.feedback)
+        on_feedback = (
+            None if feedback is None else lambda message: feedback.append(message.feedback)
+        )
         future = self.client.send_goal_async(request, feedback_callback=on_feedback)
         self.ros.until(future.done, "an answer to the goal")
         return future.result()
@@ -358,7 +384,9 @@ def shared_follower(tmp_path_factory):
     with LockstepRos(tmp_path_factory.mktemp("follower")) as ros:
         ros.start("simulator")
         controller = Controller(ros, use_sim_time=True, law="joint_impedance", state_timeout=5.0)
-        client = ActionClient(ros.node, actions.FollowJointTrajectory, "/controller/follow_joint_trajectory")
+        client = ActionClient(
+            ros.node, actions.FollowJointTrajectory, "/controller/follow_joint_trajectory"
+        )
         states = ros.subscribe(Float64MultiArray, "/controller/state")
         targets = ros.publisher(JointState, "/controller/target_joint")
         ros.until(client.server_is_ready, "the action server")
@@ -374,7 +402,10 @@ def follower(shared_follower):
 
     def at_home():
         blocks = read_blocks(shared_follower.states.last)
-        return np.abs(blocks["position"] - HOME).max() < 5e-3 and np.abs(blocks["velocity"]).max() < 0.01
+        return (
+            np.abs(blocks["position"] - HOME).max() < 5e-3
+            and np.abs(blocks["velocity"]).max() < 0.01
+        )
 
     shared_follower.states.messages.clear()
     shared_follower.ros.until(lambda: len(shared_follower.states) > 3 and at_home(), "home")
@@ -400,7 +431,9 @@ def test_a_goal_is_followed_with_feedback_and_succeeds(follower):
     assert (np.diff(times) > 0.0).all()
     for sample, time in zip(feedback, times, strict=True):
         assert tuple(sample.joint_names) == ROBOT.joints
-        assert seconds(sample.actual.time_from_start) == seconds(sample.error.time_from_start) == time
+        assert (
+            seconds(sample.actual.time_from_start) == seconds(sample.error.time_from_start) == time
+        )
         for part in ("positions", "velocities"):
             points = (sample.desired, sample.actual, sample.error)
             desired, actual, error = (np.array(getattr(point, part)) for point in points)
@@ -451,7 +484,9 @@ def test_a_tolerance_on_the_way_that_is_not_kept_aborts_and_holds(follower):
     assert (status, code) == (ABORTED, PATH_TOLERANCE_VIOLATED)
     assert "elbow_joint" in text
     start = follower.now()
-    follower.ros.until(lambda: follower.now() > start + 1.5, "the time that the move would have taken")
+    follower.ros.until(
+        lambda: follower.now() > start + 1.5, "the time that the move would have taken"
+    )
     assert np.abs(follower.position() - AWAY).max() > 0.15
 
 
@@ -466,15 +501,21 @@ def test_a_goal_that_is_not_reached_in_time_aborts_and_holds(follower):
 
 @ros
 def test_default_tolerances_are_parameters(follower):
-    assert follower.ros.set_atomically("controller", constraints__goal=1e-9, constraints__goal_time=0.1).successful
+    assert follower.ros.set_atomically(
+        "controller", constraints__goal=1e-9, constraints__goal_time=0.1
+    ).successful
     try:
         status, code, _ = follower.result(follower.send(follower.request()))
         assert (status, code) == (ABORTED, GOAL_TOLERANCE_VIOLATED)
         free = [follower.tolerance(name, position=-1.0, velocity=-1.0) for name in ROBOT.joints]
-        status, code, _ = follower.result(follower.send(follower.request(((0.4, HOME),), goal_tolerance=free)))
+        status, code, _ = follower.result(
+            follower.send(follower.request(((0.4, HOME),), goal_tolerance=free))
+        )
         assert (status, code) == (SUCCEEDED, SUCCESSFUL)
     finally:
-        assert follower.ros.set_atomically("controller", constraints__goal=0.0, constraints__goal_time=0.0).successful
+        assert follower.ros.set_atomically(
+            "controller", constraints__goal=0.0, constraints__goal_time=0.0
+        ).successful
 
 
 @ros
@@ -486,14 +527,17 @@ def test_a_cancelled_goal_holds_where_the_robot_is(follower):
     assert len(future.result().goals_canceling) == 1
     assert follower.result(handle)[0] == CANCELED
     start = follower.now()
-    follower.ros.until(lambda: follower.now() > start + 2.0, "the time that the move would have taken")
+    follower.ros.until(
+        lambda: follower.now() > start + 2.0, "the time that the move would have taken"
+    )
     assert np.abs(follower.position() - AWAY).max() > 0.1
 
 
 @ros
 def test_a_newer_goal_takes_over(follower):
     first = follower.send(follower.request(((2.0, AWAY),)))
-    beyond = follower.send(follower.request(((5.0, AWAY + 90.0),)))  # is aborted itself, and disturbs nothing
+    # is aborted itself, and disturbs nothing
+    beyond = follower.send(follower.request(((5.0, AWAY + 90.0),)))
     assert follower.result(beyond)[:2] == (ABORTED, INVALID_GOAL)
     second = follower.send(follower.request(((0.5, HOME),)))
     assert follower.result(first) == (ABORTED, INVALID_GOAL, "a newer goal took its place")
@@ -518,7 +562,9 @@ def test_a_reset_of_the_simulation_ends_the_goal(follower):
 @ros
 def test_a_trajectory_may_start_later_or_have_begun(follower):
     start = follower.now() + 0.5
-    status, code, _ = follower.result(follower.send(follower.request(((0.0, HOME), (0.4, AWAY)), stamp=start)))
+    status, code, _ = follower.result(
+        follower.send(follower.request(((0.0, HOME), (0.4, AWAY)), stamp=start))
+    )
     assert (status, code) == (SUCCEEDED, SUCCESSFUL)
     assert follower.now() > start + 0.3
     start = follower.now() - 1.0

@@ -1,4 +1,5 @@
-"""Our controller beside ros2_control's: whoever is activated, and in which order, the joints never jump.
+"""Our controller beside ros2_control's: whoever is activated, and in which order, the joints never
+jump.
 
 A look-alike of the controller manager has a simulated arm; see managed_robot.py.
 """
@@ -34,7 +35,9 @@ JUMP = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])  # rad, of targets
 
 
 class Setup:
-    """A managed arm under its trajectory controller, and our controller, which waits for its forward controller."""
+    """A managed arm under its trajectory controller, and our controller, which waits for its
+    forward controller.
+    """
 
     def __init__(self, ros, folder, mode):
         path, self.robot = managed_robot(folder, RATE, mode)
@@ -43,7 +46,9 @@ class Setup:
         self.arm = ManagedRobot(ros, self.robot)
         self.sent = ros.subscribe(Float64MultiArray, f"/{self.forward}/commands")
         self.arm.switch([TRAJECTORY])
-        self.ours = Controller(ros, robot=path, profile="managed", law=LAWS[mode], state_timeout=10.0)
+        self.ours = Controller(
+            ros, robot=path, profile="managed", law=LAWS[mode], state_timeout=10.0
+        )
         self.target = ros.publisher(JointState, "/controller/target_joint")
         ros.until(lambda: self.ours.state == "active", "an active controller")
         ros.until(lambda: len(self.sent), "a command")
@@ -54,26 +59,39 @@ class Setup:
         self.ros.until(lambda: len(self.arm.q) >= until, f"{seconds} s of the arm")
 
     def send_target(self, offset):
-        self.target.publish(JointState(name=list(self.robot.joints), position=(self.arm.q[-1] + offset).tolist()))
+        self.target.publish(
+            JointState(name=list(self.robot.joints), position=(self.arm.q[-1] + offset).tolist())
+        )
 
     def give_to(self, name, strict=True):
         """Let one controller have the joints, by one switch."""
-        active = [each for each, state in self.arm.states.items() if state == "active" and each != name]
+        active = [
+            each for each, state in self.arm.states.items() if state == "active" and each != name
+        ]
         if self.arm.states[name] != "active":
             assert self.arm.switch([name], active, strict)
 
     def check(self, begin):
         """No step of our commands, and no joint, was faster than the limits since an update."""
-        ours = [command for name, command in self.arm.commands[begin:] if name == self.forward and command is not None]
+        ours = [
+            command
+            for name, command in self.arm.commands[begin:]
+            if name == self.forward and command is not None
+        ]
         values = np.array([command.values for command in ours])
-        first = next(k for k, (name, command) in enumerate(self.arm.commands) if k >= begin and command is ours[0])
+        first = next(
+            k
+            for k, (name, command) in enumerate(self.arm.commands)
+            if k >= begin and command is ours[0]
+        )
         steps = np.abs(np.diff(values, axis=0)).max(axis=0)
         if self.mode is CommandMode.POSITION:
             begun = np.abs(values[0] - self.arm.q[first])
             allowed = self.limits.velocity * DT
         elif self.mode is CommandMode.VELOCITY:
             begun = np.abs(values[0] - self.arm.v[first])
-            allowed = 4.0 * self.limits.velocity * DT  # a quarter of a second from rest to the limit
+            # a quarter of a second from rest to the limit
+            allowed = 4.0 * self.limits.velocity * DT
         else:
             begun = np.abs(values[0] - RobotModel.of(self.robot).at(self.arm.q[first]).gravity)
             allowed = np.array(self.robot.effort_rate) * DT
@@ -82,7 +100,10 @@ class Setup:
         assert (np.abs(self.arm.v[begin:]) <= self.limits.velocity).all()
 
 
-MODES = [pytest.param(mode, marks=pytest.mark.long if mode is CommandMode.VELOCITY else ()) for mode in CommandMode]
+MODES = [
+    pytest.param(mode, marks=pytest.mark.long if mode is CommandMode.VELOCITY else ())
+    for mode in CommandMode
+]
 
 
 @pytest.fixture(params=MODES, ids=lambda mode: mode.value, scope="module")
@@ -93,7 +114,9 @@ def setup(request, tmp_path_factory):
         yield Setup(ros, folder, request.param)
 
 
-EVERY = list(itertools.product(("before", "after", "none"), (False, True), (True, False), (False, True)))
+EVERY = list(
+    itertools.product(("before", "after", "none"), (False, True), (True, False), (False, True))
+)
 USUAL = [("before", False, True, False), EVERY[-1]]
 
 
@@ -102,7 +125,9 @@ USUAL = [("before", False, True, False), EVERY[-1]]
     [case if case in USUAL else pytest.param(*case, marks=pytest.mark.long) for case in EVERY],
 )
 def test_the_joints_never_jump(setup, target, hold, strict, restart):
-    """Whatever comes before the forward controller is activated: a target, hold, our controller's activation."""
+    """Whatever comes before the forward controller is activated: a target, hold, our
+    controller's activation.
+    """
     setup.give_to(TRAJECTORY)
     setup.ours.change("deactivate") if restart else None
     begin = len(setup.arm.q)
@@ -122,7 +147,9 @@ def test_the_joints_never_jump(setup, target, hold, strict, restart):
     place = setup.arm.q[-1]
     setup.passed(0.3)
     if target == "after":
-        setup.ros.until(lambda: np.abs(setup.arm.v[-1]).max() > 0.05, "motion", lambda: setup.send_target(JUMP))
+        setup.ros.until(
+            lambda: np.abs(setup.arm.v[-1]).max() > 0.05, "motion", lambda: setup.send_target(JUMP)
+        )
         setup.passed(0.5)
     else:
         assert np.abs(setup.arm.q[-1] - place).max() < 0.01
@@ -131,10 +158,16 @@ def test_the_joints_never_jump(setup, target, hold, strict, restart):
 
 def severities(ros, words):
     """Of the controller's lines in the log with these words, in their order."""
-    return [severity for name, severity, text in ros.graph.lines if name == "controller" and words in text]
+    return [
+        severity
+        for name, severity, text in ros.graph.lines
+        if name == "controller" and words in text
+    ]
 
 
-def test_a_law_that_waits_for_its_forward_controller_at_the_start_is_no_warning_and_one_that_lost_it_is(setup):
+def test_a_law_that_waits_for_its_forward_controller_at_the_start_is_no_warning_and_one_that_lost_it_is(
+    setup,
+):
     rests = f"rests: {setup.forward}"
     setup.ros.until(lambda: severities(setup.ros, rests), "the word at the start")
     assert severities(setup.ros, rests)[0] == LoggingSeverity.INFO
@@ -188,16 +221,24 @@ def test_a_manager_that_is_started_again_finds_a_law_that_rests(setup):
 
 
 @pytest.mark.long
-def test_a_killed_controller_gives_the_robot_to_the_fallback_controller_and_the_watchdog_says_so(tmp_path, monkeypatch):
+def test_a_killed_controller_gives_the_robot_to_the_fallback_controller_and_the_watchdog_says_so(
+    tmp_path, monkeypatch
+):
     with LockstepRos(tmp_path) as ros:
         use_stand_in(ros, monkeypatch, "controller_manager_msgs")
         setup = Setup(ros, tmp_path, CommandMode.POSITION)
-        watchdog = ros.start("watchdog", {"robot": str(tmp_path / "managed.yaml"), "profile": "managed"})
+        watchdog = ros.start(
+            "watchdog", {"robot": str(tmp_path / "managed.yaml"), "profile": "managed"}
+        )
         setup.give_to(setup.forward)
 
         def says(text):
-            statuses = [status for message in setup.ours.diagnostics.messages for status in message.status]
-            return any(status.name.startswith("watchdog") and text in status.message for status in statuses)
+            statuses = [
+                status for message in setup.ours.diagnostics.messages for status in message.status
+            ]
+            return any(
+                status.name.startswith("watchdog") and text in status.message for status in statuses
+            )
 
         ros.until(lambda: says("watching"), "a watchdog that watches")
         begin = len(setup.arm.q)

@@ -11,7 +11,17 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from lockstep import LockstepRos
 from rclpy.parameter import Parameter, get_parameter_value, parameter_value_to_python
 
-from robot_control_ros.core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, ParameterSet, choice, gain, plain_value
+from robot_control_ros.core.gains import (
+    AXES,
+    JOINT,
+    MATRIX,
+    TASK,
+    VECTOR,
+    ParameterSet,
+    choice,
+    gain,
+    plain_value,
+)
 from robot_control_ros.core.types import Array
 from robot_control_ros.laws import law_class, law_names
 from robot_control_ros.references.workspace import WorkspaceSettings
@@ -31,10 +41,19 @@ LABELS = {TASK: AXES, MATRIX: AXES, VECTOR: ("x", "y", "z"), JOINT: JOINTS}
 class AwkwardGains:
     """Units, sentences, words and bounds that no pattern would find its way through."""
 
-    ratio: float = gain(0.1 + 0.2, unit="within [0, 1] N·m/√s, must be", upper=math.inf, doc='Says "[1, 2]"; {braces}.')
-    offset: Array = gain((1e-300, -2.5, 3.0), size=VECTOR, lower=-math.inf, upper=math.inf, doc="Both\nlines: é, ½.")
+    ratio: float = gain(
+        0.1 + 0.2,
+        unit="within [0, 1] N·m/√s, must be",
+        upper=math.inf,
+        doc='Says "[1, 2]"; {braces}.',
+    )
+    offset: Array = gain(
+        (1e-300, -2.5, 3.0), size=VECTOR, lower=-math.inf, upper=math.inf, doc="Both\nlines: é, ½."
+    )
     coupling: Array = gain(1.0, size=MATRIX, unit="N/m, N·m/rad", upper=1e9, doc="")
-    output: str = choice("a, b", ("a, b", 'must be one of: "c"', "\\"), doc="Commas within the words.")
+    output: str = choice(
+        "a, b", ("a, b", 'must be one of: "c"', "\\"), doc="Commas within the words."
+    )
     enabled: float = gain(True, doc="On, or off.")
 
 
@@ -61,16 +80,21 @@ def test_each_gain_is_read_back_without_loss(tuned, prefix, gains_type):
     names = [f"{prefix}.{spec.name}" for spec in gains.specs]
     descriptors = node.describe_parameters(names)
     law = "impedance" if prefix in ("wrench", "workspace") else prefix
-    found = read_parameters(law, descriptors, [plain(node.get_parameter(name).value) for name in names])
+    found = read_parameters(
+        law, descriptors, [plain(node.get_parameter(name).value) for name in names]
+    )
     parameters.remove(prefix)
-    for spec, name, descriptor, (label, parameter) in zip(gains.specs, names, descriptors, found.items(), strict=True):
+    for spec, name, descriptor, (label, parameter) in zip(
+        gains.specs, names, descriptors, found.items(), strict=True
+    ):
         assert label == parameter.name == (name if prefix in ("wrench", "workspace") else spec.name)
         assert parameter.value == parameter.default == plain(plain_value(spec, gains.target))
         assert descriptor.description == parameter.text == spec.doc
         assert (parameter.unit, parameter.choices) == (spec.unit, spec.choices)
         assert (parameter.lower, parameter.upper) == (spec.lower, spec.upper)
         assert parameter.axes == LABELS.get(spec.size, ())
-        json.loads(descriptor.additional_constraints, parse_constant=pytest.fail)  # no Infinity: it is strict JSON
+        # no Infinity: it is strict JSON
+        json.loads(descriptor.additional_constraints, parse_constant=pytest.fail)
 
 
 def test_the_default_is_that_of_the_robot(tuned):

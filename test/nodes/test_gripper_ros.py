@@ -55,7 +55,9 @@ def test_commands_move_the_fingers_and_stay_when_nobody_is_there_any_more(tmp_pa
         entities.close()
         ros.node.destroy_publisher(commands)
         count = len(states)
-        ros.until(lambda: len(states) > count + 60, "longer than the time-out of the arm's commands")
+        ros.until(
+            lambda: len(states) > count + 60, "longer than the time-out of the arm's commands"
+        )
         assert driven(states.last) == pytest.approx(CLOSED, abs=1e-3)
 
 
@@ -94,7 +96,9 @@ class FakeGoal:
             self.result = end.value
 
 
-def test_the_action_of_the_simulated_controller_ends_its_goals_as_ros2_controllers_does(monkeypatch):
+def test_the_action_of_the_simulated_controller_ends_its_goals_as_ros2_controllers_does(
+    monkeypatch,
+):
     """Without its messages, which are on no index: with fields alone, and no DDS."""
     from rclpy.action import server
 
@@ -104,10 +108,16 @@ def test_the_action_of_the_simulated_controller_ends_its_goals_as_ros2_controlle
     monkeypatch.setattr(gripper_controller, "action_type", lambda gripper: kind)
     made = []
     monkeypatch.setattr(
-        server, "ActionServer", lambda *given, **named: made.append(FakeServer(*given, **named)) or made[0]
+        server,
+        "ActionServer",
+        lambda *given, **named: made.append(FakeServer(*given, **named)) or made[0],
     )
-    node = SimpleNamespace(executor=None, get_logger=lambda: SimpleNamespace(error=lambda text: None))
-    entities = SimpleNamespace(node=node, subscription=lambda *given: None, on_close=lambda action: None)
+    node = SimpleNamespace(
+        executor=None, get_logger=lambda: SimpleNamespace(error=lambda text: None)
+    )
+    entities = SimpleNamespace(
+        node=node, subscription=lambda *given: None, on_close=lambda action: None
+    )
     plant = MujocoPlant(ROBOT, rate=100.0)
     controller = gripper_controller.GripperController(entities, plant.gripper, "")
     (action,) = made
@@ -124,7 +134,10 @@ def test_the_action_of_the_simulated_controller_ends_its_goals_as_ros2_controlle
         action.callbacks["handle_accepted_callback"](goal)
         return goal
 
-    assert action.callbacks["goal_callback"](FakeGoal(CLOSED, 1000.0).request) is server.GoalResponse.REJECT
+    assert (
+        action.callbacks["goal_callback"](FakeGoal(CLOSED, 1000.0).request)
+        is server.GoalResponse.REJECT
+    )
     first = send(CLOSED)
     run(10)
     assert first.result is None

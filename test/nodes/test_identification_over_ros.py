@@ -1,4 +1,6 @@
-"""Identification of a running arm, in lockstep: the arm is found, and left holding under its law, however it ends."""
+"""Identification of a running arm, in lockstep: the arm is found, and left holding under its
+law, however it ends.
+"""
 
 import numpy as np
 import pytest
@@ -25,7 +27,11 @@ pytestmark = [pytest.mark.ros, pytest.mark.sim]
 RATE = 125.0  # Hz: a quarter of the usual one, for a quarter of the time; the steps depend on none
 JOINT = 2  # the elbow, which moves
 BOUNDS = MotionBounds(joints=("elbow_joint",))
-BEFORE = {"law": "impedance", "joint_impedance.stiffness": [90.0] * 6, "joint_impedance.damping_ratio": [0.9] * 6}
+BEFORE = {
+    "law": "impedance",
+    "joint_impedance.stiffness": [90.0] * 6,
+    "joint_impedance.damping_ratio": [0.9] * 6,
+}
 
 
 class Person:
@@ -163,12 +169,16 @@ def test_a_law_that_was_changed_before_the_answer_comes_back(arm):
 
 def test_an_arm_that_was_moved_after_the_bounds_were_shown_is_refused(arm):
     names, start = arm.states.last.name, np.array(arm.states.last.position)
-    goal = JointState(name=names, position=(start + 0.1 * (np.arange(len(start)) == JOINT)).tolist())
+    goal = JointState(
+        name=names, position=(start + 0.1 * (np.arange(len(start)) == JOINT)).tolist()
+    )
     target = arm.ros.publisher(JointState, "/controller/target_joint")
 
     def move():
         arm.ros.until(
-            lambda: arm.states.last.position[JOINT] > start[JOINT] + 0.05, "motion", lambda: target.publish(goal)
+            lambda: arm.states.last.position[JOINT] > start[JOINT] + 0.05,
+            "motion",
+            lambda: target.publish(goal),
         )
 
     with refuses("posture"):
@@ -180,7 +190,8 @@ def test_the_arm_is_found_and_written_at_the_usual_rate_of_the_clock(arm, tmp_pa
     person = Person(arm)
     found = arm.identify(person, file=path)
     delay = found.line.delay
-    assert float(delay.half_width) > COARSE / RATE / 2.0  # that between two messages of /clock is in it
+    # that between two messages of /clock is in it
+    assert float(delay.half_width) > COARSE / RATE / 2.0
     assert float(delay.value) >= -float(delay.half_width)
     assert load_imperfections(str(path)).commands.delay >= 0.0
     assert person.states[-2:] == ["restored", "done"]

@@ -1,4 +1,6 @@
-"""Bytes that are no message, and messages that say nonsense, on each topic of each node: they end none of them."""
+"""Bytes that are no message, and messages that say nonsense, on each topic of each node:
+they end none of them.
+"""
 
 from contextlib import suppress
 from random import Random
@@ -72,7 +74,8 @@ class Damage:
             reader
             for name, each in self._graph.subscriptions.items()
             for reader in each
-            if self._topics in name and any(child.process is reader.node.process for child in self._ros.children)
+            if self._topics in name
+            and any(child.process is reader.node.process for child in self._ros.children)
         ]
         assert readers
         for number in range(count):
@@ -83,7 +86,9 @@ class Damage:
             self.sent += 1
             if number % burst == burst - 1:
                 self._ros.wait(0.01)
-                ended = [str(child) for child in self._ros.children if child.process.poll() is not None]
+                ended = [
+                    str(child) for child in self._ros.children if child.process.poll() is not None
+                ]
                 assert ended == []
 
     def _keep(self, publisher, data):
@@ -110,7 +115,9 @@ def hurt_arm(ros, topics, count):
     ros.graph.on_message = None
     commands.messages.clear()
     ros.until(lambda: len(commands) > 20, "commands again")
-    ros.until(lambda: "on joint_states" in refused(diagnostics, "watchdog"), "the watchdog's diagnostics")
+    ros.until(
+        lambda: "on joint_states" in refused(diagnostics, "watchdog"), "the watchdog's diagnostics"
+    )
     for child in ros.children:
         assert "Traceback" not in child.err
     assert ended_cleanly(ros.children[1])
@@ -151,7 +158,10 @@ READERS = {
     "joint command": (JointState, lambda message: read_joint_command(message, UR5.joints)),
     "target joint": (JointState, lambda message: read_joint_positions(message, UR5.joints)),
     "trajectory": (JointTrajectory, lambda message: read_joint_trajectory(message, UR5.joints)),
-    "tip trajectory": (MultiDOFJointTrajectory, lambda message: read_tip_trajectory(message, "tool0")),
+    "tip trajectory": (
+        MultiDOFJointTrajectory,
+        lambda message: read_tip_trajectory(message, "tool0"),
+    ),
     "pose": (PoseStamped, lambda message: read_pose(message.pose)),
     "state": (Float64MultiArray, read_state),
     "command": (
@@ -165,11 +175,16 @@ def good_message(kind):
     """A message that its readers take."""
     message = kind()
     if kind is JointState:
-        message.name, message.position, message.velocity = list(UR5.joints), [0.1] * UR5.n, [0.0] * UR5.n
+        message.name, message.position, message.velocity = (
+            list(UR5.joints),
+            [0.1] * UR5.n,
+            [0.0] * UR5.n,
+        )
     elif kind is JointTrajectory:
         message.joint_names = list(UR5.joints)
         message.points = [
-            JointTrajectoryPoint(positions=[0.1] * UR5.n, time_from_start=Duration(sec=second)) for second in (1, 2)
+            JointTrajectoryPoint(positions=[0.1] * UR5.n, time_from_start=Duration(sec=second))
+            for second in (1, 2)
         ]
     elif kind is MultiDOFJointTrajectory:
         message.joint_names = ["tool0"]

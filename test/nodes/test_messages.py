@@ -86,7 +86,9 @@ def test_joints_are_matched_by_name_in_any_order_and_company(names):
 def test_an_order_that_changes_is_followed():
     reader = JointStateReader(JOINTS)
     for names in ("abc", "cba", "abc", "bxac"):
-        np.testing.assert_array_equal(reader.read(joint_state(names)).q, [names.index(name) for name in JOINTS])
+        np.testing.assert_array_equal(
+            reader.read(joint_state(names)).q, [names.index(name) for name in JOINTS]
+        )
 
 
 @pytest.mark.parametrize("names", ["", "x", "xyz"])
@@ -146,7 +148,11 @@ def test_a_stamp_just_below_a_second_is_carried_over():
 
 
 def test_blocks_come_back_by_name():
-    blocks = {"time": np.array([3.5]), "pose": np.arange(12.0), "term.gravity": np.array([np.nan, -1.0])}
+    blocks = {
+        "time": np.array([3.5]),
+        "pose": np.arange(12.0),
+        "term.gravity": np.array([np.nan, -1.0]),
+    }
     message = Float64MultiArray()
     named_blocks(blocks, message)
     found = read_blocks(message)
@@ -200,7 +206,9 @@ def test_a_quaternion_is_x_y_z_w():
     message = Pose()
     half = np.sqrt(0.5)
     message.orientation.z, message.orientation.w = half, half  # a quarter turn about z
-    np.testing.assert_allclose(read_pose(message)[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        read_pose(message)[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], rtol=0.0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("w", [0.0, 0.5, float("nan"), float("inf")])
@@ -224,8 +232,12 @@ def test_twists_and_wrenches_are_linear_then_angular():
     twist, wrench = Twist(), Wrench()
     fill_twist(twist, values)
     fill_wrench(wrench, values)
-    np.testing.assert_array_equal(np.concatenate((vector(twist.linear), vector(twist.angular))), values)
-    np.testing.assert_array_equal(np.concatenate((vector(wrench.force), vector(wrench.torque))), values)
+    np.testing.assert_array_equal(
+        np.concatenate((vector(twist.linear), vector(twist.angular))), values
+    )
+    np.testing.assert_array_equal(
+        np.concatenate((vector(wrench.force), vector(wrench.torque))), values
+    )
     back = read_wrench(wrench, "somewhere")
     assert back.frame == "somewhere"
     np.testing.assert_array_equal(back.force, [1.0, 2.0, 3.0])
@@ -243,7 +255,11 @@ def test_joint_positions_are_matched_by_name():
 
 @pytest.mark.parametrize(
     ("message", "name"),
-    [(joint_state("ab"), "c"), (joint_state(""), "a"), (joint_state("abc", position=[1.0]), "positions")],
+    [
+        (joint_state("ab"), "c"),
+        (joint_state(""), "a"),
+        (joint_state("abc", position=[1.0]), "positions"),
+    ],
 )
 def test_a_joint_target_needs_every_joint(message, name):
     with pytest.raises(ConfigError) as refused:
@@ -319,7 +335,9 @@ def given(names, values):
     ],
 )
 @pytest.mark.parametrize("absent", [[], [NAN]], ids=["empty", "nan"])
-def test_what_goes_along_with_a_joint_command(names, present, mode, values, feedforward, velocity, absent):
+def test_what_goes_along_with_a_joint_command(
+    names, present, mode, values, feedforward, velocity, absent
+):
     arrays = [
         given(names, array) if kind in present else absent * len(names)
         for kind, array in (("p", P), ("v", V), ("e", E))
@@ -333,7 +351,9 @@ def test_what_goes_along_with_a_joint_command(names, present, mode, values, feed
             np.testing.assert_array_equal(part, expected)
 
 
-@pytest.mark.parametrize("arrays", [[[], [], []], [[NAN] * 3, [], []], [[NAN] * 3] * 3, [[], [], [NAN] * 3]])
+@pytest.mark.parametrize(
+    "arrays", [[[], [], []], [[NAN] * 3, [], []], [[NAN] * 3] * 3, [[], [], [NAN] * 3]]
+)
 def test_a_joint_command_without_numbers_commands_nothing(arrays):
     assert read_joint_command(command("abc", *arrays), JOINTS) is None
 
@@ -422,7 +442,10 @@ def test_a_joint_that_is_named_twice_is_refused(read, message):
 
 def test_a_joint_trajectory_has_a_size():
     def trajectory(count):
-        points = [JointTrajectoryPoint(positions=[0.0] * 3, time_from_start=Duration(sec=k + 1)) for k in range(count)]
+        points = [
+            JointTrajectoryPoint(positions=[0.0] * 3, time_from_start=Duration(sec=k + 1))
+            for k in range(count)
+        ]
         return JointTrajectory(joint_names=list(JOINTS), points=points)
 
     times, _, _ = read_joint_trajectory(trajectory(MAX_POINTS), JOINTS)
@@ -440,7 +463,11 @@ def test_a_tip_trajectory_has_a_size():
     with pytest.raises(ConfigError) as refusal:
         read_tip_trajectory(MultiDOFJointTrajectory(joint_names=["tip"], points=points), "tip")
     assert (refusal.value.name, refusal.value.bound) == ("points", (1, MAX_POSES))
-    assert len(read_tip_trajectory(MultiDOFJointTrajectory(joint_names=["tip"], points=points[1:]), "tip")[0])
+    assert len(
+        read_tip_trajectory(MultiDOFJointTrajectory(joint_names=["tip"], points=points[1:]), "tip")[
+            0
+        ]
+    )
 
 
 def test_a_trajectory_of_too_many_bytes_is_not_read_and_a_damaged_one_is_refused():

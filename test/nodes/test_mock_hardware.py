@@ -1,4 +1,6 @@
-"""The controller before forward controllers on mock hardware: drives the joints, or is refused before they move."""
+"""The controller before forward controllers on mock hardware: drives the joints, or is
+refused before they move.
+"""
 
 import numpy as np
 import pytest
@@ -26,7 +28,9 @@ RUNNING = "io_and_status_controller/robot_program_running"
 
 def make_controller(ros, robot, law, **parameters):
     shared = {"rate": RATE, "state_timeout": 10.0}
-    return Controller(ros, WRENCH, robot=robot.name, profile=robot.profile_name, law=law, **shared, **parameters)
+    return Controller(
+        ros, WRENCH, robot=robot.name, profile=robot.profile_name, law=law, **shared, **parameters
+    )
 
 
 def listen(ros):
@@ -35,7 +39,9 @@ def listen(ros):
 
 
 def joint_target(ros, robot, q):
-    """Sends a target of the joints (n,) each time it is called; the first ones may come before anybody listens."""
+    """Sends a target of the joints (n,) each time it is called; the first ones may come
+    before anybody listens.
+    """
     publisher = ros.publisher(JointState, "/controller/target_joint")
     message = JointState(name=list(robot.joints), position=q.tolist())
     return lambda: publisher.publish(message)
@@ -161,7 +167,10 @@ def test_a_switch_to_an_effort_law_is_refused_and_the_arm_goes_on(ros):
 
 def test_a_switch_to_a_mode_whose_commands_nobody_takes_is_refused_and_the_arm_goes_on(ros):
     robot = load_robot("ur5")
-    hardware, sent = MockHardware(ros, robot).start(), ros.subscribe(Float64MultiArray, "/controller/state")
+    hardware, sent = (
+        MockHardware(ros, robot).start(),
+        ros.subscribe(Float64MultiArray, "/controller/state"),
+    )
     make_controller(ros, robot, "position_domain_pd", **{"position_domain_pd.output": "position"})
     ros.until(lambda: len(sent), "telemetry")
     (result,) = ros.set("controller", law="impedance")
@@ -180,7 +189,8 @@ def test_activation_says_what_is_missing_until_all_is_there(ros):
     robot = load_robot("ur5", "mock")
     hardware = MockHardware(ros, robot)
     controller = make_controller(ros, robot, "admittance", autostart=False, check_system=False)
-    for transition in ("configure", "activate", "deactivate", "cleanup"):  # unchecked it needs nothing
+    # unchecked it needs nothing
+    for transition in ("configure", "activate", "deactivate", "cleanup"):
         assert controller.change(transition)
     assert ros.set("controller", check_system=True)[0].successful
     assert controller.change("configure")
@@ -197,19 +207,33 @@ def test_activation_says_what_is_missing_until_all_is_there(ros):
         ros.until(attempt, f"a refusal with {words}")
         assert controller.state == "inactive"
 
-    start = "Start ros2_control mock hardware: ros2 launch robot_control_ros mock.launch.py robot:=ur5"
-    refused("nobody publishes joint states on /joint_states", "nobody takes position commands", start)
+    start = (
+        "Start ros2_control mock hardware: ros2 launch robot_control_ros mock.launch.py robot:=ur5"
+    )
+    refused(
+        "nobody publishes joint states on /joint_states", "nobody takes position commands", start
+    )
     hardware.publish_states()
     refused(
         "not activated: nobody takes position commands on /forward_position_controller/commands",
         "ros2 run controller_manager spawner forward_position_controller --inactive",
     )
     hardware.take_commands()
-    refused(f"not activated: law admittance needs a wrench, and nobody publishes one on {WRENCH}", "broadcaster")
+    refused(
+        f"not activated: law admittance needs a wrench, and nobody publishes one on {WRENCH}",
+        "broadcaster",
+    )
     rival = ros.publisher(Float64MultiArray, "/forward_position_controller/commands")
-    refused("needs a wrench", "/test publishes commands on /forward_position_controller/commands, too", "Stop it")
+    refused(
+        "needs a wrench",
+        "/test publishes commands on /forward_position_controller/commands, too",
+        "Stop it",
+    )
     hardware.publish_wrenches()
-    refused("not activated: /test publishes commands on /forward_position_controller/commands, too", "Stop it")
+    refused(
+        "not activated: /test publishes commands on /forward_position_controller/commands, too",
+        "Stop it",
+    )
     ros.node.destroy_publisher(rival)
     controller.activate()
     ros.until(lambda: len(hardware.path) > 10, "joint states and commands")
@@ -248,7 +272,10 @@ def test_while_the_robot_executes_no_commands_the_law_rests_and_then_starts_anew
     running.publish(Bool(data=False))
     ros.until(lambda: "law position_domain_pd rests" in controller.child.err, "words")
     hardware.q = hardware.q - 0.2  # moved on the pendant
-    ros.until(lambda: np.abs(np.array(sent.last.data) - hardware.q).max() < 1e-6, "commands where the robot is")
+    ros.until(
+        lambda: np.abs(np.array(sent.last.data) - hardware.q).max() < 1e-6,
+        "commands where the robot is",
+    )
     answer = ros.trigger("/controller/go_home")
     assert not answer.success
     assert f"executes no commands, as /{RUNNING} says" in answer.message
@@ -272,10 +299,14 @@ def test_a_robot_that_already_stands_still_is_not_commanded_elsewhere(ros):
     ros.publisher(Bool, RUNNING, latched=True).publish(Bool(data=False))
     controller = make_controller(ros, robot, "position_domain_pd")
     ros.until(
-        lambda: "rests: the robot executes no commands" in controller.child.err and len(sent), "words and commands"
+        lambda: "rests: the robot executes no commands" in controller.child.err and len(sent),
+        "words and commands",
     )
     hardware.q = hardware.q + 0.3
-    ros.until(lambda: np.abs(np.array(sent.last.data) - hardware.q).max() < 1e-6, "commands where the robot is")
+    ros.until(
+        lambda: np.abs(np.array(sent.last.data) - hardware.q).max() < 1e-6,
+        "commands where the robot is",
+    )
 
 
 def telemetry(ros, states: Inbox, name, condition):
@@ -288,10 +319,16 @@ def telemetry(ros, states: Inbox, name, condition):
     return read_blocks(states.last)[name]
 
 
-def test_a_wrench_in_a_frame_that_the_profile_translates_is_taken_and_motor_currents_are_no_torques(ros):
+def test_a_wrench_in_a_frame_that_the_profile_translates_is_taken_and_motor_currents_are_no_torques(
+    ros,
+):
     robot = load_robot("ur5", "real")
     hardware = MockHardware(ros, robot).start()
-    hardware.effort, hardware.frame, hardware.force = None, "tool0_controller", np.array([0.0, 0.0, -2.0])
+    hardware.effort, hardware.frame, hardware.force = (
+        None,
+        "tool0_controller",
+        np.array([0.0, 0.0, -2.0]),
+    )
     states = ros.subscribe(Float64MultiArray, "/controller/state")
     make_controller(ros, robot, "position_domain_pd")
     wrench = telemetry(ros, states, "wrench", lambda values: np.isfinite(values).all())
@@ -312,10 +349,14 @@ def test_reversed_torques_are_turned(ros):
     make_controller(ros, robot, "position_domain_pd")
     telemetry(ros, states, "effort", lambda values: np.isfinite(values).all())
     blocks = read_blocks(states.last)
-    stamped = {round(m.header.stamp.sec + m.header.stamp.nanosec * 1e-9, 6): m for m in sent.messages}
+    stamped = {
+        round(m.header.stamp.sec + m.header.stamp.nanosec * 1e-9, 6): m for m in sent.messages
+    }
     message = stamped[round(blocks["time"][0], 6)]
     measured = dict(zip(message.name, message.effort, strict=True))
-    np.testing.assert_allclose(blocks["effort"], [-measured[joint] for joint in robot.joints], rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        blocks["effort"], [-measured[joint] for joint in robot.joints], rtol=0.0, atol=1e-12
+    )
 
 
 # --- the script of docs/robot.md ---
@@ -324,7 +365,9 @@ def test_reversed_torques_are_turned(ros):
 @pytest.mark.long
 @pytest.mark.sim
 def test_the_script_of_the_page_ends_where_it_ends_in_the_simulation(ros, tmp_path, monkeypatch):
-    """On joints that are where they are sent, with a sensor that is pushed with 20 N once the script has softened."""
+    """On joints that are where they are sent, with a sensor that is pushed with 20 N once the
+    script has softened.
+    """
     pytest.importorskip("mujoco")
     monkeypatch.chdir(tmp_path)
     hardware = MockHardware(ros, load_robot("ur5", "mock")).start()
@@ -340,7 +383,9 @@ def test_the_script_of_the_page_ends_where_it_ends_in_the_simulation(ros, tmp_pa
 
         ros.node.create_timer(0.01, push)
         end = demonstrate(robot)
-    with Robot.simulated("ur5", "admittance", push=Push((20.0, 0.0, 0.0), start=4.0, duration=1.0)) as simulated:
+    with Robot.simulated(
+        "ur5", "admittance", push=Push((20.0, 0.0, 0.0), start=4.0, duration=1.0)
+    ) as simulated:
         in_process = demonstrate(simulated)
     assert np.linalg.norm(end.pose[:3, 3] - in_process.pose[:3, 3]) < 1e-3
     assert np.abs(end.pose[:3, :3] - in_process.pose[:3, :3]).max() < 1e-3

@@ -1,4 +1,6 @@
-"""What nodes make of joint states without velocities, of a driver with another clock, and of joints in two messages."""
+"""What nodes make of joint states without velocities, of a driver with another clock, and of
+joints in two messages.
+"""
 
 from dataclasses import replace
 
@@ -35,7 +37,10 @@ def joint_state(time, **parts):
 def test_without_velocities_the_refusal_names_the_option(velocity):
     reader = RobotStateReader(UR5)
     message = joint_state(1.0, velocity=velocity)
-    for read, data in ((reader.read, bytes(serialize_message(message))), (reader.read_message, message)):
+    for read, data in (
+        (reader.read, bytes(serialize_message(message))),
+        (reader.read_message, message),
+    ):
         with pytest.raises(ConfigError, match="velocity_filter") as refused:
             read(data)
         assert refused.value.name == "velocities"
@@ -59,7 +64,11 @@ def test_with_the_option_velocities_are_those_of_the_positions_whatever_is_sent(
 def test_joints_that_come_in_two_messages_are_refused_with_what_to_do():
     reader = RobotStateReader(UR5)
     message = joint_state(1.0, velocity=[0.0] * 6)
-    message.name, message.position, message.velocity = message.name[:4], message.position[:4], message.velocity[:4]
+    message.name, message.position, message.velocity = (
+        message.name[:4],
+        message.position[:4],
+        message.velocity[:4],
+    )
     with pytest.raises(ConfigError, match="in one message") as refused:
         reader.read(bytes(serialize_message(message)))
     assert refused.value.name == UR5.joints[4]

@@ -1,4 +1,6 @@
-"""Controller and watchdog before a simulation that is slow and stamps joint states as ros2_control does, over DDS."""
+"""Controller and watchdog before a simulation that is slow and stamps joint states as
+ros2_control does, over DDS.
+"""
 
 import numpy as np
 import pytest
@@ -44,7 +46,9 @@ class Slow:
         message = WrenchStamped()
         message.header.frame_id = "tool0"
         rotation = self.pose()[:3, :3]
-        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = (rotation.T @ force).tolist()
+        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = (
+            rotation.T @ force
+        ).tolist()
         self.hand.publish(message)
 
     def rests(self):
@@ -55,7 +59,11 @@ class Slow:
         found = {}
         for message in self.controller.diagnostics.messages:
             for status in message.status:
-                found[status.name] = status.level[0], status.message, {item.key: item.value for item in status.values}
+                found[status.name] = (
+                    status.level[0],
+                    status.message,
+                    {item.key: item.value for item in status.values},
+                )
         return found
 
 
@@ -68,8 +76,11 @@ def test_a_slow_simulation_with_repeated_stamps_is_obeyed_and_well(ros):
         return slow.rests() and np.linalg.norm(slow.pose()[:3, 3] - start[:3, 3]) > 0.03
 
     ros.until(pushed, "the arm to yield", lambda: slow.push(force))
-    assert slow.pose()[:3, 3] - start[:3, 3] == pytest.approx([0.04, 0.0, 0.0], abs=4e-4)  # 20 N at 500 N/m
-    ros.until(lambda: np.abs(slow.pose()[:3, 3] - start[:3, 3]).max() < 1e-4, "the arm to come back")
+    # 20 N at 500 N/m
+    assert slow.pose()[:3, 3] - start[:3, 3] == pytest.approx([0.04, 0.0, 0.0], abs=4e-4)
+    ros.until(
+        lambda: np.abs(slow.pose()[:3, 3] - start[:3, 3]).max() < 1e-4, "the arm to come back"
+    )
     goal, message = start.copy(), PoseStamped()
     goal[:3, 3] += [0.0, 0.1, 0.0]
     message.header.frame_id = "base_link"
@@ -131,7 +142,9 @@ def test_where_joint_states_end_the_message_says_what_to_start_again(profile, re
 def test_a_fault_that_lasts_is_not_logged_each_second(ros):
     """Admittance without a wrench."""
     robot = FakeRobot(ros, load_robot("ur5"), "position")
-    controller = Controller(ros, robot="ur5", law="admittance", check_system=False, state_timeout=10.0)
+    controller = Controller(
+        ros, robot="ur5", law="admittance", check_system=False, state_timeout=10.0
+    )
     ros.until(lambda: len(robot.commands), "a command", robot.send)
     for _ in range(3):  # seconds
         controller.diagnostics.messages.clear()

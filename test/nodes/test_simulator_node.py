@@ -63,7 +63,9 @@ class Simulator:
             self.send(*command)
 
     def follow(self, law, condition, what, again=None):
-        """Answer every joint state by the law until the condition holds for the last joint state."""
+        """Answer every joint state by the law until the condition holds for
+        the last joint state.
+        """
         self.states.messages.clear()
         self.law = law
         try:
@@ -107,15 +109,27 @@ class Simulator:
 
 def make_simulator(ros, **parameters):
     child = ros.start("simulator", parameters)
-    commands = {mode: ros.publisher(Float64MultiArray, f"/forward_{mode}_controller/commands") for mode in MODES}
+    commands = {
+        mode: ros.publisher(Float64MultiArray, f"/forward_{mode}_controller/commands")
+        for mode in MODES
+    }
     joint_commands = ros.publisher(JointState, "joint_commands")
-    simulator = Simulator(ros, child, commands, joint_commands, ros.publisher(WrenchStamped, "/simulator/push"))
+    simulator = Simulator(
+        ros, child, commands, joint_commands, ros.publisher(WrenchStamped, "/simulator/push")
+    )
     simulator.wrenches = ros.subscribe(WrenchStamped, "/force_torque_sensor_broadcaster/wrench")
     simulator.clocks = ros.subscribe(Clock, "/clock")
     simulator.states = ros.subscribe(JointState, "joint_states", on_message=simulator.answer)
     for publisher in (*commands.values(), joint_commands, simulator.push):
-        ros.until(lambda publisher=publisher: publisher.get_subscription_count() == 1, "the simulator listens")
-    for inbox, what in ((simulator.states, "states"), (simulator.wrenches, "wrenches"), (simulator.clocks, "clocks")):
+        ros.until(
+            lambda publisher=publisher: publisher.get_subscription_count() == 1,
+            "the simulator listens",
+        )
+    for inbox, what in (
+        (simulator.states, "states"),
+        (simulator.wrenches, "wrenches"),
+        (simulator.clocks, "clocks"),
+    ):
         ros.until(lambda inbox=inbox: len(inbox), what)
     return simulator
 
@@ -169,8 +183,12 @@ def test_a_wrench_goes_with_every_joint_state_and_a_clock_with_every_fifth(simul
     def stamps(inbox, of):
         return [round(seconds(of(message)) / PERIOD) for message in inbox.messages]
 
-    assert stamps(simulator.states, lambda message: message.header.stamp) == list(range(1, last + 1))
-    assert stamps(simulator.wrenches, lambda message: message.header.stamp) == list(range(1, last + 1))
+    assert stamps(simulator.states, lambda message: message.header.stamp) == list(
+        range(1, last + 1)
+    )
+    assert stamps(simulator.wrenches, lambda message: message.header.stamp) == list(
+        range(1, last + 1)
+    )
     for _ in range(last):
         simulator.step()
     simulator.ros.until(lambda: len(clock_steps(simulator)) == 2 * last // 5, "the clocks")
@@ -220,13 +238,17 @@ def test_effort_commands_are_the_torques_that_act(simulator):
     simulator.follow(law, turned, "the last joint turns as it is driven")
     state = simulator.states.last
     assert velocity(state)[5] > 0.1
-    np.testing.assert_allclose(state.effort[5], model.at(position(state)).gravity[5] + 0.5, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(
+        state.effort[5], model.at(position(state)).gravity[5] + 0.5, rtol=0.0, atol=1e-3
+    )
     np.testing.assert_allclose(position(state)[:3], HOME[:3], rtol=0.0, atol=0.02)
 
 
 def test_silence_makes_the_joints_hold(simulator):
     wanted = np.full(ROBOT.n, 0.1)
-    simulator.follow(lambda state: ("velocity", wanted), lambda state: velocity(state)[0] > 0.09, "the speed")
+    simulator.follow(
+        lambda state: ("velocity", wanted), lambda state: velocity(state)[0] > 0.09, "the speed"
+    )
     states = simulator.states
 
     def at_rest():  # for 0.5 s of simulated time
@@ -240,12 +262,18 @@ def test_silence_makes_the_joints_hold(simulator):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("values", "words"), [([0.5], "[0.5]"), ([0.5] * 5 + [float("nan")], "nan")])
-def test_a_command_that_cannot_be_is_refused_in_words_and_moves_nothing(simulator, mode, values, words):
+@pytest.mark.parametrize(
+    ("values", "words"), [([0.5], "[0.5]"), ([0.5] * 5 + [float("nan")], "nan")]
+)
+def test_a_command_that_cannot_be_is_refused_in_words_and_moves_nothing(
+    simulator, mode, values, words
+):
     expected = f"refused: {mode} command = [{', '.join(map(str, values))}]: must be 6 finite numbers, one per joint"
     assert words in expected
     simulator.states.messages.clear()
-    simulator.ros.until(lambda: expected in simulator.child.err, expected, lambda: simulator.send(mode, values))
+    simulator.ros.until(
+        lambda: expected in simulator.child.err, expected, lambda: simulator.send(mode, values)
+    )
     simulator.ros.next(simulator.states, "a joint state")
     for state in simulator.states.messages:
         np.testing.assert_allclose(position(state), HOME, rtol=0.0, atol=1e-5)
@@ -267,11 +295,13 @@ def joint_command(**values):
 
 
 class TopicBasedInterface:
-    """Plays ros2_control's topic-based hardware interface under a controller manager with use_sim_time.
+    """Plays ros2_control's topic-based hardware interface under a controller manager with
+    use_sim_time.
 
-    It publishes what joint_state_topic_hardware_interface 1.1.0 does (ros-controls/topic_based_hardware_interfaces,
-    src/joint_state_topic_hardware_interface.cpp) with trigger_joint_command_threshold -1: an array for each command
-    interface, all joints in each, NaN until a controller writes to it.
+    It publishes what joint_state_topic_hardware_interface 1.1.0 does
+    (ros-controls/topic_based_hardware_interfaces, src/joint_state_topic_hardware_interface.cpp)
+    with trigger_joint_command_threshold -1: an array for each command interface, all joints in
+    each, NaN until a controller writes to it.
 
     Attributes:
         commands: (n,) for each command interface, in the robot's order.
@@ -281,8 +311,12 @@ class TopicBasedInterface:
     def __init__(self, ros, *interfaces):
         self.commands = {interface: np.full(ROBOT.n, np.nan) for interface in interfaces}
         self.states, self.now, self.controller = [], None, None
-        self._publisher = ros.node.create_publisher(JointState, "/robot/joint_commands", QoSProfile(depth=1))
-        ros.node.create_subscription(JointState, "/robot/joint_states", self._read, qos_profile_sensor_data)
+        self._publisher = ros.node.create_publisher(
+            JointState, "/robot/joint_commands", QoSProfile(depth=1)
+        )
+        ros.node.create_subscription(
+            JointState, "/robot/joint_states", self._read, qos_profile_sensor_data
+        )
         ros.node.create_timer(0.004, self._write)
 
     def _read(self, state):
@@ -312,8 +346,12 @@ def test_ros2_control_moves_the_arm_along_a_trajectory_through_its_topic_based_i
     np.testing.assert_allclose(
         [position(state) for state in interface.states], [HOME] * len(interface.states), atol=1e-5
     )
-    assert {ros.node.count_publishers(topic) for topic in ("/joint_states", "/robot_description")} == {0}
-    assert {ros.node.count_subscribers(f"/forward_{mode}_controller/commands") for mode in MODES} == {0}
+    assert {
+        ros.node.count_publishers(topic) for topic in ("/joint_states", "/robot_description")
+    } == {0}
+    assert {
+        ros.node.count_subscribers(f"/forward_{mode}_controller/commands") for mode in MODES
+    } == {0}
 
     start = interface.now
 
@@ -326,14 +364,17 @@ def test_ros2_control_moves_the_arm_along_a_trajectory_through_its_topic_based_i
     np.testing.assert_allclose(position(interface.states[-1]), HOME + way, rtol=0.0, atol=1e-4)
     done = (np.array([position(state) for state in interface.states]) - HOME) @ way / (way @ way)
     assert np.diff(done).min() > -1e-3
-    for share, state in zip(done, interface.states, strict=True):  # a straight line, for all the joints move alike
+    # a straight line, for all the joints move alike
+    for share, state in zip(done, interface.states, strict=True):
         np.testing.assert_allclose(position(state), HOME + share * way, rtol=0.0, atol=0.01)
     assert "refused" not in child.err
 
 
 @pytest.mark.long
 def test_velocities_that_go_with_positions_make_the_arm_follow_without_lag(new_ros):
-    """Without them the servos, critically damped at 150 rad/s, would be behind by 2/150 s of the way: 1e-2 rad."""
+    """Without them the servos, critically damped at 150 rad/s, would be behind by 2/150 s
+    of the way: 1e-2 rad.
+    """
     simulator = make_simulator(new_ros, pacing="lockstep", clock_rate=500.0)
     way, found = np.array([0.2, -0.1, 0.1, 0.15, -0.2, 0.2]), {}
 
@@ -356,7 +397,9 @@ def test_velocities_that_go_with_positions_make_the_arm_follow_without_lag(new_r
 
 
 def test_efforts_that_go_with_positions_are_torque_offsets(simulator):
-    """The servo M w² (q_c - q) gives way by M^-1 offset / w²; velocities that are NaN aren't commanded."""
+    """The servo M w² (q_c - q) gives way by M^-1 offset / w²; velocities that are
+    NaN aren't commanded.
+    """
     offset = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0])
     expected = np.linalg.solve(RobotModel.of(ROBOT).at(HOME).mass, offset) / 150.0**2
     command = joint_command(position=HOME, velocity=np.full(ROBOT.n, np.nan), effort=offset)
@@ -375,24 +418,40 @@ def test_efforts_alone_are_the_torques_that_act(simulator):
     def law(state):
         return joint_command(effort=model.at(position(state)).gravity + extra)
 
-    simulator.follow(law, lambda state: position(state)[5] > HOME[5] + 0.1, "the last joint turns as it is driven")
+    simulator.follow(
+        law,
+        lambda state: position(state)[5] > HOME[5] + 0.1,
+        "the last joint turns as it is driven",
+    )
     state = simulator.states.last
-    np.testing.assert_allclose(state.effort, model.at(position(state)).gravity + extra, rtol=0.0, atol=0.05)
+    np.testing.assert_allclose(
+        state.effort, model.at(position(state)).gravity + extra, rtol=0.0, atol=0.05
+    )
 
 
 BAD_COMMANDS = [
-    (JointState(name=list(ROBOT.joints), position=[0.5] * 3), "3 positions for 6 names: must be as many, or none"),
+    (
+        JointState(name=list(ROBOT.joints), position=[0.5] * 3),
+        "3 positions for 6 names: must be as many, or none",
+    ),
     (
         JointState(name=["left_" + joint for joint in ROBOT.joints], position=[0.5] * 6),
         f"joints {list(ROBOT.joints)} are missing; it has: left_{ROBOT.joints[0]}, ",
     ),
-    (joint_command(position=[0.5] * 5 + [np.nan]), "wrist_3_joint = nan: positions must be given for all joints"),
+    (
+        joint_command(position=[0.5] * 5 + [np.nan]),
+        "wrist_3_joint = nan: positions must be given for all joints",
+    ),
     (joint_command(position=HOME, effort=[np.inf] * 6), "must be 6 finite numbers, one per joint"),
 ]
 
 
-@pytest.mark.parametrize(("message", "words"), BAD_COMMANDS, ids=["sizes", "names", "some NaN", "infinite"])
-def test_a_joint_command_that_cannot_be_is_refused_in_words_and_the_last_one_stays(simulator, message, words):
+@pytest.mark.parametrize(
+    ("message", "words"), BAD_COMMANDS, ids=["sizes", "names", "some NaN", "infinite"]
+)
+def test_a_joint_command_that_cannot_be_is_refused_in_words_and_the_last_one_stays(
+    simulator, message, words
+):
     simulator.pause_at_start()
     wanted, publish = np.array([0.1, -0.05, 0.05, 0.1, -0.1, 0.2]), simulator.joint_commands.publish
 
@@ -409,7 +468,9 @@ def test_a_joint_command_that_cannot_be_is_refused_in_words_and_the_last_one_sta
 
     simulator.ros.until(as_commanded, "the speed", command_well)
     heard = len(simulator.child.err)
-    simulator.ros.until(lambda: words in simulator.child.err[heard:], words, lambda: publish(message))
+    simulator.ros.until(
+        lambda: words in simulator.child.err[heard:], words, lambda: publish(message)
+    )
     assert "refused: " in simulator.child.err[heard:]
     steps(50)
     assert as_commanded()
@@ -471,7 +532,9 @@ def test_a_push_moves_the_arm_its_way(simulator, direction):
 def test_a_push_on_an_unknown_link_is_refused_in_words(simulator):
     message = push_message("nowhere", (1.0, 0.0, 0.0))
     words = "refused: unknown frame 'nowhere'; frames: "
-    simulator.ros.until(lambda: words in simulator.child.err, words, lambda: simulator.push.publish(message))
+    simulator.ros.until(
+        lambda: words in simulator.child.err, words, lambda: simulator.push.publish(message)
+    )
     line = next(line for line in simulator.child.err.splitlines() if words in line)
     assert "tool0" in line
 
@@ -479,7 +542,9 @@ def test_a_push_on_an_unknown_link_is_refused_in_words(simulator):
 def test_a_push_that_is_not_finite_is_refused_in_words(simulator):
     message = push_message("tool0", (float("nan"), 0.0, 0.0))
     words = "must be 3 + 3 finite numbers"
-    simulator.ros.until(lambda: words in simulator.child.err, words, lambda: simulator.push.publish(message))
+    simulator.ros.until(
+        lambda: words in simulator.child.err, words, lambda: simulator.push.publish(message)
+    )
     simulator.ros.next(simulator.states, "a joint state")
     np.testing.assert_allclose(position(simulator.states.last), HOME, rtol=0.0, atol=1e-5)
 
@@ -492,7 +557,9 @@ def test_a_paused_simulation_moves_on_by_single_steps_only(simulator):
     for count in range(2, 7):
         simulator.step()
         assert len(simulator.states) == count
-        assert seconds(simulator.states.last.header.stamp) == pytest.approx(count * PERIOD, abs=1e-6)
+        assert seconds(simulator.states.last.header.stamp) == pytest.approx(
+            count * PERIOD, abs=1e-6
+        )
     assert simulator.pause(False) == "running"
     simulator.ros.until(lambda: len(simulator.states) > 50, "it runs on")
 
@@ -509,7 +576,9 @@ def test_reset_begins_anew_at_home(simulator):
     def law(state):
         return "position", position(state) + np.clip(away - position(state), -0.005, 0.005)
 
-    simulator.follow(law, lambda state: np.abs(position(state) - away).max() < 1e-3, "a place away from home")
+    simulator.follow(
+        law, lambda state: np.abs(position(state) - away).max() < 1e-3, "a place away from home"
+    )
     before = seconds(simulator.states.last.header.stamp)
     assert simulator.ros.trigger("/simulator/reset").success
 
@@ -557,7 +626,9 @@ def new_ros(tmp_path):
 
 
 def lockstep_run(ros, cycles):
-    """The joint states at each time, answered by a law that moves the arm; as lists by the number of the period."""
+    """The joint states at each time, answered by a law that moves the arm; as lists by the
+    number of the period.
+    """
     model = RobotModel.of(ROBOT)
     simulator = make_simulator(ros, pacing="lockstep", clock_rate=500.0)
     found = {}
@@ -565,10 +636,16 @@ def lockstep_run(ros, cycles):
     def answer(state):
         at = round(seconds(state.header.stamp) / PERIOD)
         first = at not in found
-        found.setdefault(at, []).append((state.position.tolist(), state.velocity.tolist(), state.effort.tolist()))
+        found.setdefault(at, []).append(
+            (state.position.tolist(), state.velocity.tolist(), state.effort.tolist())
+        )
         if first and at < cycles:  # where our answer was long in coming, the same state comes again
             wanted = HOME + 0.2 * np.sin(2.0 * at * PERIOD)
-            torque = model.at(position(state)).gravity + 100.0 * (wanted - position(state)) - 10.0 * velocity(state)
+            torque = (
+                model.at(position(state)).gravity
+                + 100.0 * (wanted - position(state))
+                - 10.0 * velocity(state)
+            )
             simulator.send("effort", torque)
 
     ros.subscribe(JointState, "joint_states", on_message=answer)
@@ -595,7 +672,9 @@ def test_lockstep_gives_one_joint_state_per_command_and_the_same_ones_each_time(
 def test_lockstep_waits_for_commands(new_ros):
     simulator = make_simulator(new_ros, pacing="lockstep", clock_rate=500.0)
     simulator.states.messages.clear()
-    simulator.ros.until(lambda: len(simulator.states) >= 2, "the same state again where no command comes")
+    simulator.ros.until(
+        lambda: len(simulator.states) >= 2, "the same state again where no command comes"
+    )
     assert {seconds(state.header.stamp) for state in simulator.states.messages} == {0.0}
 
 
@@ -603,15 +682,27 @@ def test_lockstep_waits_for_commands(new_ros):
 
 
 def test_a_scene_shows_its_objects_and_contacts_and_takes_targets(new_ros):
-    """The ball is led 5 mm into the tool: the joints hold, its slides give way; all in the frames that are named."""
+    """The ball is led 5 mm into the tool: the joints hold, its slides give way; all in the
+    frames that are named.
+    """
     ros, simulator = new_ros, make_simulator(new_ros, scene="ball")
     targets = ros.publisher(PointStamped, "/simulator/ball/target")
     contacts = ros.subscribe(WrenchStamped, "/simulator/contact_wrench")
     scenes = ros.subscribe(MarkerArray, "/simulator/objects")
     ros.until(lambda: len(contacts) and len(scenes), "contact wrench and objects")
     ball, tool = scenes.last.markers
-    assert (ball.ns, ball.id, ball.type, ball.header.frame_id) == ("ball", 0, Marker.SPHERE, "base_link")
-    assert (tool.ns, tool.id, tool.type, tool.header.frame_id) == ("tool", 1, Marker.SPHERE, "tool0")
+    assert (ball.ns, ball.id, ball.type, ball.header.frame_id) == (
+        "ball",
+        0,
+        Marker.SPHERE,
+        "base_link",
+    )
+    assert (tool.ns, tool.id, tool.type, tool.header.frame_id) == (
+        "tool",
+        1,
+        Marker.SPHERE,
+        "tool0",
+    )
     for marker, place in ((ball, [0.9, 0.0, 0.1]), (tool, [0.0, 0.0, 0.025])):
         np.testing.assert_allclose(vector(marker.pose.position), place, rtol=0.0, atol=1e-6)
         np.testing.assert_allclose(vector(marker.scale), 0.05, rtol=1e-12)
@@ -623,20 +714,30 @@ def test_a_scene_shows_its_objects_and_contacts_and_takes_targets(new_ros):
     target.point.x, target.point.z = 0.82, 0.1
 
     def force():
-        return vector(contacts.last.wrench.force)[2]  # along the tool, which points forward: x of the base
+        # along the tool, which points forward: x of the base
+        return vector(contacts.last.wrench.force)[2]
 
     def pressing():
         return 1000.0 * (0.82 - scenes.last.markers[0].pose.position.x)
 
-    ros.until(lambda: force() < -3.0 and abs(force() - pressing()) < 0.05, "the press", lambda: targets.publish(target))
+    ros.until(
+        lambda: force() < -3.0 and abs(force() - pressing()) < 0.05,
+        "the press",
+        lambda: targets.publish(target),
+    )
 
     def difference():  # z of ft_frame looks the other way
         return np.abs(vector(simulator.wrenches.last.wrench.force) + [0.0, 0.0, force()]).max()
 
     ros.until(lambda: difference() < 0.1, "the same force at the sensor")
-    np.testing.assert_allclose(position(simulator.states.last), position(simulator.states.messages[0]), atol=1e-3)
+    np.testing.assert_allclose(
+        position(simulator.states.last), position(simulator.states.messages[0]), atol=1e-3
+    )
     assert simulator.ros.trigger("/simulator/reset").success
-    ros.until(lambda: abs(scenes.last.markers[0].pose.position.x - 0.9) < 1e-6 and force() == 0.0, "the ball is back")
+    ros.until(
+        lambda: abs(scenes.last.markers[0].pose.position.x - 0.9) < 1e-6 and force() == 0.0,
+        "the ball is back",
+    )
 
     target.header.frame_id = "tool0"
     words = "refused: target of ball: frame_id = 'tool0': must be base_link"
@@ -646,7 +747,9 @@ def test_a_scene_shows_its_objects_and_contacts_and_takes_targets(new_ros):
 def test_a_joint_law_of_a_simulator_takes_positions_only(new_ros):
     simulator = make_simulator(new_ros, joint_law="impedance")
     words = "refused: effort command: joint_law impedance takes position only"
-    simulator.ros.until(lambda: words in simulator.child.err, words, lambda: simulator.send("effort", HOME))
+    simulator.ros.until(
+        lambda: words in simulator.child.err, words, lambda: simulator.send("effort", HOME)
+    )
 
 
 # --- imperfections ---
@@ -655,7 +758,10 @@ def test_a_joint_law_of_a_simulator_takes_positions_only(new_ros):
 def test_an_imperfect_simulator_sends_noisy_samples_late_and_loses_some(new_ros, tmp_path):
     std, delay = 1e-3, 0.02
     path = tmp_path / "noisy.yaml"
-    path.write_text(f"{{ noise: {{ position: {std} }}, states: {{ delay: {delay}, lost: 0.2 }} }}", encoding="utf-8")
+    path.write_text(
+        f"{{ noise: {{ position: {std} }}, states: {{ delay: {delay}, lost: 0.2 }} }}",
+        encoding="utf-8",
+    )
     simulator = make_simulator(new_ros, imperfections=str(path), clock_rate=500)
     new_ros.until(lambda: len(simulator.states) > 300, "300 joint states")
     simulator.pause()
@@ -672,7 +778,9 @@ def test_a_trip_is_said_and_pauses(new_ros, tmp_path):
     simulator = make_simulator(new_ros, imperfections=str(path))
     words = f"trip: joint_velocity of {ROBOT.joints[0]}"
     send = [0.5, *[0.0] * (ROBOT.n - 1)]
-    new_ros.until(lambda: words in simulator.child.err, words, lambda: simulator.send("velocity", send))
+    new_ros.until(
+        lambda: words in simulator.child.err, words, lambda: simulator.send("velocity", send)
+    )
 
 
 # --- parameters and the end ---
@@ -706,7 +814,10 @@ def test_the_rate_of_the_clock_can_be_chosen(new_ros):
             {"scene": "nonsense"},
             "unknown scene 'nonsense'; scenes: ball, block, edge, hole, pick, surface, table, wall",
         ),
-        ({"imperfections": "nonsense"}, "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e, worst"),
+        (
+            {"imperfections": "nonsense"},
+            "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e, worst",
+        ),
         ({"imperfections": "like_gen3"}, "imperfections like_gen3: "),
         ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),
         ({"physics_step": 1.0}, "physics_step = 1: must be a number within [1e-05, 0.02]"),

@@ -38,12 +38,16 @@ class Sensor:
         self.time, self.errors = 100.0, []
 
     def age(self, force=None, stamp=None, seconds=DT):
-        """Age of the wrench after some time in which it came with a force and a stamp; None: it didn't come."""
+        """Age of the wrench after some time in which it came with a force and a stamp;
+        None: it didn't come.
+        """
         for _ in range(round(seconds / DT)):
             self.time += DT
             if force is not None:
                 self._publish(force, self.time if stamp is None else stamp)
-            message = JointState(name=list(ROBOT.joints), position=list(ROBOT.home), velocity=[0.0] * ROBOT.n)
+            message = JointState(
+                name=list(ROBOT.joints), position=list(ROBOT.home), velocity=[0.0] * ROBOT.n
+            )
             message.header.stamp = to_stamp(self.time)
             self.state = self.input.read(serialize_message(message), 0.0, True)
         return self.state.time - self.state.wrench.time

@@ -1,4 +1,6 @@
-"""Well-formed messages with anything in them, on each input topic of the controller: nothing leaves a callback."""
+"""Well-formed messages with anything in them, on each input topic of the controller:
+nothing leaves a callback.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +25,21 @@ from robot_control_ros.ros.messages import to_duration, to_stamp
 pytestmark = pytest.mark.ros
 
 ROBOT = load_robot("ur5")
-NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.3, 1e-300, 1e3, 1e16, 1e154, 1e300, float("inf"), float("-inf"), float("nan")]
+NUMBERS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.3,
+    1e-300,
+    1e3,
+    1e16,
+    1e154,
+    1e300,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+]
 FRAMES = ["base_link", "tool0", "ft_frame", "", "nowhere", "\u20ac", "x" * 1000]
 NAMES = [*ROBOT.joints, "tool0", "finger", "", "stiffness", "damping_ratio", "frame", "x" * 1000]
 
@@ -85,17 +101,24 @@ class Stranger:
 
     def joint(self):
         names = self.names()
-        parts = {part: self.numbers(self.count(len(names))) for part in ("position", "velocity", "effort")}
+        parts = {
+            part: self.numbers(self.count(len(names)))
+            for part in ("position", "velocity", "effort")
+        }
         return self.header(JointState(name=names, **parts))
 
     def time(self, k):
-        return to_duration(0.1 * (k + 1) if self.rng.random() < 0.9 else self.choose([0.0, 1e-9, 1e6, -1.0]))
+        return to_duration(
+            0.1 * (k + 1) if self.rng.random() < 0.9 else self.choose([0.0, 1e-9, 1e6, -1.0])
+        )
 
     def trajectory(self):
         names = self.names()
         points = []
         for k in range(self.count(4)):
-            parts = {part: self.numbers(self.count(len(names))) for part in ("positions", "velocities")}
+            parts = {
+                part: self.numbers(self.count(len(names))) for part in ("positions", "velocities")
+            }
             points.append(JointTrajectoryPoint(time_from_start=self.time(k), **parts))
         return self.header(JointTrajectory(joint_names=names, points=points))
 
@@ -106,7 +129,9 @@ class Stranger:
             for each in transforms:
                 self.vector(each.translation)
                 self.turn(each.rotation)
-            points.append(MultiDOFJointTrajectoryPoint(transforms=transforms, time_from_start=self.time(k)))
+            points.append(
+                MultiDOFJointTrajectoryPoint(transforms=transforms, time_from_start=self.time(k))
+            )
         names = ["tool0"] if self.rng.random() < 0.8 else self.names()
         return self.header(MultiDOFJointTrajectory(joint_names=names, points=points))
 
@@ -124,7 +149,9 @@ TOPICS = {
 
 
 def bombard(folder, rng, law, count):
-    """So many messages on random topics, each followed by a joint state of a robot that goes where it is led."""
+    """So many messages on random topics, each followed by a joint state of a robot that
+    goes where it is led.
+    """
     model = RobotModel.of(ROBOT)
     limits = model.limits
     step = np.array(ROBOT.effort_rate) * PERIOD

@@ -58,7 +58,11 @@ def test_a_gamepad_moves_the_tip_while_its_button_is_held_and_stops_it_then(ros)
     first = ros.next(teleop.twists, "a twist", lambda: teleop.press((1, 0.5)))
     assert first.header.frame_id == "base_link"
     assert np.allclose(twist_of(first), [0.1, 0, 0, 0, 0, 0])
-    ros.until(lambda: not twist_of(teleop.twists.last).any(), "a stop", lambda: teleop.press((1, 0.5), held=False))
+    ros.until(
+        lambda: not twist_of(teleop.twists.last).any(),
+        "a stop",
+        lambda: teleop.press((1, 0.5), held=False),
+    )
     stopped = len(teleop.twists)
     # what comes after the stop: only what the hand does again
     ros.next(teleop.twists, "a twist again", lambda: teleop.press((0, 1.0)))
@@ -114,7 +118,9 @@ def test_a_reference_pose_that_is_none_does_not_end_it(ros):
         teleop.joy.publish(Joy(axes=[0.0] * 6, buttons=[0] * 9 + [1]))
         teleop.move_hand(make_pose(np.array([1.0, 2.0, 3.0])))
 
-    ros.until(lambda: "reference_pose: " in teleop.child.err, "a refusal in words", grip_beside_nonsense)
+    ros.until(
+        lambda: "reference_pose: " in teleop.child.err, "a refusal in words", grip_beside_nonsense
+    )
     ros.next(teleop.poses, "a target", grip_beside_nonsense)
     assert teleop.child.end(2) == 0
 
@@ -126,7 +132,11 @@ def test_a_force_at_the_tip_is_felt_as_rumble(ros):
     felt = ros.next(teleop.rumble, "rumble", lambda: teleop.wrench.publish(message))
     assert (felt.type, felt.id) == (JoyFeedback.TYPE_RUMBLE, 0)
     assert felt.intensity == pytest.approx(0.5, abs=1e-6)
-    again = ros.next(teleop.rumble, "the same once more: one message lasts 1 s", lambda: teleop.wrench.publish(message))
+    again = ros.next(
+        teleop.rumble,
+        "the same once more: one message lasts 1 s",
+        lambda: teleop.wrench.publish(message),
+    )
     assert again == felt
 
 
@@ -153,7 +163,11 @@ class Arms:
         return vector(self.wrenches.last.wrench.force) if len(self.wrenches) else np.full(3, np.nan)
 
     def tell(self, leader, follower=TIP):
-        for publisher, pose in ((self.follower, follower), (self.reference, follower), (self.leader, leader)):
+        for publisher, pose in (
+            (self.follower, follower),
+            (self.reference, follower),
+            (self.leader, leader),
+        ):
             message = PoseStamped()
             message.header.frame_id = "base_link"
             fill_pose(message.pose, pose)
@@ -168,7 +182,9 @@ def test_a_leader_arm_leads_the_other_and_feels_it_and_both_are_let_go_when_one_
     expected = TIP.copy()
     expected[1, 3] += 0.05
     ros.until(
-        lambda: np.allclose(read_pose(arms.targets.last.pose), expected, atol=1e-9), "5 cm", lambda: arms.tell(moved)
+        lambda: np.allclose(read_pose(arms.targets.last.pose), expected, atol=1e-9),
+        "5 cm",
+        lambda: arms.tell(moved),
     )
     force = np.array([0.0, -0.4 * 500.0 * 0.05, 0.0])
     ros.until(lambda: np.allclose(arms.force(), force), "its force", lambda: arms.tell(moved))
@@ -178,12 +194,18 @@ def test_a_leader_arm_leads_the_other_and_feels_it_and_both_are_let_go_when_one_
     ros.until(lambda: not arms.force().any(), "the end of the force")
     ros.until(lambda: "let go" in arms.child.err + arms.child.out, "the loss")
     arms.targets.messages.clear()
-    again = ros.next(arms.targets, "a target after that", lambda: arms.tell(make_pose(np.array([9.0, 9.0, 9.0]))))
+    again = ros.next(
+        arms.targets, "a target after that", lambda: arms.tell(make_pose(np.array([9.0, 9.0, 9.0])))
+    )
     assert np.allclose(read_pose(again.pose), TIP, atol=1e-9)
 
 
 def test_when_it_ends_nothing_pulls_at_the_leader(ros):
-    arms, start, moved = Arms(ros), make_pose(np.array([0.1, 0.2, 0.3])), make_pose(np.array([0.1, 0.25, 0.3]))
+    arms, start, moved = (
+        Arms(ros),
+        make_pose(np.array([0.1, 0.2, 0.3])),
+        make_pose(np.array([0.1, 0.25, 0.3])),
+    )
     ros.next(arms.targets, "a target", lambda: arms.tell(start))
     ros.until(lambda: abs(arms.force()[1]) > 1.0, "a force", lambda: arms.tell(moved))
     arms.child.process.send_signal(2)

@@ -72,7 +72,9 @@ def chunk(stamp, times, poses, names=(ROBOT.tip,)):
         fill_vector(transform.translation, pose[:3, 3])
         turn = transform.rotation
         turn.x, turn.y, turn.z, turn.w = rotation_to_quaternion(pose[:3, :3]).tolist()
-        message.points.append(MultiDOFJointTrajectoryPoint(transforms=[transform], time_from_start=to_duration(time)))
+        message.points.append(
+            MultiDOFJointTrajectoryPoint(transforms=[transform], time_from_start=to_duration(time))
+        )
     return message
 
 
@@ -83,13 +85,16 @@ def moved(pose, x):
 
 
 def test_the_reference_is_where_the_poses_say_when_they_say_it(stream):
-    start, times = stream.robot.time + 1.0, np.arange(0.0, 1.01, 0.1)  # however late the message arrives
+    # however late the message arrives
+    start, times = stream.robot.time + 1.0, np.arange(0.0, 1.01, 0.1)
     stream.poses.publish(chunk(start, times, [moved(stream.home, 0.05 * t) for t in times]))
     stream.references.messages.clear()
 
     def there():
         message = stream.references.messages
-        return message and np.abs(read_pose(message[-1].pose) - moved(stream.home, 0.05)).max() < 1e-4
+        return (
+            message and np.abs(read_pose(message[-1].pose) - moved(stream.home, 0.05)).max() < 1e-4
+        )
 
     stream.run(there, "the last pose")
     late = []
@@ -107,7 +112,9 @@ def test_stiffness_is_taken_in_step_with_the_poses(stream):
     message.header.stamp = to_stamp(start)
     for time, stiffness in ((0.0, 300.0), (1.0, 200.0)):
         numbers = [stiffness] * 3 + [30.0] * 3 + [0.8] * 6
-        message.points.append(JointTrajectoryPoint(positions=numbers, time_from_start=to_duration(time)))
+        message.points.append(
+            JointTrajectoryPoint(positions=numbers, time_from_start=to_duration(time))
+        )
     stream.gains.publish(message)
 
     def stiffness():
@@ -139,9 +146,14 @@ def test_the_frame_of_a_stiffness_is_that_of_the_message(stream):
         (lambda home: chunk(0.0, [], []), ("points",)),
         (lambda home: chunk(0.0, [0.2, 0.1], [home, home]), ("times",)),
         (lambda home: chunk(1.0, [0.1], [home]), ("last pose", "stream.delay")),
-        (lambda home: JointTrajectory(joint_names=["hardness"], points=[JointTrajectoryPoint()]), ("hardness",)),
         (
-            lambda home: JointTrajectory(joint_names=["stiffness"], points=[JointTrajectoryPoint(positions=[1.0] * 5)]),
+            lambda home: JointTrajectory(joint_names=["hardness"], points=[JointTrajectoryPoint()]),
+            ("hardness",),
+        ),
+        (
+            lambda home: JointTrajectory(
+                joint_names=["stiffness"], points=[JointTrajectoryPoint(positions=[1.0] * 5)]
+            ),
             ("numbers of a point", "36"),
         ),
         (

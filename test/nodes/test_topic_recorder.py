@@ -1,4 +1,6 @@
-"""The recorder of topics: messages in their order, with the times at which they were sent, whenever it is asked."""
+"""The recorder of topics: messages in their order, with the times at which they were sent,
+whenever it is asked.
+"""
 
 import pytest
 
@@ -36,7 +38,9 @@ def test_messages_come_oldest_first_with_the_times_at_which_they_were_sent(ros):
     assert kept == []  # nobody has asked
     recorder.poll()
     assert [recorded.read().data for recorded in kept] == ["0", "1", "2", "3"]
-    np.testing.assert_allclose([seconds_of_graph(recorded.sent) for recorded in kept], sent, rtol=0.0, atol=PAUSE / 2)
+    np.testing.assert_allclose(
+        [seconds_of_graph(recorded.sent) for recorded in kept], sent, rtol=0.0, atol=PAUSE / 2
+    )
     assert [recorded.sent_at for recorded in kept] == [recorded.sent * 1e-9 for recorded in kept]
     assert all(recorded.received >= recorded.sent for recorded in kept)
     recorder.poll()
@@ -67,7 +71,11 @@ def test_bytes_that_are_no_message_and_what_is_refused_are_counted_and_the_next_
     recorder = TopicRecorder(ros.node)
     recorder.add(String, "said", keep)
     (reader,) = ros.graph.subscriptions["/said"]
-    for data in (b"\0\1\0\0", serialize_message(String(data="bad")), serialize_message(String(data="good"))):
+    for data in (
+        b"\0\1\0\0",
+        serialize_message(String(data="bad")),
+        serialize_message(String(data="good")),
+    ):
         reader.receive(bytes(data), ros.graph.now)
     recorder.poll()
     assert kept == ["good"]
@@ -78,7 +86,8 @@ def test_commands_of_all_modes_are_heard_in_the_order_in_which_they_were_sent(ro
     """The fault table hears commands by it: those that a forward controller drops don't count."""
     heard = HeardCommands(ros.node, 2)
     publishers = {
-        mode: ros.publisher(Float64MultiArray, f"forward_{mode.value}_controller/commands") for mode in CommandMode
+        mode: ros.publisher(Float64MultiArray, f"forward_{mode.value}_controller/commands")
+        for mode in CommandMode
     }
     order = [CommandMode.VELOCITY, CommandMode.EFFORT, CommandMode.POSITION, CommandMode.EFFORT]
     for number, mode in enumerate(order):

@@ -53,5 +53,7 @@ def test_what_the_user_has_chosen_stays(variables):
 
 
 def test_another_middleware_is_left_alone(monkeypatch):
-    monkeypatch.setattr(transport, "get_rmw_implementation_identifier", lambda: "rmw_cyclonedds_cpp")
+    monkeypatch.setattr(
+        transport, "get_rmw_implementation_identifier", lambda: "rmw_cyclonedds_cpp"
+    )
     assert chosen(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST") == {RANGE: "LOCALHOST"}

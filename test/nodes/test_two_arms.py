@@ -33,11 +33,17 @@ EFFORTS = "forward_effort_controller/commands"
 
 
 def start(ros, *, only="", **given):
-    """The processes of the launch file by their names, without pages; of one executable where `only` names it."""
+    """The processes of the launch file by their names, without pages; of one executable
+    where `only` names it.
+    """
     found = {}
     for spec in SETUPS["two_arms"].make(**given).nodes():
         if only in ("", spec.executable):
-            more = {"parameter_files": spec.parameter_files, "remappings": spec.remappings, "namespace": spec.namespace}
+            more = {
+                "parameter_files": spec.parameter_files,
+                "remappings": spec.remappings,
+                "namespace": spec.namespace,
+            }
             found[spec.full_name] = ros.start(spec.executable, dict(spec.parameters), **more)
     return found
 
@@ -63,7 +69,9 @@ def links(ros):
     """What the pages of both arms know."""
     made, nodes = {}, []
     for arm in ARMS:
-        node = rclpy.create_node(f"page_of_{arm}", namespace=f"/{arm}", context=ros.context, use_global_arguments=False)
+        node = rclpy.create_node(
+            f"page_of_{arm}", namespace=f"/{arm}", context=ros.context, use_global_arguments=False
+        )
         ros.executor.add_node(node)
         nodes.append(node)
         robot = load_robot(f"two_ur5e#{arm}")
@@ -104,12 +112,17 @@ def test_stop_all_stops_every_arm_and_stop_its_own(ros, links):
     answers = []
     left.stop_all(answers.append)
     ros.until(lambda: left.health().stopped and right.health().stopped, "STOP of both arms")
-    ros.until(lambda: {each.health().lifecycle for each in links.values()} == {"inactive"}, "no active controller")
+    ros.until(
+        lambda: {each.health().lifecycle for each in links.values()} == {"inactive"},
+        "no active controller",
+    )
     assert [answer.accepted for answer in answers] == [True, True]
 
 
 def test_an_arm_whose_page_alone_is_there_is_no_other_arm(ros, links):
-    node = rclpy.create_node("page_of_none", namespace="/none", context=ros.context, use_global_arguments=False)
+    node = rclpy.create_node(
+        "page_of_none", namespace="/none", context=ros.context, use_global_arguments=False
+    )
     ros.executor.add_node(node)
     robot = load_robot("ur5e")
     link = RosLink(node, robot, robot.urdf())
@@ -129,7 +142,10 @@ def test_a_robot_below_a_namespace_is_led_and_the_other_one_stays(robots):
     left.set_gains(stiffness=400.0)
     assert left.gains["stiffness"][0] == 400.0 != right.gains["stiffness"][0]
     np.testing.assert_allclose(right.q, before, atol=1e-3)
-    assert (left.config.joints[0], right.config.base) == ("left_shoulder_pan_joint", "right_base_link")
+    assert (left.config.joints[0], right.config.base) == (
+        "left_shoulder_pan_joint",
+        "right_base_link",
+    )
     with pytest.raises(ConfigError):
         left.set_gains(stiffness=-1.0)
 
@@ -152,7 +168,9 @@ def test_the_verbs_reach_an_arm_by_its_namespace(robots, capsys):
 def test_diagnostics_tell_the_arms_apart(ros, robots):
     inbox = ros.subscribe(DiagnosticArray, "/diagnostics")
     wanted = {"left/controller: control loop", "right/controller: control loop"}
-    ros.until(lambda: wanted <= {s.name for m in inbox.messages for s in m.status}, "both diagnoses")
+    ros.until(
+        lambda: wanted <= {s.name for m in inbox.messages for s in m.status}, "both diagnoses"
+    )
 
 
 def test_the_page_of_an_arm_shows_that_arm(ros, robots):
@@ -165,8 +183,13 @@ def test_the_page_of_an_arm_shows_that_arm(ros, robots):
     ros.executor.add_node(node)
     link = RosLink(node, robot, robot.urdf())
     try:
-        ros.until(lambda: link.law() and link.telemetry().samples and link.health().diagnosis, "telemetry")
-        ros.until(lambda: {"controller/hold", "simulator/reset", "simulator/push"} <= link.requests(), "services")
+        ros.until(
+            lambda: link.law() and link.telemetry().samples and link.health().diagnosis, "telemetry"
+        )
+        ros.until(
+            lambda: {"controller/hold", "simulator/reset", "simulator/push"} <= link.requests(),
+            "services",
+        )
         np.testing.assert_allclose(link.telemetry().q, robots[0].q, atol=0.01)
         replies = []
         link.set_gains({"damping_ratio": 0.9}, replies.append)
@@ -198,17 +221,27 @@ def trajectory(arm, start_at):
 
 
 def commands_of_right(folder, kill_at, until):
-    """The right arm's commands in lockstep up to a time; the left arm's controller is killed at another one [s]."""
+    """The right arm's commands in lockstep up to a time; the left arm's controller is killed
+    at another one [s].
+    """
     with LockstepRos(folder) as ros:
-        children = start(ros, only="simulator", pacing="lockstep") | start(ros, only="controller", pacing="lockstep")
+        children = start(ros, only="simulator", pacing="lockstep") | start(
+            ros, only="controller", pacing="lockstep"
+        )
         ros.call(SetBool, "/simulator/pause", data=True)
         children |= start(ros, only="watchdog", pacing="lockstep")
         states = {arm: ros.subscribe(JointState, f"/{arm}/joint_states") for arm in ARMS}
-        commands = ros.subscribe(Float64MultiArray, f"/right/{EFFORTS}", depth=10_000)  # a busy machine reads them late
+        # a busy machine reads them late
+        commands = ros.subscribe(Float64MultiArray, f"/right/{EFFORTS}", depth=10_000)
         watchdogs = ros.subscribe(DiagnosticArray, "/diagnostics")
-        targets = {arm: ros.publisher(JointTrajectory, f"/{arm}/controller/joint_trajectory") for arm in ARMS}
+        targets = {
+            arm: ros.publisher(JointTrajectory, f"/{arm}/controller/joint_trajectory")
+            for arm in ARMS
+        }
         ros.until(lambda: active(ros, "left") and active(ros, "right"), "active controllers")
-        ros.until(lambda: {f"{arm}/watchdog: commands" for arm in ARMS} <= names(watchdogs), "watchdogs")
+        ros.until(
+            lambda: {f"{arm}/watchdog: commands" for arm in ARMS} <= names(watchdogs), "watchdogs"
+        )
         assert ros.trigger("/simulator/reset").success
         ros.until(lambda: quiet(ros, states, commands), "no message under way")
         for inbox in (*states.values(), commands):
@@ -216,13 +249,18 @@ def commands_of_right(folder, kill_at, until):
         assert ros.trigger("/simulator/step").success
         ros.until(lambda: len(commands) > 0, "the command of the first step")
         for arm in ARMS:
-            ros.until(lambda arm=arm: targets[arm].get_subscription_count() == 1, "a controller that listens")
+            ros.until(
+                lambda arm=arm: targets[arm].get_subscription_count() == 1,
+                "a controller that listens",
+            )
             targets[arm].publish(trajectory(arm, 0.2))
         ros.until(lambda: quiet(ros, states, commands), "no message under way")
         ros.call(SetBool, "/simulator/pause", data=False)
 
         def passed(moment):
-            return bool(len(states["right"])) and seconds(states["right"].last.header.stamp) >= moment
+            return (
+                bool(len(states["right"])) and seconds(states["right"].last.header.stamp) >= moment
+            )
 
         if kill_at is not None:
             ros.until(lambda: passed(kill_at), "the time to kill")

@@ -1,4 +1,6 @@
-"""Parameters that nothing takes: one that is meant for a gain is refused, any other is told at the start."""
+"""Parameters that nothing takes: one that is meant for a gain is refused, any other
+is told at the start.
+"""
 
 import pytest
 
@@ -44,7 +46,10 @@ def test_a_gain_in_a_file_for_all_nodes_is_refused_as_well(ros, tmp_path):
     ("text", "meant"),
     [
         ("contoller: { ros__parameters: { impedance: { stiffness: 300.0 } } }", "controller"),
-        ("controller: { ros__parameters: { impedance: { stiffness: 300.0, stiffness: 30.0 } } }", "stands twice"),
+        (
+            "controller: { ros__parameters: { impedance: { stiffness: 300.0, stiffness: 30.0 } } }",
+            "stands twice",
+        ),
     ],
 )
 def test_a_file_that_would_leave_the_defaults_is_refused_at_the_start(ros, tmp_path, text, meant):
@@ -89,6 +94,8 @@ def test_what_is_declared_later_is_not_told(ros, executable):
 
 
 def test_a_misspelt_gain_of_a_known_law_is_refused_with_the_one_that_was_meant(ros):
-    child = ros.start("controller", {"robot": "ur5", "autostart": True, "impedance.stifness": 300.0})
+    child = ros.start(
+        "controller", {"robot": "ur5", "autostart": True, "impedance.stifness": 300.0}
+    )
     assert child.end() == 1
     assert "impedance.stiffness" in child.err

@@ -83,7 +83,12 @@ class System:
     def _listen(self, mode):
         def keep(message, info):
             by_watchdog = any(dimension.label == LABEL for dimension in message.layout.dim)
-            heard = Heard((info["source_timestamp"] - graph.EPOCH) * 1e-9, mode, by_watchdog, np.array(message.data))
+            heard = Heard(
+                (info["source_timestamp"] - graph.EPOCH) * 1e-9,
+                mode,
+                by_watchdog,
+                np.array(message.data),
+            )
             self.commands.append(heard)
 
         topic = f"/forward_{mode}_controller/commands"
@@ -97,7 +102,13 @@ class System:
     def _keep_state(self, message, info):
         self.states.messages.append(message)
         fastest = np.abs(message.velocity).max()
-        self.stamps.append(((info["source_timestamp"] - graph.EPOCH) * 1e-9, seconds(message.header.stamp), fastest))
+        self.stamps.append(
+            (
+                (info["source_timestamp"] - graph.EPOCH) * 1e-9,
+                seconds(message.header.stamp),
+                fastest,
+            )
+        )
 
     def stamp_at(self, time):
         """The stamp of the last joint state before that time."""
@@ -127,7 +138,11 @@ class System:
         for array in reversed(self.diagnostics.messages):
             status = array.status[0]
             if status.name.startswith("watchdog"):
-                return status.level[0], status.message, {item.key: item.value for item in status.values}
+                return (
+                    status.level[0],
+                    status.message,
+                    {item.key: item.value for item in status.values},
+                )
         return None
 
     def watching(self, again=None):
@@ -159,7 +174,9 @@ class System:
 
         def is_at_rest():
             last = states.messages[-100:]
-            return len(last) == 100 and max(np.abs(state.velocity).max() for state in last) < AT_REST
+            return (
+                len(last) == 100 and max(np.abs(state.velocity).max() for state in last) < AT_REST
+            )
 
         self.ros.until(is_at_rest, "the arm is at rest")
         return np.array(states.last.position)
@@ -195,7 +212,9 @@ class System:
         return found
 
     def was_left_at_rest(self):
-        """Whether the command that was sent last is the watchdog's, and the arm stood still then."""
+        """Whether the command that was sent last is the watchdog's, and the
+        arm stood still then.
+        """
         last = max(self.commands, key=lambda heard: heard.time)
         return last.by_watchdog and self.speed_at(last.time) < 2.0 * AT_REST
 
@@ -218,7 +237,9 @@ _REMAPPINGS = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
 
 
 def make_system(ros, law="joint_impedance"):
-    """Simulator, watchdog and controller, all of them running; no command of the simulator's times out."""
+    """Simulator, watchdog and controller, all of them running; no command of the
+    simulator's times out.
+    """
     pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
     system = System(ros)
     system.start("simulator", rate=RATE, command_timeout=0.0)
@@ -257,7 +278,10 @@ def test_after_stop_the_watchdog_holds_the_arm_and_reports_no_error(ros):
     system = make_system(ros)
     assert ros.trigger("/controller/stop").success
     ros.until(system.is_taken_over, "commands of the watchdog")
-    ros.until(lambda: system.diagnosis()[0] == 1 and "STOP" in system.diagnosis()[1], "a warning in /diagnostics")
+    ros.until(
+        lambda: system.diagnosis()[0] == 1 and "STOP" in system.diagnosis()[1],
+        "a warning in /diagnostics",
+    )
     assert "[ERROR]" not in system.children["watchdog"].err
     assert ros.trigger("/controller/release_stop").success
     ros.wait(0.5)
@@ -272,7 +296,8 @@ def test_a_controller_that_lives_never_sees_a_command_of_the_watchdog(system):
     system.commands.clear()
     system.move(SIDE)
     system.spin(1.5)
-    assert system.ros.set("controller", law="joint_pid")[0].successful  # another mode: another topic
+    # another mode: another topic
+    assert system.ros.set("controller", law="joint_pid")[0].successful
     system.move(HOME)
     system.spin(1.5)
     assert system.ros.set("controller", law="joint_impedance")[0].successful
@@ -300,7 +325,9 @@ def test_a_controller_that_stands_still_gets_its_robot_back(system):
     controller, delays = system.children["controller"].process, []
     for _ in range(5):
         system.commands.clear()
-        system.ros.until(lambda: len(system.of(by_watchdog=False)) > 50, "commands of the controller")
+        system.ros.until(
+            lambda: len(system.of(by_watchdog=False)) > 50, "commands of the controller"
+        )
         controller.send_signal(signal.SIGSTOP)
         try:
             system.ros.until(system.is_taken_over, "commands of the watchdog")
@@ -308,11 +335,16 @@ def test_a_controller_that_stands_still_gets_its_robot_back(system):
         finally:
             controller.send_signal(signal.SIGCONT)
         count = len(system.of(by_watchdog=False))
-        system.ros.until(lambda count=count: len(system.of(by_watchdog=False)) > count + 100, "those of the controller")
+        system.ros.until(
+            lambda count=count: len(system.of(by_watchdog=False)) > count + 100,
+            "those of the controller",
+        )
         assert system.fights() == []
         assert not system.commands[-1].by_watchdog
     assert "commands come again after" in system.children["watchdog"].err
-    print(f"safe output after the last command, of five: {', '.join(f'{delay * 1e3:.1f}' for delay in delays)} ms")
+    print(
+        f"safe output after the last command, of five: {', '.join(f'{delay * 1e3:.1f}' for delay in delays)} ms"
+    )
     assert np.median(delays) <= REQUIRED
 
 
@@ -332,7 +364,11 @@ def test_a_watchdog_that_ends_leaves_a_living_controller_alone(system):
 
 @pytest.mark.sim
 @pytest.mark.parametrize(
-    "law", ["joint_impedance", *(pytest.param(each, marks=pytest.mark.long) for each in ("admittance", "joint_pid"))]
+    "law",
+    [
+        "joint_impedance",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("admittance", "joint_pid")),
+    ],
 )
 def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controller(ros, law):
     system = make_system(ros, law)
@@ -343,14 +379,20 @@ def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controll
     simulated = system.stamp_at(safe[0].time) - system.stamp_at(living[-1].time)
     place = system.rest()
     states, at = system.states.messages, system.commands[-1].time - safe[0].time
-    print(f"{law}: safe output {delay * 1e3:.1f} ms after the last command ({simulated * 1e3:.0f} ms by the stamps)")
+    print(
+        f"{law}: safe output {delay * 1e3:.1f} ms after the last command ({simulated * 1e3:.0f} ms by the stamps)"
+    )
     print(f"{law}: at rest, and for 0.2 s, within {at:.2f} s")
     assert {heard.mode for heard in system.commands} == {LAWS[law]}
     assert delay > 0.5 * TIMEOUT
-    assert min(delay, simulated) < STATE_TIMEOUT  # one may be held up: the median of five is judged above
+    # one may be held up: the median of five is judged above
+    assert min(delay, simulated) < STATE_TIMEOUT
     check_ramp(LAWS[law], living[-1], safe)
     assert "no command for" in system.children["watchdog"].err
-    system.ros.until(lambda: system.diagnosis()[0] == 2 and "; at rest" in system.diagnosis()[1], "/diagnostics say so")
+    system.ros.until(
+        lambda: system.diagnosis()[0] == 2 and "; at rest" in system.diagnosis()[1],
+        "/diagnostics say so",
+    )
     assert np.abs(np.array(states[-1].position) - place).max() < 0.02
 
     count = len(system.of(by_watchdog=False))
@@ -361,10 +403,15 @@ def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controll
     )  # and so have we
     first = system.of(by_watchdog=False)[count]
     last = [heard for heard in system.of(by_watchdog=True) if heard.time < first.time][-1]
-    assert np.abs(first.values - last.values).max() < {"effort": 0.5, "position": 1e-3, "velocity": AT_REST}[LAWS[law]]
+    assert (
+        np.abs(first.values - last.values).max()
+        < {"effort": 0.5, "position": 1e-3, "velocity": AT_REST}[LAWS[law]]
+    )
     assert np.abs(system.rest() - place).max() < 0.05
     system.commands.clear()
-    system.ros.until(lambda: len(system.of(by_watchdog=False)) > 200, "commands of the next controller")
+    system.ros.until(
+        lambda: len(system.of(by_watchdog=False)) > 200, "commands of the next controller"
+    )
     assert system.fights() == []
 
     for child in system.children.values():
@@ -393,15 +440,21 @@ def check_ramp(mode, living, safe):
 def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, acted_before):
     system = make_system(ros)
     if acted_before:
-        system.ros.until(lambda: len(system.of(by_watchdog=False)) > 50, "commands of the controller")
+        system.ros.until(
+            lambda: len(system.of(by_watchdog=False)) > 50, "commands of the controller"
+        )
         system.children["controller"].process.send_signal(signal.SIGSTOP)
         system.ros.until(system.is_taken_over, "commands of the watchdog")
         system.children["controller"].process.send_signal(signal.SIGCONT)
-        system.ros.until(lambda: not any(heard.by_watchdog for heard in system.commands[-50:]), "the controller's")
+        system.ros.until(
+            lambda: not any(heard.by_watchdog for heard in system.commands[-50:]),
+            "the controller's",
+        )
     system.move()
     watchdog, controller = system.children["watchdog"], system.children["controller"]
     controller.process.send_signal(signal.SIGINT)
-    assert system.end_watchdog(signal.SIGINT, signal.SIGTERM) < MAX_END + 1.0  # as launch does, when it grows impatient
+    # as launch does, when it grows impatient
+    assert system.end_watchdog(signal.SIGINT, signal.SIGTERM) < MAX_END + 1.0
     assert controller.end() == 0
     assert ended_cleanly(watchdog)
     ros.until(system.was_left_at_rest, "a last command of the watchdog's, to an arm at rest")
@@ -410,7 +463,9 @@ def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, ac
 
 @pytest.mark.sim
 def test_held_up_itself_while_it_is_told_to_end_it_still_brings_the_arm_to_rest(ros):
-    """A machine that stands still for longer than a robot may be silent is no robot that is gone."""
+    """A machine that stands still for longer than a robot may be silent is no
+    robot that is gone.
+    """
     system = make_system(ros)
     system.move()
     watchdog = system.children["watchdog"]
@@ -435,7 +490,9 @@ def test_where_the_driver_falls_silent_too_the_safe_output_goes_on(ros):
     states = ros.publisher(JointState, "joint_states")
     commands = ros.publisher(Float64MultiArray, "/forward_effort_controller/commands")
     for publisher in (states, commands):
-        ros.until(lambda publisher=publisher: publisher.get_subscription_count(), "the watchdog listens")
+        ros.until(
+            lambda publisher=publisher: publisher.get_subscription_count(), "the watchdog listens"
+        )
     values = RobotModel.of(ROBOT).at(HOME).gravity + 1.0
     message = JointState(name=list(ROBOT.joints), position=HOME.tolist(), velocity=[0.5] * ROBOT.n)
     clock = 100.0
@@ -454,18 +511,24 @@ def test_where_the_driver_falls_silent_too_the_safe_output_goes_on(ros):
         ros.until(lambda: system.of(by_watchdog=False), "a last command of the controller", both)
         ros.until(lambda: len(system.of(by_watchdog=True)) > 20, "commands of the watchdog")
         delays.append(system.delay())
-    assert STATE_TIMEOUT - 0.005 < min(delays) < STATE_TIMEOUT + 0.1  # a busy machine may hold up one of them
+    # a busy machine may hold up one of them
+    assert STATE_TIMEOUT - 0.005 < min(delays) < STATE_TIMEOUT + 0.1
     safe = [heard.time for heard in system.safe()]
     assert np.median(np.diff(safe)) < 0.02
     ros.wait(1.0)
     rest = HOME + 0.5 * (np.mean(delays) + 0.1)  # it is predicted to go on, and to brake for 0.2 s
-    assert system.commands[-1].values == pytest.approx(RobotModel.of(ROBOT).at(rest).gravity, abs=1.0)
+    assert system.commands[-1].values == pytest.approx(
+        RobotModel.of(ROBOT).at(rest).gravity, abs=1.0
+    )
     assert "no joint state and no command for" in system.children["watchdog"].err
-    assert system.children["watchdog"].end(signal.SIGINT) == 0  # nobody is left to be brought to rest
+    # nobody is left to be brought to rest
+    assert system.children["watchdog"].end(signal.SIGINT) == 0
 
 
 def test_while_the_robot_executes_no_commands_it_is_left_alone(ros):
-    """A UR arm whose program stands may be moved by hand: what was commanded before must not count afterwards."""
+    """A UR arm whose program stands may be moved by hand: what was commanded before must
+    not count afterwards.
+    """
     system = System(ros)
     system.listen()
     executes = ros.publisher(Bool, "/io_and_status_controller/robot_program_running", latched=True)
@@ -474,7 +537,9 @@ def test_while_the_robot_executes_no_commands_it_is_left_alone(ros):
     system.start("watchdog", robot="ur5e", profile="real")
 
     def state():
-        message = JointState(name=list(ROBOT.joints), position=HOME.tolist(), velocity=[0.0] * ROBOT.n)
+        message = JointState(
+            name=list(ROBOT.joints), position=HOME.tolist(), velocity=[0.0] * ROBOT.n
+        )
         message.header.stamp = to_stamp(time.time())
         states.publish(message)
 
@@ -483,8 +548,11 @@ def test_while_the_robot_executes_no_commands_it_is_left_alone(ros):
         commands.publish(Float64MultiArray(data=HOME.tolist()))
 
     def says(words, again):
-        system.diagnostics.messages.clear()  # one that comes now: the last of `again` has been heard by then
-        ros.until(lambda: (found := system.diagnosis()) is not None and found[1] == words, words, again)
+        # one that comes now: the last of `again` has been heard by then
+        system.diagnostics.messages.clear()
+        ros.until(
+            lambda: (found := system.diagnosis()) is not None and found[1] == words, words, again
+        )
 
     says("watching", both)
     executes.publish(Bool(data=False))
@@ -548,7 +616,13 @@ class SwitchController:
     """As controller_manager_msgs, srv/SwitchController.srv, has it."""
 
     class Request:
-        __slots__ = ("activate_asap", "activate_controllers", "deactivate_controllers", "strictness", "timeout")
+        __slots__ = (
+            "activate_asap",
+            "activate_controllers",
+            "deactivate_controllers",
+            "strictness",
+            "timeout",
+        )
         BEST_EFFORT, STRICT = 1, 2
 
 
@@ -561,10 +635,18 @@ def make_fallback(monkeypatch, installed=True, **changes):
     monkeypatch.setitem(sys.modules, "controller_manager_msgs.srv", services if installed else None)
     clients, log = [], Log()
     create = lambda kind, name: clients.append(Client(kind, name)) or clients[-1]  # noqa: E731
-    node = SimpleNamespace(get_logger=lambda: log, create_client=create, destroy_client=clients.remove)
-    managed = {"controller_manager": "/manager", "fallback_controller": "joint_trajectory_controller", **changes}
+    node = SimpleNamespace(
+        get_logger=lambda: log, create_client=create, destroy_client=clients.remove
+    )
+    managed = {
+        "controller_manager": "/manager",
+        "fallback_controller": "joint_trajectory_controller",
+        **changes,
+    }
     profile = replace(ROBOT.profile, commands=(CommandMode.EFFORT, CommandMode.POSITION), **managed)
-    fallback = Fallback(SimpleNamespace(node=node, client=node.create_client), replace(ROBOT, profile=profile))
+    fallback = Fallback(
+        SimpleNamespace(node=node, client=node.create_client), replace(ROBOT, profile=profile)
+    )
     return fallback, clients, log
 
 
@@ -575,7 +657,10 @@ def test_the_fallback_controller_is_asked_for_until_it_is_given(monkeypatch):
         assert not fallback.has_robot(now, since=0.0)
     (request,) = client.requests
     assert request.activate_controllers == ["joint_trajectory_controller"]
-    assert request.deactivate_controllers == ["forward_effort_controller", "forward_position_controller"]
+    assert request.deactivate_controllers == [
+        "forward_effort_controller",
+        "forward_position_controller",
+    ]
     assert request.strictness == SwitchController.Request.BEST_EFFORT
     assert request.timeout == Duration(sec=5)
     client.answer(ok=False, message="no such controller")
@@ -602,7 +687,9 @@ def test_a_takeover_after_one_that_the_fallback_ended_asks_for_it_again(monkeypa
 
 
 def test_a_fallback_that_is_itself_a_forward_controller_is_not_switched_off(monkeypatch):
-    fallback, (client,), _ = make_fallback(monkeypatch, fallback_controller="forward_position_controller")
+    fallback, (client,), _ = make_fallback(
+        monkeypatch, fallback_controller="forward_position_controller"
+    )
     fallback.has_robot(1.0, since=0.0)
     assert client.requests[0].deactivate_controllers == ["forward_effort_controller"]
 
@@ -613,7 +700,10 @@ def test_a_controller_manager_that_is_not_there_is_named(monkeypatch):
     assert not fallback.has_robot(1.0, since=0.0)
     assert client.requests == []
     assert log.lines == [
-        ("error", "/manager doesn't answer: a switch to joint_trajectory_controller isn't possible"),
+        (
+            "error",
+            "/manager doesn't answer: a switch to joint_trajectory_controller isn't possible",
+        ),
     ]
 
 
@@ -737,7 +827,10 @@ def watched(tmp_path):
         robot.begin(lambda q: RobotModel.of(ROBOT).at(q).gravity)
         replies = ros.subscribe(DiagnosticStatus, "/controller/target_reply")
         targets = ros.publisher(JointState, "/controller/target_joint")
-        ros.until(lambda: targets.get_subscription_count() and replies is not None, "the controller listens")
+        ros.until(
+            lambda: targets.get_subscription_count() and replies is not None,
+            "the controller listens",
+        )
         for _ in range(100):
             robot.exchange()
             ros.wait(PERIOD)
@@ -766,7 +859,9 @@ def asked(ros, robot, targets, replies):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("reaction", ["profile", "go_on", "hold", "stop"])
-def test_a_killed_watchdog_is_told_within_half_a_second_and_its_controller_does_what_was_chosen(watched, reaction):
+def test_a_killed_watchdog_is_told_within_half_a_second_and_its_controller_does_what_was_chosen(
+    watched, reaction
+):
     ros, controller, robot, targets, replies = watched(without_watchdog=reaction)
     statuses = [status for message in controller.diagnostics.messages for status in message.status]
     assert DiagnosticStatus.ERROR in [status.level for status in statuses]
@@ -788,7 +883,10 @@ def test_a_killed_watchdog_is_told_within_half_a_second_and_its_controller_does_
 
 def test_a_watchdog_that_was_never_there_is_not_missed(tmp_path):
     with LockstepRos(tmp_path) as ros:
-        controller, robot = Controller(ros, state_timeout=10.0, without_watchdog="stop"), FakeRobot(ros, ROBOT)
+        controller, robot = (
+            Controller(ros, state_timeout=10.0, without_watchdog="stop"),
+            FakeRobot(ros, ROBOT),
+        )
         for _ in range(600):
             robot.send()
             ros.wait(PERIOD)

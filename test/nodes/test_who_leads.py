@@ -1,4 +1,6 @@
-"""Of several that could command a robot one does, and all others say who: controllers, strangers, clients, teleop."""
+"""Of several that could command a robot one does, and all others say who: controllers,
+strangers, clients, teleop.
+"""
 
 import signal
 import time
@@ -46,7 +48,13 @@ class Rivals:
         ros.graph.on_message = self._note
 
     def start(self, name, namespace="", **parameters):
-        chosen = {"robot": "ur5", "profile": "mock", "law": "position_domain_pd", "rate": RATE, **parameters}
+        chosen = {
+            "robot": "ur5",
+            "profile": "mock",
+            "law": "position_domain_pd",
+            "rate": RATE,
+            **parameters,
+        }
         remappings = {"__node": name}
         if namespace:
             remappings |= {topic: f"/{topic}" for topic in ("joint_states", COMMANDS[1:])}
@@ -61,7 +69,9 @@ class Rivals:
 
     def change(self, name, transition):
         number = getattr(Transition, f"TRANSITION_{transition.upper()}")
-        return self.ros.call(ChangeState, f"/{name}/change_state", transition=Transition(id=number)).success
+        return self.ros.call(
+            ChangeState, f"/{name}/change_state", transition=Transition(id=number)
+        ).success
 
     def active(self, *names):
         return [name for name in names if self.state(name) == "active"]
@@ -74,12 +84,17 @@ class Rivals:
     def says(self, name, *words):
         """Wait until a controller's ~/fault has these words."""
         inbox = self.faults[name]
-        self.ros.until(lambda: len(inbox) and all(word in inbox.last.data for word in words), f"{words} of {name}")
+        self.ros.until(
+            lambda: len(inbox) and all(word in inbox.last.data for word in words),
+            f"{words} of {name}",
+        )
 
     def diagnosis(self, name):
         """Level, message and values of a controller's newest diagnosis."""
         self.statuses.clear()
-        status = self.ros.until(lambda: self.statuses.get(f"{name}: control loop"), f"a diagnosis of {name}")
+        status = self.ros.until(
+            lambda: self.statuses.get(f"{name}: control loop"), f"a diagnosis of {name}"
+        )
         return status.level[0], status.message, {item.key: item.value for item in status.values}
 
     def _keep_status(self, message):
@@ -110,7 +125,8 @@ def test_a_second_controller_is_not_activated_and_says_who_leads(rivals):
     assert not rivals.change("second", "activate")
     assert rivals.state("second") == "inactive"
     rivals.ros.until(
-        lambda: f"not activated: /controller publishes commands on {COMMANDS}" in second.err, "the refusal"
+        lambda: f"not activated: /controller publishes commands on {COMMANDS}" in second.err,
+        "the refusal",
     )
     rivals.says("second", "/controller commands the robot")
     level, message, values = rivals.diagnosis("second")
@@ -123,13 +139,18 @@ def test_a_second_controller_is_not_activated_and_says_who_leads(rivals):
     assert rivals.commanders == ["/controller"]
 
 
-def test_a_controller_that_is_to_start_by_itself_waits_for_the_one_that_leads_and_then_leads(rivals):
-    """The usual change of hands: the first is deactivated, and may be activated again after the second."""
+def test_a_controller_that_is_to_start_by_itself_waits_for_the_one_that_leads_and_then_leads(
+    rivals,
+):
+    """The usual change of hands: the first is deactivated, and may be activated
+    again after the second.
+    """
     rivals.start("controller")
     rivals.leads("controller")
     second = rivals.start("second")
     rivals.ros.until(
-        lambda: f"waiting: /controller publishes commands on {COMMANDS}" in second.err, "whom it waits for"
+        lambda: f"waiting: /controller publishes commands on {COMMANDS}" in second.err,
+        "whom it waits for",
     )
     assert rivals.change("controller", "deactivate")
     rivals.leads("second")
@@ -182,7 +203,9 @@ def test_of_two_with_one_name_in_two_namespaces_one_leads(rivals):
 
 
 def discover_after(rivals, delay):
-    """Let a node see another's publishers only a while [s] after somebody has first asked for them."""
+    """Let a node see another's publishers only a while [s] after somebody has
+    first asked for them.
+    """
     graph = rivals.ros.graph
     asked_at: dict[int, int] = {}
 
@@ -199,7 +222,11 @@ def discover_after(rivals, delay):
 @pytest.mark.parametrize(
     ("late", "delay"),
     [
-        pytest.param(late, delay, marks=() if late in (0.0, delay) or (late, delay) == (0.3, 0.2) else pytest.mark.long)
+        pytest.param(
+            late,
+            delay,
+            marks=() if late in (0.0, delay) or (late, delay) == (0.3, 0.2) else pytest.mark.long,
+        )
         for late in (0.0, 0.01, 0.1, 0.2, 0.3)
         for delay in (0.0, 0.1, 0.2)
     ],
@@ -225,7 +252,9 @@ def activated_at_once(rivals, delay):
         assert rivals.change(name, "configure")
     activate = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_ACTIVATE))
     futures = {
-        name: rivals.ros.node.create_client(ChangeState, f"/{name}/change_state").call_async(activate)
+        name: rivals.ros.node.create_client(ChangeState, f"/{name}/change_state").call_async(
+            activate
+        )
         for name in ("one", "two")
     }
     rivals.ros.until(lambda: all(future.done() for future in futures.values()), "both answers")
@@ -242,7 +271,9 @@ def test_of_two_that_are_activated_at_once_at_most_one_is(rivals, delay):
     assert len(rivals.commanders) < 2
 
 
-def test_one_whose_activation_takes_long_does_not_displace_another_that_leads_meanwhile(rivals, monkeypatch):
+def test_one_whose_activation_takes_long_does_not_displace_another_that_leads_meanwhile(
+    rivals, monkeypatch
+):
     def slow(node, *arguments):
         """The controller manager answers the first one late."""
         if node.get_name() == "one":
@@ -350,7 +381,9 @@ def test_a_stranger_that_commands_later_is_named_until_it_goes_and_the_law_goes_
 def test_a_stranger_that_was_there_before_keeps_a_controller_waiting(rivals):
     publisher = rivals.ros.publisher(Float64MultiArray, COMMANDS)
     child = rivals.start("controller")
-    rivals.ros.until(lambda: f"waiting: /test publishes commands on {COMMANDS}" in child.err, "whom it waits for")
+    rivals.ros.until(
+        lambda: f"waiting: /test publishes commands on {COMMANDS}" in child.err, "whom it waits for"
+    )
     rivals.says("controller", "/test commands the robot")
     assert rivals.commanders == []
     rivals.ros.node.destroy_publisher(publisher)

@@ -43,7 +43,9 @@ def same(state, message, joints):
     assert np.array_equal(state.effort, expected, equal_nan=True)
 
 
-@pytest.mark.parametrize("joints", ["a", "abc", "abcdefg", ["shoulder_pan_joint", "j2", "elbow", "é_joint"]])
+@pytest.mark.parametrize(
+    "joints", ["a", "abc", "abcdefg", ["shoulder_pan_joint", "j2", "elbow", "é_joint"]]
+)
 @pytest.mark.parametrize("frame", ["", "b", "base", "base_link"])
 @pytest.mark.parametrize("effort", [True, False])
 def test_states_read_in_place_are_those_of_the_message(joints, frame, effort, monkeypatch):
@@ -73,7 +75,13 @@ def test_bytes_between_may_be_anything(monkeypatch):
 
 def test_a_change_of_layout_is_noticed():
     reader = WireReader(JointStateReader("ab"))
-    layouts = (("ab", "", True), ("ba", "", True), ("ba", "x", True), ("xba", "", False), ("ab", "", True))
+    layouts = (
+        ("ab", "", True),
+        ("ba", "", True),
+        ("ba", "x", True),
+        ("xba", "", False),
+        ("ab", "", True),
+    )
     for names, frame, effort in layouts:
         for seed in (1, 2):
             message = joint_state(names, seed, frame, effort)
@@ -143,7 +151,9 @@ def test_a_joint_that_is_named_twice_is_refused():
     assert refused.value.name == "lift"
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"\0\1\0\0", b"\xff" * 400, b"\0\1\0\0" + b"\xff" * 400])
+@pytest.mark.parametrize(
+    "data", [b"", b"\0", b"\0\1\0\0", b"\xff" * 400, b"\0\1\0\0" + b"\xff" * 400]
+)
 def test_bytes_that_are_no_joint_state_are_refused(data):
     with pytest.raises(ConfigError) as refused:
         WireReader(JointStateReader(JOINTS)).read(data)
@@ -162,7 +172,9 @@ def joint_states(draw):
     names += draw(st.sampled_from([[], [], ["gripper"], ["lift"], ["a", "b", "c"]]))
     names = names[draw(st.sampled_from([0, 0, 0, 1, 3])) :]
     message = joint_state(names, draw(st.integers(0, 5)), draw(st.sampled_from(["", "b", "base"])))
-    without = draw(st.sampled_from([[], [], ["effort"], ["velocity"], ["velocity", "effort"], ["position"]]))
+    without = draw(
+        st.sampled_from([[], [], ["effort"], ["velocity"], ["velocity", "effort"], ["position"]])
+    )
     for part in without:
         setattr(message, part, draw(st.sampled_from([[], [1.0]])))
     data = bytes(serialize_message(message))
@@ -188,7 +200,12 @@ def mutate(count):
     good = [
         bytes(serialize_message(joint_state(names, seed, frame, effort)))
         for seed, (names, frame, effort) in enumerate(
-            [(JOINTS[::-1], "base", True), (JOINTS, "", False), ((*JOINTS, "gripper"), "b", True), ("xy", "", True)]
+            [
+                (JOINTS[::-1], "base", True),
+                (JOINTS, "", False),
+                ((*JOINTS, "gripper"), "b", True),
+                ("xy", "", True),
+            ]
         )
     ]
     expected = [deserialised(data) for data in good]

@@ -1,4 +1,6 @@
-"""Cycles of a loop in MCAP files: written, read by others, replayed, cut off, of another version."""
+"""Cycles of a loop in MCAP files: written, read by others, replayed, cut off,
+of another version.
+"""
 
 import json
 
@@ -86,10 +88,15 @@ def test_a_file_is_replayed_without_the_robots_files(tmp_path):
 def test_another_decoder_reads_the_cycles_by_name(tmp_path):
     loop = moved_loop(5)
     record = write(tmp_path / "run.mcap", loop)
-    read = [each.ros_msg for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"), topics=[CYCLE_TOPIC])]
+    read = [
+        each.ros_msg
+        for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"), topics=[CYCLE_TOPIC])
+    ]
     for field in CYCLE.kept:
         for message, expected in zip(read, record[field.name], strict=True):
-            np.testing.assert_array_equal(np.ravel(getattr(message, field.name)), np.ravel(expected))
+            np.testing.assert_array_equal(
+                np.ravel(getattr(message, field.name)), np.ravel(expected)
+            )
 
 
 def test_each_field_of_the_message_has_its_unit_and_meaning():
@@ -118,12 +125,24 @@ def changed_version(path, loop, change):
     message = cycle_message(loop.robot.n)
     sizes = {name: size for name, size in message.sizes.items() if name != change}
     rows = [decode_numbers(message.definition(), encode_row(row)) for row in record.rows]
-    with McapRecording(path, simulated=True, metadata=metadata_of(loop.robot, loop.model)) as recording:
+    with McapRecording(
+        path, simulated=True, metadata=metadata_of(loop.robot, loop.model)
+    ) as recording:
         kind = NumbersMessage(message.kind, {**sizes, "added": 1}, {})
-        channel, texts = recording.numbers_channel(CYCLE_TOPIC, kind), recording.text_channel(SETTING_TOPIC)
+        channel, texts = (
+            recording.numbers_channel(CYCLE_TOPIC, kind),
+            recording.text_channel(SETTING_TOPIC),
+        )
         for setting in record.settings:
-            gains = {spec: _plain(getattr(setting.gains, spec)) for spec in _gain_names(setting.gains)}
-            text = {"number": setting.number, "cycle": setting.cycle, "law": setting.law, "gains": gains}
+            gains = {
+                spec: _plain(getattr(setting.gains, spec)) for spec in _gain_names(setting.gains)
+            }
+            text = {
+                "number": setting.number,
+                "cycle": setting.cycle,
+                "law": setting.law,
+                "gains": gains,
+            }
             recording.put_text(texts, json.dumps(text), 0.0)
         for row in rows:
             values = {name: row[name] for name in sizes} | {"added": np.zeros(1)}
@@ -181,7 +200,9 @@ def test_a_running_loop_is_recorded_until_the_file_is_closed(tmp_path):
     recording.close()
     assert recording.ended
     assert recording.error is None
-    numbers = np.concatenate([block["number"] for block in CycleFile(tmp_path / "run.mcap").blocks()])
+    numbers = np.concatenate(
+        [block["number"] for block in CycleFile(tmp_path / "run.mcap").blocks()]
+    )
     np.testing.assert_array_equal(numbers, np.arange(60, 400))
 
 
@@ -189,7 +210,9 @@ def test_a_recording_with_an_end_ends_by_itself(tmp_path):
     loop = moved_loop(100)
     recording = LoopRecording(tmp_path / "run.mcap", loop.recorder, loop.robot, loop.model, 20, 80)
     recording.close()
-    numbers = np.concatenate([block["number"] for block in CycleFile(tmp_path / "run.mcap").blocks()])
+    numbers = np.concatenate(
+        [block["number"] for block in CycleFile(tmp_path / "run.mcap").blocks()]
+    )
     np.testing.assert_array_equal(numbers, np.arange(20, 80))
 
 

@@ -68,8 +68,13 @@ def test_a_simulated_robots_record_has_its_states_by_name(tmp_path):
     assert last.time == end.time
     np.testing.assert_array_equal(np.reshape(last.pose, (3, 4)), end.pose[:3])
     with (tmp_path / "run.mcap").open("rb") as file:
-        definitions = {each.name: each.data.decode() for each in make_reader(file).get_summary().schemas.values()}
-    assert f"float64[6] position  # {' '.join(joints)}\n" in definitions["robot_control_ros/msg/State"]
+        definitions = {
+            each.name: each.data.decode()
+            for each in make_reader(file).get_summary().schemas.values()
+        }
+    assert (
+        f"float64[6] position  # {' '.join(joints)}\n" in definitions["robot_control_ros/msg/State"]
+    )
     assert "float64[6] wrench  # x y z rx ry rz\n" in definitions["robot_control_ros/msg/State"]
 
 
@@ -145,7 +150,9 @@ def fill(path):
         message, _ = numbers(a=0.0, b=np.zeros(40))
         channel, noise = recording.numbers_channel("/a", message), np.random.default_rng(0)
         rows = (
-            recording.put_numbers(channel, numbers(a=float(k), b=noise.normal(size=40))[1], 0.01 * k)
+            recording.put_numbers(
+                channel, numbers(a=float(k), b=noise.normal(size=40))[1], 0.01 * k
+            )
             for k in itertools.count()
         )
     for _ in rows:
@@ -165,7 +172,16 @@ def sample(t):
     booleans = np.zeros(1, dtype=bool)
     spatial = np.zeros(6)
     return LogSample(
-        t, *(numbers_of_joint,) * 3, np.eye(4), spatial, spatial, None, numbers_of_joint, *(booleans,) * 3, "", None
+        t,
+        *(numbers_of_joint,) * 3,
+        np.eye(4),
+        spatial,
+        spatial,
+        None,
+        numbers_of_joint,
+        *(booleans,) * 3,
+        "",
+        None,
     )
 
 
@@ -177,7 +193,9 @@ def test_a_record_that_was_cut_off_is_read_to_there(cut, tmp_path):
         message, _ = numbers(a=0.0, b=np.zeros(40))
         channel, noise = recording.numbers_channel("/a", message), np.random.default_rng(0)
         for k in range(5000):
-            recording.put_numbers(channel, numbers(a=float(k), b=noise.normal(size=40))[1], 0.01 * k)
+            recording.put_numbers(
+                channel, numbers(a=float(k), b=noise.normal(size=40))[1], 0.01 * k
+            )
     whole = read_record(path, ("/a",))
     assert whole.complete
     assert len(whole.messages["/a"]) == 5000
@@ -195,17 +213,23 @@ def test_a_record_that_was_cut_off_is_read_to_there(cut, tmp_path):
 def test_an_older_record_is_not_overwritten(name, tmp_path):
     (tmp_path / name).write_text("old")
     with pytest.raises(ConfigError) as caught:
-        McapRecording(tmp_path / name) if name.endswith("mcap") else CsvRecording(tmp_path / name, ("j",))
+        McapRecording(tmp_path / name) if name.endswith("mcap") else CsvRecording(
+            tmp_path / name, ("j",)
+        )
     assert caught.value.value == str(tmp_path / name)
     assert (tmp_path / name).read_text() == "old"
 
 
 def test_a_file_that_has_its_size_is_followed_by_another(tmp_path):
-    with McapRecording(tmp_path / "run.mcap", metadata={"robot": "ur5"}, simulated=True, largest=100_000) as recording:
+    with McapRecording(
+        tmp_path / "run.mcap", metadata={"robot": "ur5"}, simulated=True, largest=100_000
+    ) as recording:
         message, _ = numbers(a=0.0, b=np.zeros(40))
         channel, noise = recording.numbers_channel("/a", message), np.random.default_rng(0)
         for k in range(5000):
-            recording.put_numbers(channel, numbers(a=float(k), b=noise.normal(size=40))[1], 0.01 * k)
+            recording.put_numbers(
+                channel, numbers(a=float(k), b=noise.normal(size=40))[1], 0.01 * k
+            )
     names = [path.name for path in recording.paths]
     assert len(names) > 2
     assert names == ["run.mcap", *(f"run_{k}.mcap" for k in range(1, len(names)))]
@@ -229,7 +253,9 @@ def test_states_go_to_a_csv_file_as_the_log_has_them(tmp_path):
     assert (tmp_path / "run.csv").read_text() == (tmp_path / "log.csv").read_text()
 
 
-@pytest.mark.parametrize("content", [b"", b"\x89MCAP0\r\n", b"x" * 100], ids=["empty", "magic", "other"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x89MCAP0\r\n", b"x" * 100], ids=["empty", "magic", "other"]
+)
 def test_what_is_no_record_is_refused_or_empty(content, tmp_path):
     (tmp_path / "run.mcap").write_bytes(content)
     if content.startswith(b"\x89MCAP"):
@@ -242,7 +268,9 @@ def test_what_is_no_record_is_refused_or_empty(content, tmp_path):
 
 def changed_record(folder):
     """A small record's bytes."""
-    with McapRecording(folder / "whole.mcap", metadata={"robot": "ur5"}, simulated=True) as recording:
+    with McapRecording(
+        folder / "whole.mcap", metadata={"robot": "ur5"}, simulated=True
+    ) as recording:
         put(recording, 50)
     return (folder / "whole.mcap").read_bytes()
 
@@ -286,7 +314,10 @@ def test_the_schema_of_a_message_has_the_types_in_it(monkeypatch):
     pytest.importorskip("rclpy")
     monkeypatch.setenv("AMENT_PREFIX_PATH", environment().get("AMENT_PREFIX_PATH", ""))
     parts = message_schema(JOINT_STATE).split("\n" + 80 * "=" + "\n")
-    assert [part.splitlines()[0] for part in parts[1:]] == ["MSG: std_msgs/Header", "MSG: builtin_interfaces/Time"]
+    assert [part.splitlines()[0] for part in parts[1:]] == [
+        "MSG: std_msgs/Header",
+        "MSG: builtin_interfaces/Time",
+    ]
     assert "float64[] velocity" in parts[0]
     assert "string frame_id" in parts[1]
     with pytest.raises(ConfigError, match="no definition of sensor_msgs/Nonsense"):
@@ -301,7 +332,9 @@ def test_another_decoder_reads_messages_by_that_schema(tmp_path, monkeypatch):
 
     monkeypatch.setenv("AMENT_PREFIX_PATH", environment().get("AMENT_PREFIX_PATH", ""))
     kind = "trajectory_msgs/msg/JointTrajectory"
-    sent = JointTrajectory(joint_names=["a", "b"], points=[JointTrajectoryPoint(positions=[1.0, 2.0])])
+    sent = JointTrajectory(
+        joint_names=["a", "b"], points=[JointTrajectoryPoint(positions=[1.0, 2.0])]
+    )
     sent.header.frame_id = "base"
     with McapRecording(tmp_path / "ros.mcap") as recording:
         channel = recording.channel("/path", kind, message_schema(kind))

@@ -1,4 +1,6 @@
-"""Moves, jogs, streams and paths keep the arm from itself and its cell along the whole way, or are refused in words."""
+"""Moves, jogs, streams and paths keep the arm from itself and its cell along the whole way, or
+are refused in words.
+"""
 
 import math
 from contextlib import suppress
@@ -17,14 +19,17 @@ from robot_control_ros.robot.configuration import load_robot
 
 PERIOD = 0.02
 MARGIN = 0.01
-TRACKED = 0.002  # m that bodies may come nearer than the margin under inverse kinematics in other steps
+# m that bodies may come nearer than the margin under inverse kinematics in other steps
+TRACKED = 0.002
 STREAMED = 0.005  # m: the filter of a stream rounds corners off
 DOWN = np.diag((1.0, -1.0, -1.0))
 UP = np.eye(3)
 
 
 class Followed:
-    """A loop whose joints follow its reference exactly, without physics; `q` are the joints that do."""
+    """A loop whose joints follow its reference exactly, without physics; `q` are
+    the joints that do.
+    """
 
     def __init__(self, name, law="joint_pid", q=None, **changes):
         robot = replace(load_robot(name), **changes)
@@ -41,7 +46,9 @@ class Followed:
 
     def tick(self):
         self.time += PERIOD
-        self.loop.tick(RobotState(self.time, self.q, np.zeros(self.robot.n), np.zeros(self.robot.n)))
+        self.loop.tick(
+            RobotState(self.time, self.q, np.zeros(self.robot.n), np.zeros(self.robot.n))
+        )
 
     def run(self, seconds):
         """Go on, and note what the pair with least to spare has more than its margin."""
@@ -52,7 +59,9 @@ class Followed:
             reference = motion.reference
             trajectory = motion.trajectory
             if reference.q is not None and reference.v is not None:
-                reference = Reference(reference.pose, reference.twist, None, None, reference.q, reference.v)
+                reference = Reference(
+                    reference.pose, reference.twist, None, None, reference.q, reference.v
+                )
             self.q = self._joints.complete(reference, trajectory, self.time, PERIOD).q
             self.least = min(self.least, (bodies.distances(self.q) - bodies.bodies.margin).min())
 
@@ -139,7 +148,9 @@ def test_a_path_of_joints_is_checked_between_its_points():
     there[2] = 3.05
     times = np.array((2.0, 6.0, 12.0))
     with pytest.raises(ConfigError):
-        arm.loop.motion.follow_joints(times, np.array((arm.robot.home, there, arm.robot.home)), None)
+        arm.loop.motion.follow_joints(
+            times, np.array((arm.robot.home, there, arm.robot.home)), None
+        )
     assert not arm.loop.motion.is_moving()
     there[2] = 1.8
     arm.loop.motion.follow_joints(times, np.array((arm.robot.home, there, arm.robot.home)), None)
@@ -233,7 +244,8 @@ def test_random_joint_moves_keep_the_margin_and_are_hardly_ever_refused_without_
         try:
             arm.loop.motion.move_joints_to(goal)
         except ConfigError as error:
-            needless += error.value > MARGIN + 1e-4  # it may come nearer between two postures by 1.25 mm
+            # it may come nearer between two postures by 1.25 mm
+            needless += error.value > MARGIN + 1e-4
             continue
         taken += 1
         arm.follow()

@@ -1,4 +1,5 @@
-"""Contours: lengths, tangents and curvatures are derivatives, distances are those to the nearest point.
+"""Contours: lengths, tangents and curvatures are derivatives, distances are those to the nearest
+point.
 
 Distances are compared with the nearest of many points of the curve.
 """
@@ -50,7 +51,9 @@ def inner(contour, count, rng):
 
 def test_tangent_and_curvature_are_derivatives_by_the_way(contour):
     s = inner(contour, 200, np.random.default_rng(1))
-    assert (contour.point(s + H) - contour.point(s - H)) / (2.0 * H) == pytest.approx(contour.tangent(s), abs=1e-8)
+    assert (contour.point(s + H) - contour.point(s - H)) / (2.0 * H) == pytest.approx(
+        contour.tangent(s), abs=1e-8
+    )
     assert (contour.tangent(s + H) - contour.tangent(s - H)) / (2.0 * H) == pytest.approx(
         contour.curvature(s), abs=1e-7
     )
@@ -59,7 +62,9 @@ def test_tangent_and_curvature_are_derivatives_by_the_way(contour):
 
 def test_the_length_is_that_of_the_curve(contour):
     points = contour.point(np.linspace(0.0, contour.length, 100001))
-    assert np.linalg.norm(np.diff(points, axis=0), axis=1).sum() == pytest.approx(contour.length, rel=1e-4)
+    assert np.linalg.norm(np.diff(points, axis=0), axis=1).sum() == pytest.approx(
+        contour.length, rel=1e-4
+    )
 
 
 def test_the_distance_is_that_to_the_nearest_point(contour):
@@ -104,7 +109,9 @@ def test_a_polyline_has_its_points_at_the_sums_of_its_lengths_and_turns_there():
     assert line.length == pytest.approx(1.8)
     ways = np.concatenate(([0.0], np.cumsum(line.lengths)))
     assert line.point(ways) == pytest.approx(np.array(RECTANGLE), abs=1e-15)
-    assert line.tangent(ways) == pytest.approx(np.array([(1, 0), (0, 1), (-1, 0), (0, -1), (0, -1)], dtype=float))
+    assert line.tangent(ways) == pytest.approx(
+        np.array([(1, 0), (0, 1), (-1, 0), (0, -1), (0, -1)], dtype=float)
+    )
     assert line.point(-1.0) == pytest.approx(RECTANGLE[0])
     assert line.point(9.0) == pytest.approx(RECTANGLE[-1])
 
@@ -120,7 +127,9 @@ def test_a_circle_turns_by_the_right_hand_from_its_start_angle():
     for s in (0.0, 0.3, 1.0):
         outward = tilted.point(s) - tilted.center
         assert np.linalg.norm(outward) == pytest.approx(0.2)
-        assert np.cross(outward, tilted.tangent(s)) == pytest.approx(0.2 * normal / np.linalg.norm(normal))
+        assert np.cross(outward, tilted.tangent(s)) == pytest.approx(
+            0.2 * normal / np.linalg.norm(normal)
+        )
 
 
 def test_the_distance_from_the_middle_of_a_circle_and_from_above_it():
@@ -137,8 +146,12 @@ def velocity_and_acceleration(path, t):
     return (after - before) / (2.0 * H), (v1 - v0) / (2.0 * H)
 
 
-@pytest.mark.parametrize("scaling", [QuinticTimeScaling, Trapezoid.lasting], ids=["quintic", "trapezoid"])
-@pytest.mark.parametrize("points", [RECTANGLE, ZIGZAG, SKEW], ids=["rectangle", "zigzag", "in space"])
+@pytest.mark.parametrize(
+    "scaling", [QuinticTimeScaling, Trapezoid.lasting], ids=["quintic", "trapezoid"]
+)
+@pytest.mark.parametrize(
+    "points", [RECTANGLE, ZIGZAG, SKEW], ids=["rectangle", "zigzag", "in space"]
+)
 def test_a_polyline_move_stops_in_every_corner_at_its_share_of_the_time(points, scaling):
     line = Polyline(points)
     move = TimedContour(line, Chain.shared(line.lengths, 4.0, scaling, dwell=0.3))
@@ -165,7 +178,10 @@ def test_a_polyline_move_of_one_segment_is_the_quintic_along_it():
 def test_position_velocity_and_acceleration_of_a_timed_contour_are_derivatives(contour):
     scalings = [Trapezoid.lasting(contour.length, 4.0), QuinticTimeScaling(contour.length, 3.0)]
     if isinstance(contour, Polyline):
-        scalings = [Chain.shared(contour.lengths, 4.0), Chain.shared(contour.lengths, 4.0, Trapezoid.lasting, 0.3)]
+        scalings = [
+            Chain.shared(contour.lengths, 4.0),
+            Chain.shared(contour.lengths, 4.0, Trapezoid.lasting, 0.3),
+        ]
     rng = np.random.default_rng(5)
     for scaling in scalings:
         path = TimedContour(contour, scaling)
@@ -200,8 +216,12 @@ def test_a_contour_move_keeps_its_orientation_and_begins_and_ends_at_rest():
         assert not reference.twist[3:].any()
         assert not reference.acceleration[3:].any()
         before, after = move.sample(t - 1e-5), move.sample(t + 1e-5)
-        assert (after.pose[:3, 3] - before.pose[:3, 3]) / 2e-5 == pytest.approx(reference.twist[:3], abs=1e-6)
-        assert (after.twist - before.twist) / 2e-5 == pytest.approx(reference.acceleration, abs=1e-3)
+        assert (after.pose[:3, 3] - before.pose[:3, 3]) / 2e-5 == pytest.approx(
+            reference.twist[:3], abs=1e-6
+        )
+        assert (after.twist - before.twist) / 2e-5 == pytest.approx(
+            reference.acceleration, abs=1e-3
+        )
     for t, point in ((2.0, SKEW[0]), (6.0, SKEW[-1])):
         assert move.sample(t).pose[:3, 3] == pytest.approx(point)
         assert move.sample(t).twist == pytest.approx(np.zeros(6), abs=1e-12)
@@ -210,14 +230,17 @@ def test_a_contour_move_keeps_its_orientation_and_begins_and_ends_at_rest():
 # --- what is refused ---
 
 
-@pytest.mark.parametrize("points", [[(0.0, 0.0)], [0.0, 1.0], [(0.0,), (1.0,)], np.zeros((3, 4)), np.zeros((0, 3))])
+@pytest.mark.parametrize(
+    "points", [[(0.0, 0.0)], [0.0, 1.0], [(0.0,), (1.0,)], np.zeros((3, 4)), np.zeros((0, 3))]
+)
 def test_a_polyline_refuses_what_are_not_points(points):
     with refuses("shape of points", np.shape(points)):
         Polyline(points)
 
 
 @pytest.mark.parametrize(
-    "points", [[(0.0, 1.0), (0.0, 1.0)], [(0.0, math.nan), (0.0, 1.0)], [(0.0, 0.0), (math.inf, 0.0)]]
+    "points",
+    [[(0.0, 1.0), (0.0, 1.0)], [(0.0, math.nan), (0.0, 1.0)], [(0.0, 0.0), (math.inf, 0.0)]],
 )
 def test_a_polyline_refuses_points_that_repeat_or_are_not_finite(points):
     with refuses("points", points):

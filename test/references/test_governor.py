@@ -62,7 +62,9 @@ def test_a_trajectory_that_is_faster_than_the_tip_may_be_goes_slower_and_nothing
 
 def test_the_clock_recovers_evenly():
     rates = [rate for _, rate, _ in governed([1.0, *[0.0] * 200])]
-    np.testing.assert_allclose(rates[1:], np.minimum(RECOVERY * DT * np.arange(200), 1.0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        rates[1:], np.minimum(RECOVERY * DT * np.arange(200), 1.0), rtol=0, atol=1e-12
+    )
 
 
 def test_where_the_reference_comes_nearer_it_is_not_slowed():
@@ -70,7 +72,9 @@ def test_where_the_reference_comes_nearer_it_is_not_slowed():
 
 
 def test_pose_and_twist_are_the_trajectory_s_by_the_slow_clock():
-    """The twist is the derivative of the pose, the acceleration that of the twist while the clock recovers."""
+    """The twist is the derivative of the pose, the acceleration that of the twist while
+    the clock recovers.
+    """
     found = governed([1.0, *[0.0] * 200])[2:]
     x = np.array([reference.pose[0, 3] for reference, _, _ in found])
     v = np.array([reference.twist[0] for reference, _, _ in found])
@@ -100,14 +104,18 @@ class HeldArm:
     def __init__(self, **gains):
         robot = load_robot("ur5e").at_rate(1.0 / DT)
         self.q, self.time, self.effort = np.array(robot.home), 0.0, np.zeros(robot.n)
-        self.loop = ControlLoop(robot, "impedance", {"stiffness": 1000.0, "max_force": 20.0, **gains})
+        self.loop = ControlLoop(
+            robot, "impedance", {"stiffness": 1000.0, "max_force": 20.0, **gains}
+        )
         self.run(1)
         self.start = self.loop.tip()
 
     def run(self, count):
         for _ in range(count):
             self.time += DT
-            self.effort = self.loop.tick(RobotState(self.time, self.q, np.zeros(len(self.q)), self.effort)).values
+            self.effort = self.loop.tick(
+                RobotState(self.time, self.q, np.zeros(len(self.q)), self.effort)
+            ).values
 
     def way(self):
         return self.loop.motion.reference.pose[:3, 3] - self.start[:3, 3]
@@ -165,7 +173,9 @@ def test_without_governor_or_bound_the_reference_goes_on(gains):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("gains", [{"max_force": 0.0}, {"max_force": 5.0}, {"frame": "tip"}, {"frame": "forearm_link"}])
+@pytest.mark.parametrize(
+    "gains", [{"max_force": 0.0}, {"max_force": 5.0}, {"frame": "tip"}, {"frame": "forearm_link"}]
+)
 def test_bound_and_frame_change_under_load_within_the_torque_rate(gains):
     arm = HeldArm(governor=False)
     arm.go(0.1, 0.05, 0.0)
@@ -174,7 +184,9 @@ def test_bound_and_frame_change_under_load_within_the_torque_rate(gains):
     arm.loop.running.gains.set(gains)
     for _ in range(500):
         arm.run(1)
-        assert np.all(np.abs(arm.effort - before) <= np.array(arm.loop.robot.effort_rate) * DT * (1 + 1e-9))
+        assert np.all(
+            np.abs(arm.effort - before) <= np.array(arm.loop.robot.effort_rate) * DT * (1 + 1e-9)
+        )
         before = arm.effort
 
 

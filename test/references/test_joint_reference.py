@@ -1,4 +1,6 @@
-"""What a reference means for the joints: q, v, a and the path belong together, and the tip is where it should be."""
+"""What a reference means for the joints: q, v, a and the path belong together, and the tip is
+where it should be.
+"""
 
 import numpy as np
 import pytest
@@ -69,13 +71,17 @@ def test_the_tip_of_the_joints_is_on_the_circle(name, rate):
 
 @usual_robot
 def test_what_is_left_of_the_error_is_that_of_first_order_integration(name):
-    """First-order integration of a circle errs by V² dt / 2 r per second, taken back with k: dt V² / 2 r k."""
+    """First-order integration of a circle errs by V² dt / 2 r per second, taken back
+    with k: dt V² / 2 r k.
+    """
     speed, radius = 0.25, 0.1
     for rate in (1000.0, 500.0, 250.0):
         follower = Follower(name, rate)
         references = follower.run(circle(follower, speed), 3.0)
         expected = speed**2 / (2.0 * radius * TRACKING * rate)
-        left = max(np.linalg.norm(follower.tip_error(r)[:3]) for r in references[-round(rate / 2.0) :])
+        left = max(
+            np.linalg.norm(follower.tip_error(r)[:3]) for r in references[-round(rate / 2.0) :]
+        )
         assert left == pytest.approx(expected, rel=0.25)
 
 
@@ -105,7 +111,9 @@ def test_poses_without_a_twist_are_followed_a_twentieth_of_a_second_behind():
 @every_robot
 def test_turns_of_the_tip_are_followed(name):
     follower = Follower(name)
-    turned = make_pose(follower.pose[:3, 3], rotation_exp(np.array([0.5, -0.3, 0.4])) @ follower.pose[:3, :3])
+    turned = make_pose(
+        follower.pose[:3, 3], rotation_exp(np.array([0.5, -0.3, 0.4])) @ follower.pose[:3, :3]
+    )
     start, speed = Reference(pose=follower.pose), (0.25, 0.4)  # no joint at its limit
     move = OnlineTrajectory(start, turned, 0.0, speed, (1.0, 4.0))
     for reference in follower.run(move, 5.0):
@@ -155,7 +163,9 @@ def test_velocities_and_positions_stay_within_the_limits():
 
 
 def check_nearest(follower, reference, slack=1e-4):
-    """At rest the squared error of the tip falls in no direction of the joints but beyond their limits."""
+    """At rest the squared error of the tip falls in no direction of the joints but
+    beyond their limits.
+    """
     weight = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
     slope = follower.model.at(reference.q).jacobian.T @ (weight**2 * follower.tip_error(reference))
     limits, q = follower.model.limits, reference.q
@@ -172,8 +182,12 @@ WAYS = (  # of the tip [m], its turn [rad], and a joint with little room
 
 
 def led(follower, way, turn):
-    """A move of the tip from home, and what it means for the joints until a second after its end."""
-    goal = make_pose(follower.pose[:3, 3] + way, rotation_exp(np.array(turn)) @ follower.pose[:3, :3])
+    """A move of the tip from home, and what it means for the joints until a
+    second after its end.
+    """
+    goal = make_pose(
+        follower.pose[:3, 3] + way, rotation_exp(np.array(turn)) @ follower.pose[:3, :3]
+    )
     move = OnlineTrajectory(Reference(pose=follower.pose), goal, 0.0, (0.25, 1.0), (1.0, 4.0))
     references = [follower.step(move)]
     while np.abs(references[-1].twist).max() > 1e-3 or follower.t < 0.1:
@@ -189,7 +203,9 @@ def test_a_joint_at_its_limit_leaves_the_way_to_the_others(way, turn, joint):
     move, references = led(follower, way, turn)
     references += follower.run(move, 4.0)
     assert all((limits.lower <= r.q).all() and (r.q <= limits.upper).all() for r in references)
-    braking = max(abs(r.a[joint]) for r in references if abs(r.q[joint] - follower.q0[joint]) > 0.09)
+    braking = max(
+        abs(r.a[joint]) for r in references if abs(r.q[joint] - follower.q0[joint]) > 0.09
+    )
     assert braking < TRACKING * limits.velocity[joint]  # it doesn't stop at once
     check_nearest(follower, references[-1])
 
@@ -217,7 +233,9 @@ class At:
 def test_at_a_pose_far_beyond_reach_the_joints_come_to_rest(name, rate):
     follower = Follower(name, rate)
     for target in ([1.0, 0.7, -0.4], [-1.2, -0.6, 0.1], [-0.9, 0.0, 1.2]):
-        goal = make_pose(np.array(target), rotation_exp(np.array([0.5, -0.4, 0.6])) @ follower.pose[:3, :3])
+        goal = make_pose(
+            np.array(target), rotation_exp(np.array([0.5, -0.4, 0.6])) @ follower.pose[:3, :3]
+        )
         far = At(goal)
         follower.run(far, 16.0)  # at the speed of the tip
         assert max(np.abs(r.v).max() for r in follower.run(far, 0.5)) < 0.01
@@ -229,13 +247,18 @@ def test_a_pose_out_of_reach_leaves_the_joints_finite_and_calm():
     references = follower.run(Poses(Hold(far, follower.q0)), 6.0)
     q = np.array([r.q for r in references])
     assert np.isfinite(q).all()
-    assert np.abs(np.diff(q[-500:], axis=0)).max() < 2.0 * follower.dt * follower.model.limits.velocity.max()
+    assert (
+        np.abs(np.diff(q[-500:], axis=0)).max()
+        < 2.0 * follower.dt * follower.model.limits.velocity.max()
+    )
     reach = np.linalg.norm(follower.model.at(q[-1]).pose[:3, 3])
     assert reach > 0.8
 
 
 def test_the_elbow_goes_back_to_the_posture_of_the_start():
-    """On a circle that is closed, the redundant arm is after each turn where it was after the one before."""
+    """On a circle that is closed, the redundant arm is after each turn where it was
+    after the one before.
+    """
     follower = Follower("gen3")
     turn = 2.0 * np.pi * 0.1 / 0.25
     there = circle(follower)
@@ -281,7 +304,9 @@ def test_a_pose_that_is_far_is_approached_within_the_limits_from_where_the_joint
     follower = Follower(name)
     pose = make_pose(follower.pose[:3, 3] + [0.0, 0.15, 0.0], follower.pose[:3, :3])
     first = follower.step(Hold(pose, None))
-    assert np.abs(first.q - follower.q0).max() <= follower.dt * follower.model.limits.velocity.max() * (1.0 + 1e-9)
+    assert np.abs(
+        first.q - follower.q0
+    ).max() <= follower.dt * follower.model.limits.velocity.max() * (1.0 + 1e-9)
 
 
 def test_a_near_pose_that_is_out_of_reach_leaves_the_start_near_and_calm():
@@ -370,7 +395,8 @@ def test_between_samples_the_recalled_path_lies_between_them_and_is_smooth(name)
     for s in rng.uniform(follower.t - 0.2, follower.t - dt, 100):
         q, v, a = reference.path(s)
         ahead, behind = reference.path(s + h), reference.path(s - h)
-        # v belongs to the step that ends with its sample, so half a period of acceleration is between both
+        # v belongs to the step that ends with its sample, so half a period of acceleration is
+        # between both
         slack = 0.5 * dt * np.abs(a).max() + 1e-4
         assert (ahead[0] - behind[0]) / (2.0 * h) == pytest.approx(v, abs=3.0 * slack)
         low, high = reference.path(s - dt)[0], reference.path(s + dt)[0]
@@ -379,7 +405,9 @@ def test_between_samples_the_recalled_path_lies_between_them_and_is_smooth(name)
 
 
 def test_between_samples_far_apart_the_path_is_recalled_with_the_curvature_of_its_velocities():
-    """A sine, given at 25 Hz: a cubic errs by h⁴ / 384 of the fourth derivative, a line by h² / 8 of the second."""
+    """A sine, given at 25 Hz: a cubic errs by h⁴ / 384 of the fourth derivative, a line by
+    h² / 8 of the second.
+    """
     amplitude, rate, period = 0.3, 3.0, 0.04
 
     class Sine:
@@ -389,7 +417,11 @@ def test_between_samples_far_apart_the_path_is_recalled_with_the_curvature_of_it
         @staticmethod
         def at(t):
             x = rate * t + np.arange(6)
-            return amplitude * np.sin(x), amplitude * rate * np.cos(x), -amplitude * rate**2 * np.sin(x)
+            return (
+                amplitude * np.sin(x),
+                amplitude * rate * np.cos(x),
+                -amplitude * rate**2 * np.sin(x),
+            )
 
     follower, rng = Follower("ur5", 1.0 / period), np.random.default_rng(2)
     reference = follower.run(Sine(), 2.0)[-1]
@@ -417,7 +449,9 @@ def test_ahead_the_path_goes_on_as_a_parabola_for_a_while_and_then_stays():
         found = reference.path(follower.t + ahead)
         assert found[0] == pytest.approx(q + ahead * v + ahead**2 * a / 2.0, abs=1e-12)
         assert found[1] == pytest.approx(v + ahead * a, abs=1e-12)
-    assert reference.path(follower.t + 5.0)[0] == pytest.approx(reference.path(follower.t + AHEAD)[0], abs=1e-12)
+    assert reference.path(follower.t + 5.0)[0] == pytest.approx(
+        reference.path(follower.t + AHEAD)[0], abs=1e-12
+    )
 
 
 def test_before_what_is_remembered_the_oldest_point_is_given():

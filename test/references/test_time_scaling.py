@@ -19,7 +19,10 @@ SCALINGS = {
     "triangle of given time": Trapezoid.lasting(1.9, 4.0, ramp=0.5),
     "quintic": QuinticTimeScaling(0.7, 3.0),
     "quintic within limits": QuinticTimeScaling.within(0.7, 0.25, 0.3),
-    "chain": Chain([Trapezoid(0.7, 0.25, 1.0), QuinticTimeScaling(0.2, 1.1), Trapezoid(0.01, 0.25, 1.0)], dwell=0.3),
+    "chain": Chain(
+        [Trapezoid(0.7, 0.25, 1.0), QuinticTimeScaling(0.2, 1.1), Trapezoid(0.01, 0.25, 1.0)],
+        dwell=0.3,
+    ),
     "chain of given time": Chain.shared([0.3, 1.0, 0.5], 4.0, Trapezoid.lasting),
 }
 
@@ -45,7 +48,9 @@ def test_way_and_speed_are_the_integrals_of_speed_and_acceleration(scaling):
     dt = times[1] - times[0]
     assert np.abs(dt * np.cumsum(speed) - s).max() <= dt * speed.max()
     # the jumps of the acceleration, four to a trapezoid, cost a step each
-    assert np.abs(dt * np.cumsum(acceleration) - speed).max() <= 4.0 * dt * np.abs(acceleration).max()
+    assert (
+        np.abs(dt * np.cumsum(acceleration) - speed).max() <= 4.0 * dt * np.abs(acceleration).max()
+    )
 
 
 def test_a_scaling_is_continuous_and_never_goes_back(scaling):
@@ -69,7 +74,9 @@ def test_a_scaling_takes_many_times_at_once(scaling):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_trapezoid_keeps_its_limits_and_is_as_fast_as_they_allow(seed):
-    """Bang-bang control: v/a up, v/a down and the rest at v; or 2 sqrt(L/a) where v isn't reached."""
+    """Bang-bang control: v/a up, v/a down and the rest at v; or 2 sqrt(L/a)
+    where v isn't reached.
+    """
     length, speed, acceleration = 10.0 ** np.random.default_rng(seed).uniform(-2.0, 1.0, 3)
     scaling = Trapezoid(length, speed, acceleration)
     if length >= speed**2 / acceleration:
@@ -85,7 +92,9 @@ def test_a_trapezoid_keeps_its_limits_and_is_as_fast_as_they_allow(seed):
 
 
 def test_a_trapezoid_of_given_time_has_ramps_of_a_tenth_of_it():
-    """As a formula: v = L / 0.9 T; a = v / 0.1 T; after a tenth v 0.1 T / 2 is gone, in the middle half of all."""
+    """As a formula: v = L / 0.9 T; a = v / 0.1 T; after a tenth v 0.1 T / 2 is gone, in the
+    middle half of all.
+    """
     scaling = Trapezoid.lasting(1.8, 4.0)
     assert scaling.duration == pytest.approx(4.0)
     assert scaling.ramp == pytest.approx(0.4)
@@ -107,11 +116,16 @@ def test_a_trapezoid_with_ramps_of_half_its_time_is_a_triangle():
 
 
 def test_the_quintic_scaling_is_the_minimum_jerk_polynomial():
-    scaling, polynomial = QuinticTimeScaling(0.7, 3.0), 0.7 * np.poly1d([6.0, -15.0, 10.0, 0.0, 0.0, 0.0])
+    scaling, polynomial = (
+        QuinticTimeScaling(0.7, 3.0),
+        0.7 * np.poly1d([6.0, -15.0, 10.0, 0.0, 0.0, 0.0]),
+    )
     for t in np.linspace(-0.5, 3.5, 41):
         u = min(max(t / 3.0, 0.0), 1.0)
         for order, found in enumerate(scaling.at(t)):
-            assert found == pytest.approx((polynomial.deriv(order) if order else polynomial)(u) / 3.0**order, abs=1e-12)
+            assert found == pytest.approx(
+                (polynomial.deriv(order) if order else polynomial)(u) / 3.0**order, abs=1e-12
+            )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +142,10 @@ def test_a_quintic_scaling_within_limits_keeps_both_and_reaches_one(speed, accel
 
 def test_a_trapezoid_is_never_slower_than_a_quintic_within_the_same_limits():
     for length in (0.01, 0.1, 1.0):
-        assert Trapezoid(length, 0.25, 1.0).duration < QuinticTimeScaling.within(length, 0.25, 1.0).duration
+        assert (
+            Trapezoid(length, 0.25, 1.0).duration
+            < QuinticTimeScaling.within(length, 0.25, 1.0).duration
+        )
 
 
 def test_a_chain_shares_its_time_by_length_and_rests_between_and_while_it_dwells():
@@ -137,7 +154,12 @@ def test_a_chain_shares_its_time_by_length_and_rests_between_and_while_it_dwells
     assert chain.duration == pytest.approx(4.0 + 3 * 0.3)
     long, short = 4.0 * 0.5 / 1.8, 4.0 * 0.4 / 1.8
     begin = 0.0
-    for done, length, time in ((0.0, 0.5, long), (0.5, 0.4, short), (0.9, 0.5, long), (1.4, 0.4, short)):
+    for done, length, time in (
+        (0.0, 0.5, long),
+        (0.5, 0.4, short),
+        (0.9, 0.5, long),
+        (1.4, 0.4, short),
+    ):
         assert chain.at(begin + time / 2.0)[0] == pytest.approx(done + length / 2.0)
         assert chain.at(begin + time / 2.0)[1] == pytest.approx(15.0 / 8.0 * length / time)
         for rest in np.linspace(begin + time, begin + time + 0.3, 5):

@@ -1,4 +1,6 @@
-"""Chunks of poses with their times, followed within limits: bounds at each sample, lag, loss, and where it rests."""
+"""Chunks of poses with their times, followed within limits: bounds at each sample, lag, loss,
+and where it rests.
+"""
 
 import itertools
 import math
@@ -29,7 +31,9 @@ def pose(position=(0.0, 0.0, 0.0), turn=(0.0, 0.0, 0.0)):
 def waving(t):
     """Three sines of 0.3 to 0.7 Hz, in translation and in rotation."""
     rates = 2.0 * math.pi * np.array((0.3, 0.5, 0.7))
-    return pose((0.1, 0.1, 0.04) * np.sin(rates * t + (0, 1, 2)), 0.2 * np.sin(rates * t + (2, 0, 1)))
+    return pose(
+        (0.1, 0.1, 0.04) * np.sin(rates * t + (0, 1, 2)), 0.2 * np.sin(rates * t + (2, 0, 1))
+    )
 
 
 def stream(start=None, **settings):
@@ -38,13 +42,17 @@ def stream(start=None, **settings):
 
 
 def chunks(path, rng, *, rate=30.0, lasting=6.0, poses=16, lost=0.2, noise=0.0):
-    """(arrival, times, poses) of a policy, 30 ms late and up to 50 ms more, in the order of arrival."""
+    """(arrival, times, poses) of a policy, 30 ms late and up to 50 ms more, in
+    the order of arrival.
+    """
     for start in np.arange(0.0, lasting, 1.0 / rate):
         if rng.random() < lost:
             continue
         times = start + APART * np.arange(poses)
         each = np.array([path(t) for t in times])
-        each[:, :3, 3] += noise * (rng.normal(size=3) + 0.25 * rng.normal(size=(poses, 3))) / math.sqrt(3.0)
+        each[:, :3, 3] += (
+            noise * (rng.normal(size=3) + 0.25 * rng.normal(size=(poses, 3))) / math.sqrt(3.0)
+        )
         yield start + 0.03 + 0.05 * rng.random(), times, each
 
 
@@ -68,7 +76,9 @@ def norms(values):
 
 
 def assert_within_limits(references):
-    twist, acceleration = (np.array([getattr(each, name) for each in references]) for name in ("twist", "acceleration"))
+    twist, acceleration = (
+        np.array([getattr(each, name) for each in references]) for name in ("twist", "acceleration")
+    )
     assert (norms(twist) <= 1.06 * np.array(SPEED)).all()
     assert (norms(acceleration) <= 1.001 * np.array(ACCELERATION)).all()
     assert (norms(np.diff(acceleration, axis=0)) / PERIOD <= 1.01 * np.array(JERK)).all()
@@ -78,14 +88,19 @@ def assert_within_limits(references):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("rate", [10.0, 30.0])
 def test_a_policy_is_followed_on_time_and_smoothly_though_chunks_are_lost_and_late(rng, rate):
-    """The reference's figures: lag at most the delay and 15 ms, rms jerk at most 0.35 of its limit."""
+    """The reference's figures: lag at most the delay and 15 ms, rms jerk at
+    most 0.35 of its limit.
+    """
     references, _ = follow(stream(waving(0.0)), chunks(waving, rng, rate=rate, noise=0.002), 6.0)
     jerk = assert_within_limits(references)
     assert (np.sqrt((jerk**2).mean(axis=0)) <= 0.35 * np.array(JERK)).all()
     times, kept = np.arange(0.0, 6.0, PERIOD)[1000:], references[1000:]
 
     def rest(lag):
-        away = [each.pose[:3, 3] - waving(t - lag)[:3, 3] for each, t in zip(kept[::10], times[::10], strict=True)]
+        away = [
+            each.pose[:3, 3] - waving(t - lag)[:3, 3]
+            for each, t in zip(kept[::10], times[::10], strict=True)
+        ]
         return math.sqrt((np.array(away) ** 2).sum(axis=1).mean())
 
     lag = min(np.arange(0.09, 0.15, 0.005), key=rest)
@@ -112,7 +127,9 @@ def test_along_a_line_it_does_not_stop_and_go(rng, poses, delay):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_limits_are_kept_whatever_comes(seed):
-    """Jumps of half a metre and two radians, chunks of one to five poses, at any time, half of them lost."""
+    """Jumps of half a metre and two radians, chunks of one to five poses, at any
+    time, half of them lost.
+    """
     rng = np.random.default_rng(seed)
 
     def jumping():
@@ -120,7 +137,13 @@ def test_limits_are_kept_whatever_comes(seed):
             if rng.random() < 0.5:
                 k = int(rng.integers(1, 6))
                 times = start + rng.uniform(-0.1, 0.3) + np.cumsum(rng.uniform(0.01, 0.2, k))
-                yield start, times, np.array([pose(rng.uniform(-0.5, 0.5, 3), rng.normal(size=3)) for _ in range(k)])
+                yield (
+                    start,
+                    times,
+                    np.array(
+                        [pose(rng.uniform(-0.5, 0.5, 3), rng.normal(size=3)) for _ in range(k)]
+                    ),
+                )
 
     references, _ = follow(stream(), jumping(), 3.0)
     assert_within_limits(references)
@@ -132,7 +155,9 @@ def test_pose_twist_and_acceleration_go_together(rng):
         step = after.pose[:3, 3] - before.pose[:3, 3]
         turn = Rotation.from_matrix(after.pose[:3, :3] @ before.pose[:3, :3].T).as_rotvec()
         assert np.allclose(np.concatenate((step, turn)), PERIOD * after.twist, rtol=0.0, atol=1e-9)
-        assert np.allclose(after.twist - before.twist, PERIOD * after.acceleration, rtol=0.0, atol=1e-9)
+        assert np.allclose(
+            after.twist - before.twist, PERIOD * after.acceleration, rtol=0.0, atol=1e-9
+        )
 
 
 def test_it_answers_with_the_next_sample():
@@ -152,7 +177,10 @@ def test_without_a_newer_chunk_it_comes_to_rest_at_the_last_pose():
     assert not references[-1].twist.any()
     assert np.allclose(references[-1].pose, goal, rtol=0.0, atol=1e-6)
     resting = [i for i, each in enumerate(references) if norms(each.twist).max() > 1e-3]
-    assert resting[-1] * PERIOD < 0.5 + 0.12 + SPEED[0] / ACCELERATION[0] + ACCELERATION[0] / JERK[0] + 0.5
+    assert (
+        resting[-1] * PERIOD
+        < 0.5 + 0.12 + SPEED[0] / ACCELERATION[0] + ACCELERATION[0] / JERK[0] + 0.5
+    )
 
 
 def test_a_chunk_that_is_too_fast_is_reported_with_how_far_it_is_behind():
@@ -160,9 +188,12 @@ def test_a_chunk_that_is_too_fast_is_reported_with_how_far_it_is_behind():
     times = np.arange(0.0, 1.01, 0.1)
     made.add(0.0, times, np.array([pose((2.0 * t, 0.0, 0.0)) for t in times]))
     follow(made, [], 0.5)
-    # at the limits of speed and acceleration it may have gone 0.5 t at most, and should be at 2 (t - 0.12)
+    # at the limits of speed and acceleration it may have gone 0.5 t at most, and should be at 2 (t
+    # - 0.12)
     assert "mm" in made.message
-    assert float(made.message.split(" mm")[0].split()[-1]) > 1000.0 * (2.0 * (0.498 - 0.12) - 0.5 * 0.498)
+    assert float(made.message.split(" mm")[0].split()[-1]) > 1000.0 * (
+        2.0 * (0.498 - 0.12) - 0.5 * 0.498
+    )
     follow(made, [], 8.0)
     assert made.message == ""
 
@@ -206,10 +237,15 @@ def test_rotations_pass_the_poses_with_a_continuous_angular_velocity(rng):
     times = np.array((0.0, 0.1, 0.25, 0.3))
     turns = Rotation.from_rotvec(0.5 * rng.normal(size=(4, 3)))
     chunk = PoseChunk(times, np.array([pose(turn=each) for each in turns.as_rotvec()]))
-    assert all(np.allclose(chunk.at(t)[1], each, atol=1e-12) for t, each in zip(times, turns.as_matrix(), strict=True))
+    assert all(
+        np.allclose(chunk.at(t)[1], each, atol=1e-12)
+        for t, each in zip(times, turns.as_matrix(), strict=True)
+    )
 
     def angular_velocity(t, h):
         return Rotation.from_matrix(chunk.at(t + h)[1] @ chunk.at(t)[1].T).as_rotvec() / h
 
     for t in times[1:-1]:
-        assert np.allclose(angular_velocity(t, 1e-6), angular_velocity(t, -1e-6), rtol=0.0, atol=1e-3)
+        assert np.allclose(
+            angular_velocity(t, 1e-6), angular_velocity(t, -1e-6), rtol=0.0, atol=1e-3
+        )

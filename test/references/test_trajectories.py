@@ -1,4 +1,5 @@
-"""Trajectories: where they begin and end, that each derivative is the derivative, and that limits are kept.
+"""Trajectories: where they begin and end, that each derivative is the derivative, and that limits
+are kept.
 
 Derivatives are compared with central differences; rotations with SciPy's rotation vectors.
 """
@@ -60,7 +61,11 @@ def peaks(trajectory, begin, end):
     times = np.linspace(begin + 2 * H, end - 2 * H, 400)
     twists = np.array([twist_by_differences(trajectory, t) for t in times])
     rates = np.array([acceleration_by_differences(trajectory, t) for t in times])
-    return [np.linalg.norm(part, axis=1).max() for both in (twists, rates) for part in (both[:, :3], both[:, 3:])]
+    return [
+        np.linalg.norm(part, axis=1).max()
+        for both in (twists, rates)
+        for part in (both[:, :3], both[:, 3:])
+    ]
 
 
 def assert_consistent(trajectory, times, acceleration=True):
@@ -69,7 +74,9 @@ def assert_consistent(trajectory, times, acceleration=True):
         assert np.linalg.det(reference.pose[:3, :3]) == pytest.approx(1.0, abs=1e-9)
         assert twist_by_differences(trajectory, t) == pytest.approx(reference.twist, abs=2e-6)
         if acceleration:
-            assert acceleration_by_differences(trajectory, t) == pytest.approx(reference.acceleration, abs=2e-5)
+            assert acceleration_by_differences(trajectory, t) == pytest.approx(
+                reference.acceleration, abs=2e-5
+            )
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +122,11 @@ def joint_samples(trajectory, times):
 
 def test_a_joint_path_without_velocities_begins_and_ends_at_rest_without_a_step(ur5, model):
     q0 = np.array(ur5.home)
-    for points in ([[0.3] * 6], [[0.2] * 6, [0.1] * 6, [0.4] * 6], [[0.1] * 6, [0.2] * 6, [0.3] * 6]):
+    for points in (
+        [[0.3] * 6],
+        [[0.2] * 6, [0.1] * 6, [0.4] * 6],
+        [[0.1] * 6, [0.2] * 6, [0.3] * 6],
+    ):
         times = 0.5 * np.arange(1, len(points) + 1)
         path = JointPath(model, q0, times, q0 + np.array(points), None, 3.0, np.full(6, 3.0))
         _, v, _ = joint_samples(path, np.arange(2.9, path.end + 0.1, 0.001))
@@ -125,10 +136,20 @@ def test_a_joint_path_without_velocities_begins_and_ends_at_rest_without_a_step(
 
 def test_the_path_of_a_joint_path_is_what_it_samples_and_rests_outside_its_time(ur5, model):
     q0 = np.array(ur5.home)
-    path = JointPath(model, q0, np.array([0.5, 1.0]), q0 + np.array([[0.2] * 6, [0.1] * 6]), None, 3.0, np.full(6, 3.0))
+    path = JointPath(
+        model,
+        q0,
+        np.array([0.5, 1.0]),
+        q0 + np.array([[0.2] * 6, [0.1] * 6]),
+        None,
+        3.0,
+        np.full(6, 3.0),
+    )
     for t in (3.0, 3.2, 3.7, 3.999):
         reference = path.sample(t)
-        for found, wanted in zip(path.path(t), (reference.q, reference.v, reference.a), strict=True):
+        for found, wanted in zip(
+            path.path(t), (reference.q, reference.v, reference.a), strict=True
+        ):
             assert np.array_equal(found, wanted)
     for t, q in ((2.0, q0), (4.0, q0 + 0.1), (9.0, q0 + 0.1)):
         found, v, a = path.path(t)
@@ -171,7 +192,9 @@ def test_a_joint_path_takes_the_velocities_that_are_given(ur5, model):
     assert path.sample(1.0).q == pytest.approx(points[0])
 
 
-@pytest.mark.parametrize("times", [[0.5, 0.5], [1.0, 0.5], [-0.1, 1.0], [0.5, math.nan], [0.5, math.inf]])
+@pytest.mark.parametrize(
+    "times", [[0.5, 0.5], [1.0, 0.5], [-0.1, 1.0], [0.5, math.nan], [0.5, math.inf]]
+)
 def test_a_joint_path_whose_times_do_not_rise_is_refused(ur5, model, times):
     q0 = np.array(ur5.home)
     with refuses("times", times):
@@ -179,7 +202,9 @@ def test_a_joint_path_whose_times_do_not_rise_is_refused(ur5, model, times):
 
 
 @pytest.mark.parametrize("begin", [0.0, 1.0, 5.0])
-def test_a_joint_path_with_one_segment_that_is_too_fast_is_refused_with_the_joint(ur5, model, begin):
+def test_a_joint_path_with_one_segment_that_is_too_fast_is_refused_with_the_joint(
+    ur5, model, begin
+):
     """0.3 rad in 0.01 s is 30 rad/s at least, however long the rest of the path takes."""
     q0 = np.array(ur5.home)
     far = q0 + np.array([0.0, 0.0, 0.3, 0.0, 0.0, 0.0])
@@ -194,7 +219,9 @@ TILTED = pose((0.4, -0.1, 0.5), (0.3, 2.0, -0.4))
 
 
 def circle(**changes):
-    return Circle(**{"start": TILTED, "radius": 0.08, "period": 3.0, "time": 2.0, "fade": 0.7, **changes})
+    return Circle(
+        **{"start": TILTED, "radius": 0.08, "period": 3.0, "time": 2.0, "fade": 0.7, **changes}
+    )
 
 
 def test_a_circle_begins_at_rest_at_its_start_pose():
@@ -208,7 +235,8 @@ def test_a_circle_begins_at_rest_at_its_start_pose():
 @pytest.mark.parametrize("normal", [(1.0, 0.0, 0.0), (0.0, 0.0, 2.0), (1.0, -2.0, 0.5)])
 def test_a_circle_keeps_its_distance_its_plane_and_its_orientation(normal):
     path = circle(normal=normal)
-    opposite = path.sample(2.0 + 0.35 + 1.5).pose[:3, 3]  # half a turn: the fade costs half its length
+    # half a turn: the fade costs half its length
+    opposite = path.sample(2.0 + 0.35 + 1.5).pose[:3, 3]
     centre = (opposite + TILTED[:3, 3]) / 2.0
     for t in np.linspace(2.0, 7.0, 23):
         now = path.sample(t).pose
@@ -265,10 +293,13 @@ def test_a_jog_rises_to_its_twist_and_stops_by_itself():
     for t in (1.5 + ramp, 2.0, 100.0):
         assert jog.sample(t).twist == pytest.approx(np.zeros(6), abs=1e-12)
         moved = jog.sample(t).pose[:3, 3] - TILTED[:3, 3]
-        assert moved == pytest.approx([0.1 * 0.5, 0.0, 0.0], abs=1e-12)  # ramps up and down are equally long
+        # ramps up and down are equally long
+        assert moved == pytest.approx([0.1 * 0.5, 0.0, 0.0], abs=1e-12)
 
 
-@pytest.mark.parametrize("twist", [FORWARD, TURN, FORWARD + TURN, np.array([0.1, -0.2, 0.1, 0.3, 0.6, -0.5])])
+@pytest.mark.parametrize(
+    "twist", [FORWARD, TURN, FORWARD + TURN, np.array([0.1, -0.2, 0.1, 0.3, 0.6, -0.5])]
+)
 def test_the_pose_of_a_jog_is_the_integral_of_its_twist(twist):
     jog = Jog(Reference(TILTED), twist, 0.0, ACCELERATION, 0.5)
     assert_consistent(jog, np.linspace(0.003, 1.0, 40), acceleration=False)
@@ -334,7 +365,9 @@ def test_a_pursuit_arrives_within_its_limits_and_without_overshoot(distance, ang
     assert np.array_equal(poses[-1], goal)
     assert not twists[-1].any()
     assert poses[:, 0, 3].max() <= distance + 1e-7
-    turned = np.arccos(np.clip((np.trace(poses[:, :3, :3], axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0))
+    turned = np.arccos(
+        np.clip((np.trace(poses[:, :3, :3], axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0)
+    )
     assert turned.max() <= angle + 1e-6
     for half, speed, acceleration in ((slice(0, 3), *pair(0)), (slice(3, 6), *pair(1))):
         assert np.linalg.norm(twists[:, half], axis=1).max() <= speed * (1.0 + 1e-9)
@@ -354,7 +387,10 @@ def test_a_pursuit_of_a_target_streamed_at_50_hz_is_smooth_and_close_behind():
     speeds = np.linalg.norm(twists[steady, :3], axis=1)
     assert speeds.min() > 0.97 * speed
     assert speeds.max() < 1.01 * speed
-    behind = [np.linalg.norm(circle.sample(t).pose[:3, 3] - p[:3, 3]) for t, p in zip(times, poses, strict=True)]
+    behind = [
+        np.linalg.norm(circle.sample(t).pose[:3, 3] - p[:3, 3])
+        for t, p in zip(times, poses, strict=True)
+    ]
     assert np.array(behind)[steady].max() < 0.15 * speed  # 1/8 s and one interval of the stream
 
 
@@ -368,15 +404,21 @@ def test_a_pursuit_is_continuous_in_pose_and_twist_when_its_target_jumps():
     times = np.arange(0.0, 2.0, 0.002)
     poses, twists, _ = pursued(pursuit, times, jumping)
     assert np.abs(np.diff(poses[:, :3, 3], axis=0)).max() <= SPEED[0] * 0.002 * (1.0 + 1e-9)
-    assert np.linalg.norm(np.diff(twists[:, :3], axis=0), axis=1).max() <= ACCELERATION[0] * 0.002 * (1.0 + 1e-9)
-    assert np.linalg.norm(np.diff(twists[:, 3:], axis=0), axis=1).max() <= ACCELERATION[1] * 0.002 * (1.0 + 1e-9)
+    assert np.linalg.norm(np.diff(twists[:, :3], axis=0), axis=1).max() <= ACCELERATION[
+        0
+    ] * 0.002 * (1.0 + 1e-9)
+    assert np.linalg.norm(np.diff(twists[:, 3:], axis=0), axis=1).max() <= ACCELERATION[
+        1
+    ] * 0.002 * (1.0 + 1e-9)
 
 
 def test_a_pursuit_begins_with_the_speed_that_the_reference_has():
     twist = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.5])
     pursuit = OnlineTrajectory(Reference(np.eye(4), twist), np.eye(4), 1.0, SPEED, ACCELERATION)
     assert np.array_equal(pursuit.sample(1.0).twist, twist)
-    assert np.abs(pursuit.sample(1.002).twist - twist).max() <= 0.002 * ACCELERATION[1] * (1.0 + 1e-9)
+    assert np.abs(pursuit.sample(1.002).twist - twist).max() <= 0.002 * ACCELERATION[1] * (
+        1.0 + 1e-9
+    )
 
 
 def test_a_pursuit_needs_a_pose_to_start_from():
@@ -386,9 +428,15 @@ def test_a_pursuit_needs_a_pose_to_start_from():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("reach", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
-def test_a_pursuit_keeps_its_limits_whatever_target_is_streamed_and_however_late_it_is_asked(seed, reach):
-    """Targets at random, near and far, half turns among them, at random times; sampled at uneven times."""
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))]
+)
+def test_a_pursuit_keeps_its_limits_whatever_target_is_streamed_and_however_late_it_is_asked(
+    seed, reach
+):
+    """Targets at random, near and far, half turns among them, at random times;
+    sampled at uneven times.
+    """
     rng = np.random.default_rng(seed)
     speed, acceleration = 10.0 ** rng.uniform(-2.0, 1.0, 2), 10.0 ** rng.uniform(-1.0, 2.0, 2)
     pursuit, t = OnlineTrajectory(Reference(np.eye(4)), np.eye(4), 0.0, speed, acceleration), 0.0
@@ -408,14 +456,20 @@ def test_a_pursuit_keeps_its_limits_whatever_target_is_streamed_and_however_late
             assert way <= speed[half] * dt * (1.0 + 1e-6) + 1e-9
             assert np.linalg.norm(now.twist[part]) <= speed[half] * (1.0 + 1e-9)
             assert np.linalg.norm(now.acceleration[part]) <= acceleration[half] * (1.0 + 1e-9)
-            assert np.linalg.norm(now.twist[part] - before.twist[part]) <= acceleration[half] * dt * (1.0 + 1e-6) + 1e-7
+            assert (
+                np.linalg.norm(now.twist[part] - before.twist[part])
+                <= acceleration[half] * dt * (1.0 + 1e-6) + 1e-7
+            )
         before = now
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_twist_and_acceleration_of_a_pursuit_are_those_of_its_last_step(seed):
     rng = np.random.default_rng(seed)
-    pursuit, dt = OnlineTrajectory(Reference(np.eye(4)), random_pose(rng), 0.0, SPEED, ACCELERATION), 0.002
+    pursuit, dt = (
+        OnlineTrajectory(Reference(np.eye(4)), random_pose(rng), 0.0, SPEED, ACCELERATION),
+        0.002,
+    )
     before = pursuit.sample(0.0)
     for index in range(1, 500):
         if index % 100 == 0:
@@ -430,11 +484,16 @@ def test_twist_and_acceleration_of_a_pursuit_are_those_of_its_last_step(seed):
 
 # --- pursuit of joint targets ---
 
-JOINT_SPEED, JOINT_ACCELERATION = np.array([0.9, 0.5, 1.2, 2.0, 0.3, 3.0]), np.array([2.0, 1.0, 5.0, 8.0, 0.5, 20.0])
+JOINT_SPEED, JOINT_ACCELERATION = (
+    np.array([0.9, 0.5, 1.2, 2.0, 0.3, 3.0]),
+    np.array([2.0, 1.0, 5.0, 8.0, 0.5, 20.0]),
+)
 
 
 def joint_pursuit(model, q0, goal, v0=None, time=0.0):
-    return OnlineJointTrajectory(model, Reference(q=q0, v=v0), goal, time, JOINT_SPEED, JOINT_ACCELERATION)
+    return OnlineJointTrajectory(
+        model, Reference(q=q0, v=v0), goal, time, JOINT_SPEED, JOINT_ACCELERATION
+    )
 
 
 @pytest.mark.parametrize("size", [0.001, 0.1, 2.0])
@@ -456,7 +515,9 @@ def test_a_joint_pursuit_arrives_within_its_limits_and_without_overshoot(ur5, mo
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(6))
-def test_a_joint_pursuit_keeps_its_limits_and_stays_between_its_targets_whatever_is_streamed(ur5, model, seed):
+def test_a_joint_pursuit_keeps_its_limits_and_stays_between_its_targets_whatever_is_streamed(
+    ur5, model, seed
+):
     """So a target within the position limits never leads beyond them, however it jumps."""
     rng = np.random.default_rng(seed)
     q0, t, dt = np.array(ur5.home), 0.0, 0.0
@@ -494,14 +555,18 @@ def test_a_joint_pursuit_takes_over_from_a_joint_move_in_mid_flight(ur5, model):
     q0 = np.array(ur5.home)
     move = JointMove(model, q0, q0 + 0.5, 0.0, 0.8 * JOINT_SPEED)
     there = move.sample(move.end / 2.0)
-    pursuit = OnlineJointTrajectory(model, there, q0, move.end / 2.0, JOINT_SPEED, JOINT_ACCELERATION)
+    pursuit = OnlineJointTrajectory(
+        model, there, q0, move.end / 2.0, JOINT_SPEED, JOINT_ACCELERATION
+    )
     assert pursuit.sample(move.end / 2.0).pose == pytest.approx(there.pose, abs=1e-12)
     assert pursuit.sample(move.end / 2.0).twist == pytest.approx(there.twist, abs=1e-12)
     assert np.array_equal(pursuit.sample(move.end / 2.0 + 10.0).q, q0)
 
 
 def test_the_fields_of_a_joint_pursuit_belong_together(ur5, model):
-    """Steps: q' = v and v' = a by differences over the step; the tip by differences over a much shorter one."""
+    """Steps: q' = v and v' = a by differences over the step; the tip by differences over
+    a much shorter one.
+    """
     rng = np.random.default_rng(7)
     q0, t = np.array(ur5.home), 0.0
     pursuit = joint_pursuit(model, q0, q0 + rng.uniform(-1.0, 1.0, 6))
@@ -524,4 +589,6 @@ def test_the_fields_of_a_joint_pursuit_belong_together(ur5, model):
 
 def test_a_joint_pursuit_needs_joint_angles_to_start_from(model):
     with pytest.raises(ConfigError, match="needs reference joint angles"):
-        OnlineJointTrajectory(model, Reference(np.eye(4)), np.zeros(6), 0.0, JOINT_SPEED, JOINT_ACCELERATION)
+        OnlineJointTrajectory(
+            model, Reference(np.eye(4)), np.zeros(6), 0.0, JOINT_SPEED, JOINT_ACCELERATION
+        )

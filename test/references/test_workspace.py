@@ -1,4 +1,6 @@
-"""The workspace: targets outside are refused in words, and a jog comes to rest at the wall, not behind it."""
+"""The workspace: targets outside are refused in words, and a jog comes to rest at the
+wall, not behind it.
+"""
 
 import math
 
@@ -55,7 +57,12 @@ def test_a_target_inside_or_on_a_wall_is_none_of_its_business(position):
 @pytest.mark.parametrize(
     ("box", "name", "value", "bound"),
     [
-        ({"lower": [0.0, 0.5, 0.0], "upper": [1.0, 0.5, 1.0]}, "workspace.lower y", 0.5, (-5.0, 0.5)),
+        (
+            {"lower": [0.0, 0.5, 0.0], "upper": [1.0, 0.5, 1.0]},
+            "workspace.lower y",
+            0.5,
+            (-5.0, 0.5),
+        ),
         ({"lower": [-11.0, 0.0, 0.0]}, "lower[0]", -11.0, (-5.0, 5.0)),
         ({"middle": [0.0, 0.0, 0.0]}, "gain", "middle", ("lower", "upper")),
     ],
@@ -66,7 +73,9 @@ def test_a_box_that_is_none_is_refused(box, name, value, bound):
 
 
 def jogged(workspace, start, commands, lasting):
-    """References along a stream of (twist, seconds until the next one), the last one lasting until rest."""
+    """References along a stream of (twist, seconds until the next one), the last one
+    lasting until rest.
+    """
     reference, time, seen = Reference(start, np.zeros(6)), 0.0, []
     for number, (wanted, until_next) in enumerate(commands):
         before = reference.twist
@@ -85,7 +94,9 @@ def within(speed):
 
 speeds = arrays(float, 3, elements=st.floats(-0.3, 0.3)).map(within(0.25))
 turns = arrays(float, 3, elements=st.floats(-1.2, 1.2)).map(within(1.0))
-twists = st.builds(lambda linear, angular: np.concatenate((linear, angular)), speeds, turns | st.just(np.zeros(3)))
+twists = st.builds(
+    lambda linear, angular: np.concatenate((linear, angular)), speeds, turns | st.just(np.zeros(3))
+)
 streams = st.lists(st.tuples(twists, st.floats(0.005, 0.2)), min_size=1, max_size=60)
 
 
@@ -99,9 +110,15 @@ def twist_of(x=0.0, y=0.0, z=0.0, about_x=0.0):
     commands=streams,
     lasting=st.floats(0.02, 0.3),
 )
-@example(  # the change to a fast motion along a wall takes so long that the slow one towards it goes on
+# the change to a fast motion along a wall takes so long that the slow one towards it goes on
+@example(
     start=np.zeros(3),
-    commands=[(twist_of(), 0.1), (twist_of(0.03), 0.12), (twist_of(-0.06), 0.19), (twist_of(y=0.25), 0.1)],
+    commands=[
+        (twist_of(), 0.1),
+        (twist_of(0.03), 0.12),
+        (twist_of(-0.06), 0.19),
+        (twist_of(y=0.25), 0.1),
+    ],
     lasting=0.2,
 )
 @example(  # and so does the stop from there
@@ -198,7 +215,12 @@ def test_a_target_inside_and_home_are_gone_to(loop):
 
 
 def test_the_profile_may_bound_it(tmp_path):
-    assert ControlLoop(load_robot("ur5", "real"), "admittance").workspace.settings.target.lower.tolist() == [-5.0] * 3
+    assert (
+        ControlLoop(
+            load_robot("ur5", "real"), "admittance"
+        ).workspace.settings.target.lower.tolist()
+        == [-5.0] * 3
+    )
     simulated = ControlLoop(UR5, "impedance").workspace.settings.target
     assert simulated.lower.tolist() == [-0.9, -0.9, 0.0]
     assert simulated.upper.tolist() == [0.9, 0.9, 1.2]

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.sim
 
 @pytest.fixture
 def guide():
-    return (Path(__file__).resolve().parents[2] / "docs" / "adding_a_robot.md").read_text(encoding="utf-8")
+    return (Path(__file__).resolve().parents[2] / "docs" / "adding_a_robot.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +41,11 @@ def printed(guide):
 
 def commands(guide):
     lines = "\n".join(re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)).splitlines()
-    return [line.removeprefix("robot_control ") for line in lines if line.startswith("robot_control simulate")]
+    return [
+        line.removeprefix("robot_control ")
+        for line in lines
+        if line.startswith("robot_control simulate")
+    ]
 
 
 @pytest.mark.starts("the lines of the page, in a shell")
@@ -48,7 +54,12 @@ def test_the_refusals_are_those_that_it_shows(guide):
     shown = re.findall(r"```sh\n([^`]*?python -c .*?)```\n\n```text\n(.*?)```", guide, re.DOTALL)
     assert len(shown) == 2
     for command, text in shown:
-        run = subprocess.run(["bash", "-c", command], text=True, capture_output=True, env={**os.environ, "PATH": path})
+        run = subprocess.run(
+            ["bash", "-c", command],
+            text=True,
+            capture_output=True,
+            env={**os.environ, "PATH": path},
+        )
         assert run.stdout == text
 
 

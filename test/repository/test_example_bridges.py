@@ -1,4 +1,6 @@
-"""Examples for programs of MoveIt Servo and of aic_controller: their messages in, the controller's targets out."""
+"""Examples for programs of MoveIt Servo and of aic_controller: their messages in, the
+controller's targets out.
+"""
 
 from importlib import import_module, util
 from pathlib import Path
@@ -25,7 +27,8 @@ MEASURED = {"shoulder": 0.3, "elbow": -1.0}
 def ros(tmp_path, monkeypatch):
     with LockstepRos(tmp_path) as made:
         use_stand_in(made, monkeypatch, "control_msgs")
-        put_first(made, monkeypatch, AIC, STAND_IN / AIC)  # so that its messages are made in one way
+        # so that its messages are made in one way
+        put_first(made, monkeypatch, AIC, STAND_IN / AIC)
         yield made
 
 
@@ -52,10 +55,12 @@ def aic(ros):
 
 def test_a_joint_moves_on_by_its_velocity_times_the_time_between_two_commands(servo):
     jogging = servo.JointJogging(0.5, 0.2)
-    assert jogging.targets(7.0, MEASURED, ["elbow"], [0.4]) == MEASURED  # the first one after a pause
+    # the first one after a pause
+    assert jogging.targets(7.0, MEASURED, ["elbow"], [0.4]) == MEASURED
     at = jogging.targets(7.1, MEASURED, ["elbow"], [0.4])
     assert at == pytest.approx({"shoulder": 0.3, "elbow": -1.0 + 0.1 * 0.5 * 0.4})
-    at = jogging.targets(7.2, at, ["elbow", "shoulder"], [-3.0, 1.0])  # a velocity beyond 1 counts as 1
+    # a velocity beyond 1 counts as 1
+    at = jogging.targets(7.2, at, ["elbow", "shoulder"], [-3.0, 1.0])
     assert at == pytest.approx({"shoulder": 0.3 + 0.05, "elbow": -1.0 + 0.02 - 0.05})
     assert jogging.targets(9.0, MEASURED, ["elbow"], [1.0]) == MEASURED
 
@@ -85,22 +90,34 @@ def test_a_joint_command_that_makes_no_sense_is_refused(servo, names, velocities
 
 def test_joint_commands_of_servo_move_the_joints_targets(ros, servo):
     topic = "/servo_node/delta_joint_cmds"
-    child = ros.start("servo_joint_jog", make_node=servo.ServoJointJog, remappings={"joint_jog": topic})
+    child = ros.start(
+        "servo_joint_jog", make_node=servo.ServoJointJog, remappings={"joint_jog": topic}
+    )
     states, jogs = ros.publisher(JointState, "joint_states"), ros.publisher(servo.JointJog, topic)
     targets = ros.subscribe(JointState, "controller/target_joint")
     jog = servo.JointJog()
     jog.joint_names, jog.velocities = ["elbow"], [0.5]
-    ros.until(lambda: "no joint_states" in child.err, "a refusal without joint states", lambda: jogs.publish(jog))
+    ros.until(
+        lambda: "no joint_states" in child.err,
+        "a refusal without joint states",
+        lambda: jogs.publish(jog),
+    )
 
     def send():
         states.publish(JointState(name=list(MEASURED), position=list(MEASURED.values())))
         jogs.publish(jog)
 
-    ros.until(lambda: len(targets) and targets.last.position[1] > -1.0 + 0.01, "a target that moves", send)
+    ros.until(
+        lambda: len(targets) and targets.last.position[1] > -1.0 + 0.01, "a target that moves", send
+    )
     assert list(targets.last.name) == list(MEASURED)
     assert targets.last.position[0] == 0.3
     jog.joint_names = ["wrist"]
-    ros.until(lambda: "'wrist'" in child.err, "a refusal of another robot's joint", lambda: jogs.publish(jog))
+    ros.until(
+        lambda: "'wrist'" in child.err,
+        "a refusal of another robot's joint",
+        lambda: jogs.publish(jog),
+    )
 
 
 # --- motion updates, as for aic_controller ---
@@ -110,7 +127,12 @@ def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros, aic):
     make = import_module(f"{AIC}.msg").make
     topic = "/aic/pose_commands"
     parameters = {"tip": "tool0"}
-    ros.start("aic_motion_update", parameters, make_node=aic.AicMotionUpdate, remappings={"pose_commands": topic})
+    ros.start(
+        "aic_motion_update",
+        parameters,
+        make_node=aic.AicMotionUpdate,
+        remappings={"pose_commands": topic},
+    )
     updates = ros.publisher(aic.MotionUpdate, topic)
     poses = ros.subscribe(MultiDOFJointTrajectory, "controller/tip_trajectory")
     twists = ros.subscribe(TwistStamped, "controller/target_twist")
@@ -119,13 +141,20 @@ def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros, aic):
     place, velocity, push = Transform(), Twist(), Wrench()
     place.translation.x, velocity.linear.y, push.force.z = 0.4, 0.1, -5.0
     stiffness, damping = np.diag([85.0] * 6).ravel().tolist(), np.diag([75.0] * 6).ravel().tolist()
-    given = {"pose": place, "velocity": velocity, "target_stiffness": stiffness, "target_damping": damping}
+    given = {
+        "pose": place,
+        "velocity": velocity,
+        "target_stiffness": stiffness,
+        "target_damping": damping,
+    }
     given["wrench_feedback_gains_at_tip"] = [0.0] * 6
     pose = make("base_link", 2, wrench=push, **given)
     found = ros.next(poses, "a pose", lambda: updates.publish(pose))
     assert (found.header.frame_id, found.joint_names) == ("base_link", ["tool0"])
     assert found.points[0].transforms[0].translation.x == 0.4
-    ros.until(lambda: len(gains) and len(wrenches), "gains and a wrench", lambda: updates.publish(pose))
+    ros.until(
+        lambda: len(gains) and len(wrenches), "gains and a wrench", lambda: updates.publish(pose)
+    )
     assert gains.last.joint_names == ["stiffness", "damping"]
     assert list(gains.last.points[0].positions) == stiffness + damping
     assert (wrenches.last.header.frame_id, wrenches.last.wrench.force.z) == ("tool0", -5.0)
@@ -133,12 +162,17 @@ def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros, aic):
     twist = make("gripper/tcp", 1, wrench=Wrench(), **given)
     moved = ros.next(twists, "a twist", lambda: updates.publish(twist))
     assert (moved.header.frame_id, moved.twist.linear.y) == ("tool0", 0.1)
-    ros.until(lambda: wrenches.last.wrench.force.z == 0.0, "the end of the wrench", lambda: updates.publish(twist))
+    ros.until(
+        lambda: wrenches.last.wrench.force.z == 0.0,
+        "the end of the wrench",
+        lambda: updates.publish(twist),
+    )
     assert len(gains) == sent  # they did not change
 
 
 @pytest.mark.parametrize(
-    ("mode", "feedback", "word"), [(0, 0.0, "mode"), (1, 0.96, "wrench_feedback_gains_at_tip"), (1, 0.5, "not used")]
+    ("mode", "feedback", "word"),
+    [(0, 0.0, "mode"), (1, 0.96, "wrench_feedback_gains_at_tip"), (1, 0.5, "not used")],
 )
 def test_what_a_motion_update_may_not_have_is_told(ros, aic, mode, feedback, word):
     make = import_module(f"{AIC}.msg").make

@@ -13,7 +13,13 @@ import pytest
 
 from robot_control_ros.cli import main as cli
 from robot_control_ros.core.gains import make_gains
-from robot_control_ros.core.types import Command, CommandMode, JointSpaceReference, Reference, RobotState
+from robot_control_ros.core.types import (
+    Command,
+    CommandMode,
+    JointSpaceReference,
+    Reference,
+    RobotState,
+)
 from robot_control_ros.laws import law_class
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate
@@ -28,7 +34,9 @@ pytestmark = pytest.mark.sim
 
 
 class Positions:
-    """Hands the reference on as positions, as a controller does that leaves the rest to the drives."""
+    """Hands the reference on as positions, as a controller does that leaves the
+    rest to the drives.
+    """
 
     @dataclass(frozen=True, eq=False)
     class Gains:
@@ -75,7 +83,9 @@ def assert_deflected_as_springs_are(log, ur5):
     assert abs(log.v[-1]).max() < 1e-4
     deflection = log.q[-1] - np.array(ur5.home)
     assert abs(deflection).max() > 0.01
-    np.testing.assert_allclose(GAINS["spring"] * deflection, kin.jacobian[:3].T @ FORCE, rtol=0, atol=1e-2)
+    np.testing.assert_allclose(
+        GAINS["spring"] * deflection, kin.jacobian[:3].T @ FORCE, rtol=0, atol=1e-2
+    )
 
 
 def test_as_the_law_it_is_called_at_every_physics_step_and_acts_as_a_spring(calls, ur5):
@@ -85,10 +95,15 @@ def test_as_the_law_it_is_called_at_every_physics_step_and_acts_as_a_spring(call
 
 
 @pytest.mark.parametrize("rate", [20.0, 100.0])
-def test_within_the_drives_it_is_called_at_every_physics_step_and_acts_as_a_spring(calls, ur5, rate):
+def test_within_the_drives_it_is_called_at_every_physics_step_and_acts_as_a_spring(
+    calls, ur5, rate
+):
     law = f"{__name__}:Positions"
-    log = simulate(ur5, law, push=Push(FORCE), duration=3.0, rate=rate, joint_law=NAME, joint_law_gains=GAINS)
-    assert_called_at_every_physics_step(calls, 3000 - round(1000 / rate))  # the first sample is that of time 0
+    log = simulate(
+        ur5, law, push=Push(FORCE), duration=3.0, rate=rate, joint_law=NAME, joint_law_gains=GAINS
+    )
+    # the first sample is that of time 0
+    assert_called_at_every_physics_step(calls, 3000 - round(1000 / rate))
     assert_deflected_as_springs_are(log, ur5)
 
 
@@ -96,7 +111,9 @@ def test_within_the_drives_it_takes_the_place_of_the_stiff_servo(calls, ur5):
     law = f"{__name__}:Positions"
     stiff = simulate(ur5, law, push=Push(FORCE), duration=1.0, rate=100.0)
     assert calls == []
-    soft = simulate(ur5, law, push=Push(FORCE), duration=1.0, rate=100.0, joint_law=NAME, joint_law_gains=GAINS)
+    soft = simulate(
+        ur5, law, push=Push(FORCE), duration=1.0, rate=100.0, joint_law=NAME, joint_law_gains=GAINS
+    )
     home = np.array(ur5.home)
     assert abs(soft.q[-1] - home).max() > 10.0 * abs(stiff.q[-1] - home).max()
 
@@ -109,7 +126,9 @@ def test_its_torque_is_spring_damper_and_weight_within_the_effort_limits(calls, 
         q, v, q_ref, v_ref = rng.uniform(-1.0, 1.0, (4, 6))
         kin = model.at(q, v)
         state = RobotState(0.0, q, v, np.zeros(6))
-        torque = law.compute(state, kin, Reference(q=q_ref, v=v_ref, a=np.zeros(6)), gains, 0.001).values
+        torque = law.compute(
+            state, kin, Reference(q=q_ref, v=v_ref, a=np.zeros(6)), gains, 0.001
+        ).values
         wanted = 300.0 * (q_ref - q) + 30.0 * (v_ref - v) + kin.gravity
         limit = model.limits.effort
         clipped += int((abs(wanted) > limit).sum())
@@ -120,7 +139,11 @@ def test_its_torque_is_spring_damper_and_weight_within_the_effort_limits(calls, 
 def test_the_command_in_its_docstring_runs(calls, monkeypatch, capsys):
     monkeypatch.chdir(EXAMPLES)
     said = import_module("joint_callback_law").__doc__
-    (line,) = [line.strip() for line in said.splitlines() if line.strip().startswith("robot_control simulate")]
+    (line,) = [
+        line.strip()
+        for line in said.splitlines()
+        if line.strip().startswith("robot_control simulate")
+    ]
     assert cli.main([*line.split()[1:], "--seconds", "0.1", "--push-from", "0"]) == 0
     assert f"of ur5 under {NAME}" in capsys.readouterr().out
     assert len(calls) == 100
@@ -137,9 +160,23 @@ def test_the_call_in_its_docstring_runs(calls):
 @pytest.mark.long
 @pytest.mark.starts("pytest, on a law that is not the package's")
 def test_it_passes_what_every_law_of_the_package_has_to():
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES), "ROBOT_CONTROL_LAWS": "joint_callback_law:JointCallback"}
-    command = [sys.executable, "-m", "pytest", "-q", "test/across/test_every_law.py", "-k", "joint_callback_law"]
-    done = subprocess.run(command, cwd=EXAMPLES.parent, env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(EXAMPLES),
+        "ROBOT_CONTROL_LAWS": "joint_callback_law:JointCallback",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "test/across/test_every_law.py",
+        "-k",
+        "joint_callback_law",
+    ]
+    done = subprocess.run(
+        command, cwd=EXAMPLES.parent, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
     assert "deselected" in done.stdout
 

@@ -1,4 +1,6 @@
-"""What is loaded by what, in a running interpreter. Who may import whom stands in pyproject.toml: `make lint`."""
+"""What is loaded by what, in a running interpreter. Who may import whom stands in
+pyproject.toml: `make lint`.
+"""
 
 import os
 import subprocess
@@ -37,7 +39,10 @@ def test_importing_the_package_loads_nothing_outside_the_standard_library(statem
     ("modules", "needed"),
     [
         (("core.types", "core.gains", "core.errors"), {"numpy"}),
-        (("simulation.in_process", "simulation.scene", "control.command_watchdog", "laws"), {"pinocchio"}),
+        (
+            ("simulation.in_process", "simulation.scene", "control.command_watchdog", "laws"),
+            {"pinocchio"},
+        ),
         (("cli.main", "bringup.package_nodes", "bringup.ros2_control"), {"yaml"}),
     ],
 )

@@ -1,4 +1,6 @@
-"""The layouts for PlotJuggler and Foxglove: what they name is there, and they are made as these programs read them."""
+"""The layouts for PlotJuggler and Foxglove: what they name is there, and they are made as these
+programs read them.
+"""
 
 import importlib
 import importlib.util
@@ -14,7 +16,12 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.state_blocks import state_blocks
 from robot_control_ros.core.gains import AXES
 from robot_control_ros.core.types import CommandMode, RobotState
-from robot_control_ros.recording.cycle_file import CYCLE_TOPIC, NOTE_TOPIC, SETTING_TOPIC, cycle_message
+from robot_control_ros.recording.cycle_file import (
+    CYCLE_TOPIC,
+    NOTE_TOPIC,
+    SETTING_TOPIC,
+    cycle_message,
+)
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
 
@@ -41,7 +48,11 @@ def foxglove(name):
 
 
 def panels(name, kind):
-    return {key: value for key, value in foxglove(name)["configById"].items() if key.startswith(f"{kind}!")}
+    return {
+        key: value
+        for key, value in foxglove(name)["configById"].items()
+        if key.startswith(f"{kind}!")
+    }
 
 
 def paths(name):
@@ -63,7 +74,9 @@ def topics():
     places = {"<controller>": UR5.profile.controllers[CommandMode.EFFORT]}
     found = {}
     for topic in (topic for node in PAGES for topic in documented_topics(node)):
-        name = topic.name.replace("~", f"/{topic.node}").replace("<controller>", places["<controller>"])
+        name = topic.name.replace("~", f"/{topic.node}").replace(
+            "<controller>", places["<controller>"]
+        )
         found["/" + name.lstrip("/")] = topic.type
     return found
 
@@ -91,7 +104,9 @@ def number_in_message(kind, fields):
     package, _, name = kind.partition("/")
     for each in fields:
         match = INDEXED.fullmatch(each)
-        types = getattr(importlib.import_module(f"{package}.msg"), name).get_fields_and_field_types()
+        types = getattr(
+            importlib.import_module(f"{package}.msg"), name
+        ).get_fields_and_field_types()
         assert match[1] in types, (kind, each)
         kind = types[match[1]]
         assert (match[2] is not None) == kind.startswith("sequence"), each
@@ -146,10 +161,15 @@ def test_arrays_of_the_state_are_not_cut_off_by_plotjuggler(blocks):
 
 def test_the_curves_of_the_state_are_those_that_their_plot_says(blocks):
     for area in xml("live").iter("DockArea"):
-        places = [int(INDEXED.search(each.get("name").rpartition("/")[2])[2] or -1) for each in area.iter("curve")]
+        places = [
+            int(INDEXED.search(each.get("name").rpartition("/")[2])[2] or -1)
+            for each in area.iter("curve")
+        ]
         if "state" in area.find("plot/curve").get("name").split("/"):
             first = {"pose error [m]": 0, "rotation error [rad]": 3}[area.get("name")]
-            assert [blocks[place] for place in places] == [("pose_error", first + k) for k in range(3)]
+            assert [blocks[place] for place in places] == [
+                ("pose_error", first + k) for k in range(3)
+            ]
 
 
 @pytest.mark.parametrize("name", PLOTJUGGLER)
@@ -231,6 +251,8 @@ def test_foxglove_finds_every_panel_that_is_laid_out(name):
     assert sorted(laid_out) == sorted(layout["configById"])
     for panel in panels(name, "Plot").values():
         assert panel["xAxisVal"] == "timestamp"
-        assert all(path["enabled"] and path["timestampMethod"] == "receiveTime" for path in panel["paths"])
+        assert all(
+            path["enabled"] and path["timestampMethod"] == "receiveTime" for path in panel["paths"]
+        )
         labels = [path["label"] for path in panel["paths"]]
         assert len(labels) == len(set(labels))

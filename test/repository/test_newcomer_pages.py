@@ -40,7 +40,9 @@ def test_each_block_of_the_python_page_prints_what_stands_under_it(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == page.count("```python") == 8
     program = f"\nprint({border!r})\n".join(code for code, _ in blocks)
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split(f"{border}\n") == [printed for _, printed in blocks]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sway.csv", "sway.png"]
@@ -83,17 +85,25 @@ def test_the_drawings_are_those_of_the_script(tmp_path):
 
 
 def simulations(name):
-    """Each command line `robot_control simulate` of a page, and the line of errors that stands for it below."""
+    """Each command line `robot_control simulate` of a page, and the line of errors that
+    stands for it below.
+    """
     found = []
-    for commands, printed in re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", read(name), re.DOTALL):
-        lines = [line for line in commands.splitlines() if line.startswith("robot_control simulate")]
+    for commands, printed in re.findall(
+        r"```sh\n(.*?)```\n\n```text\n(.*?)```", read(name), re.DOTALL
+    ):
+        lines = [
+            line for line in commands.splitlines() if line.startswith("robot_control simulate")
+        ]
         errors = [line for line in printed.splitlines() if "position error" in line]
         found += zip(lines, errors, strict=True)
     return found
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize(("line", "printed"), [*simulations("concepts.md"), *simulations("trouble.md")])
+@pytest.mark.parametrize(
+    ("line", "printed"), [*simulations("concepts.md"), *simulations("trouble.md")]
+)
 def test_a_simulation_prints_what_stands_below_it(line, printed, capsys):
     pytest.importorskip("mujoco")
     main(shlex.split(line)[1:])  # 1 where the example shows what goes wrong
@@ -108,7 +118,14 @@ MIN_FRAGMENT = 4  # characters of a message between two "…" that are looked fo
 def messages():
     """What the page shows in the column of what is seen."""
     rows = re.findall(r"^\| (.+?) \| .* \|$", read("trouble.md"), re.MULTILINE)
-    return sorted({span for row in rows for span in re.findall(r"`([^`]+)`", row) if "…" in span or ": " in span})
+    return sorted(
+        {
+            span
+            for row in rows
+            for span in re.findall(r"`([^`]+)`", row)
+            if "…" in span or ": " in span
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +135,9 @@ def texts():
     for path in (ROOT / "robot_control_ros").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr):
-                found.append("…".join(part.value for part in node.values if isinstance(part, ast.Constant)))
+                found.append(
+                    "…".join(part.value for part in node.values if isinstance(part, ast.Constant))
+                )
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.append(node.value)
     return "\n".join(found)
@@ -169,15 +188,27 @@ CAUSES = {
     "law": lambda: raised(lambda: ticked("impedance", profile="real")),
     "wrench": lambda: ticked("admittance", sample(0.0, HOME)).fault,
     "gap": lambda: ticked("impedance", sample(0.0, HOME), sample(0.5, HOME)).restart_reason,
-    "back": lambda: ticked("impedance", *(sample(time, HOME) for time in (9.0, 0.1, 0.102, 0.104))).restart_reason,
+    "back": lambda: (
+        ticked(
+            "impedance", *(sample(time, HOME) for time in (9.0, 0.1, 0.102, 0.104))
+        ).restart_reason
+    ),
     "same stamp": lambda: ticked("impedance", *[sample(0.0, HOME)] * 60).fault,
-    "late": lambda: ticked("impedance", *(sample(0.002 * k, HOME, age=0.03) for k in range(200))).warning,
+    "late": lambda: (
+        ticked("impedance", *(sample(0.002 * k, HOME, age=0.03) for k in range(200))).warning
+    ),
     "nan": lambda: raised(lambda: ticked("impedance", sample(0.0, [np.nan] * 6))),
     "workspace": lambda: raised(lambda: ticked("impedance", sample(0.0, HOME)).motion.move_to(FAR)),
-    "joint goal": lambda: raised(lambda: ticked("impedance", sample(0.0, HOME)).motion.move_joints_to(np.full(6, 9.0))),
+    "joint goal": lambda: raised(
+        lambda: ticked("impedance", sample(0.0, HOME)).motion.move_joints_to(np.full(6, 9.0))
+    ),
     "no state": lambda: raised(lambda: ticked("impedance").motion.hold()),
-    "bound": lambda: raised(lambda: ControlLoop(load_robot("ur5"), "impedance", {"stiffness": 3e4})),
-    "size": lambda: raised(lambda: ControlLoop(load_robot("ur5"), "impedance", {"stiffness": [1.0, 2.0]})),
+    "bound": lambda: raised(
+        lambda: ControlLoop(load_robot("ur5"), "impedance", {"stiffness": 3e4})
+    ),
+    "size": lambda: raised(
+        lambda: ControlLoop(load_robot("ur5"), "impedance", {"stiffness": [1.0, 2.0]})
+    ),
     "robot": lambda: raised(lambda: load_robot("ur6")),
     "profile": lambda: raised(lambda: load_robot("ur5", "reel")),
     "not executed": not_executed,
@@ -200,8 +231,14 @@ NEWCOMER = ("concepts.md", "trouble.md", "before_touch.md", "coming_from.md")
 
 def found_in_texts(pattern):
     """In the pages, and in what the programs say."""
-    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "robot_control_ros").rglob("*.py")]
-    return sorted({match for file in files for match in re.findall(pattern, file.read_text(encoding="utf-8"))})
+    files = [
+        ROOT / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "robot_control_ros").rglob("*.py"),
+    ]
+    return sorted(
+        {match for file in files for match in re.findall(pattern, file.read_text(encoding="utf-8"))}
+    )
 
 
 @pytest.mark.ros
@@ -212,7 +249,9 @@ def test_the_controller_takes_each_parameter_and_has_each_service_of_the_pages(r
     from ros_support import Controller, FakeRobot
 
     node = "/controller"
-    parameters = found_in_texts(r"ros2 param set /controller ([\w.]+) (\"[^\"]*\"|[a-z0-9.]\w*(?:\.\d+)?)(?=`|\n)")
+    parameters = found_in_texts(
+        r"ros2 param set /controller ([\w.]+) (\"[^\"]*\"|[a-z0-9.]\w*(?:\.\d+)?)(?=`|\n)"
+    )
     services = found_in_texts(r"ros2 service call (/(?:controller|{CONTROLLER})/\w+) ")
     services = {name.replace("{CONTROLLER}", "controller") for name in services}
     assert len(parameters) > 8
@@ -224,8 +263,11 @@ def test_the_controller_takes_each_parameter_and_has_each_service_of_the_pages(r
         if name == "law":
             assert text in law_names(plugins=False)
             continue
-        change = ParameterMessage(name=name, value=get_parameter_value(text.strip('"')))  # as `ros2 param` does
-        result = ros.call(SetParametersAtomically, f"{node}/set_parameters_atomically", parameters=[change]).result
+        # as `ros2 param` does
+        change = ParameterMessage(name=name, value=get_parameter_value(text.strip('"')))
+        result = ros.call(
+            SetParametersAtomically, f"{node}/set_parameters_atomically", parameters=[change]
+        ).result
         assert result.successful, (name, result.reason)
     names = [name for name, _ in ros.node.get_service_names_and_types_by_node("controller", "/")]
     assert [each for each in services if each not in names] == []
@@ -241,10 +283,17 @@ def test_each_gain_and_setting_that_the_pages_name_exists():
     specs |= {"wrench": WrenchSettings, "workspace": WorkspaceSettings}
     gain_name = re.compile(r"(?<![\w/~-])(\w+)\.(\w+)(?=[\s`])")
     spans = [
-        " ".join(re.findall(r"`[^`\n]+`", re.sub(r"```.*?```", "", read(page), flags=re.DOTALL))) for page in PAGES
+        " ".join(re.findall(r"`[^`\n]+`", re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)))
+        for page in PAGES
     ]
-    named = {(prefix, name) for each in spans for prefix, name in gain_name.findall(each) if prefix in specs}
+    named = {
+        (prefix, name)
+        for each in spans
+        for prefix, name in gain_name.findall(each)
+        if prefix in specs
+    }
     assert len(named) > 15
-    theirs = {("admittance", "joint_damping")}  # admittance_controller's own, on the page for those who come from it
+    # admittance_controller's own, on the page for those who come from it
+    theirs = {("admittance", "joint_damping")}
     known = {(prefix, spec.name) for prefix, gains in specs.items() for spec in gain_specs(gains)}
     assert named - known == theirs

@@ -1,4 +1,6 @@
-"""The package as pip, rosdep, colcon and `ros2 run` see it: manifest, dependencies, what a wheel installs."""
+"""The package as pip, rosdep, colcon and `ros2 run` see it: manifest, dependencies,
+what a wheel installs.
+"""
 
 import ast
 import configparser
@@ -12,7 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from wheel_installation import EMULATOR, INSTALLED_FOLDERS, NAME, ROOT, Installation, copy_source, install
+from wheel_installation import (
+    EMULATOR,
+    INSTALLED_FOLDERS,
+    NAME,
+    ROOT,
+    Installation,
+    copy_source,
+    install,
+)
 
 import robot_control_ros
 
@@ -61,12 +71,16 @@ def files_below(folder: Path) -> Iterator[Path]:
     """Files of the source tree, relative to the root, without caches and hidden files."""
     for path in folder.rglob("*"):
         relative = path.relative_to(ROOT)
-        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in relative.parts):
+        if path.is_file() and not any(
+            part.startswith((".", "__pycache__")) for part in relative.parts
+        ):
             yield relative
 
 
 def third_party_imports(source: str) -> set[str]:
-    """Top-level modules imported anywhere in `source`, also in functions; not the standard library's."""
+    """Top-level modules imported anywhere in `source`, also in functions; not the
+    standard library's.
+    """
     modules = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -88,8 +102,22 @@ def schema_errors(package: ElementTree.Element) -> list[str]:
     """What package format 3 forbids. With any of these colcon silently sees plain Python."""
     once = {"name", "version", "description"}
     at_least_once = {"maintainer", "license"}
-    any_number = {"author", "url", "export", "depend", "build_depend", "build_export_depend", "exec_depend"}
-    any_number |= {"buildtool_depend", "buildtool_export_depend", "test_depend", "doc_depend", "conflict"}
+    any_number = {
+        "author",
+        "url",
+        "export",
+        "depend",
+        "build_depend",
+        "build_export_depend",
+        "exec_depend",
+    }
+    any_number |= {
+        "buildtool_depend",
+        "buildtool_export_depend",
+        "test_depend",
+        "doc_depend",
+        "conflict",
+    }
     any_number |= {"replace", "group_depend", "member_of_group"}
 
     errors = []
@@ -144,15 +172,21 @@ def test_license_file_is_the_one_named(manifest):
 
 
 def test_every_import_is_declared(manifest):
-    declared = {element.text for tag in ("depend", "exec_depend") for element in manifest.findall(tag)}
+    declared = {
+        element.text for tag in ("depend", "exec_depend") for element in manifest.findall(tag)
+    }
     sources = [path for path in files_below(ROOT / NAME) if path.suffix == ".py"]
     sources += [path for path in files_below(ROOT / "launch") if path.suffix == ".py"]
     undeclared = set()
     for path in sources:
-        for module in third_party_imports((ROOT / path).read_text(encoding="utf-8")) - set(EXTRAS_WITHOUT_KEY):
+        for module in third_party_imports((ROOT / path).read_text(encoding="utf-8")) - set(
+            EXTRAS_WITHOUT_KEY
+        ):
             key = ROSDEP_KEYS.get(module, module)
             if key not in declared:
-                undeclared.add(f"{path} imports {module}: package.xml lacks <exec_depend>{key}</exec_depend>")
+                undeclared.add(
+                    f"{path} imports {module}: package.xml lacks <exec_depend>{key}</exec_depend>"
+                )
     assert sources
     assert undeclared == set()
 
@@ -161,19 +195,25 @@ def test_test_imports_are_declared(manifest):
     tags = ("depend", "exec_depend", "test_depend")
     declared = {element.text for tag in tags for element in manifest.findall(tag)}
     files = [*(ROOT / "test").rglob("*.py"), *(ROOT / EMULATOR / "test").rglob("*.py")]
-    own = {path.stem for path in files} | {"test", "evidence"}  # helpers beside the tests, and the repository's proofs
-    own |= {"robot_control_learning", "gymnasium"}  # the distribution for learning has its own dependencies
+    # helpers beside the tests, and the repository's proofs
+    own = {path.stem for path in files} | {"test", "evidence"}
+    # the distribution for learning has its own dependencies
+    own |= {"robot_control_learning", "gymnasium"}
     modules: set[str] = set()
     for path in files:
         modules |= third_party_imports(path.read_text(encoding="utf-8"))
     modules -= own | set(EXTRAS_WITHOUT_KEY)
-    assert {module for module in modules if ROSDEP_KEYS.get(module, module) not in declared} == set()
+    assert {
+        module for module in modules if ROSDEP_KEYS.get(module, module) not in declared
+    } == set()
 
 
 # --- what a wheel installs ---
 
 
-built = pytest.mark.starts("pip makes a wheel and installs it, and what is installed runs to its end")
+built = pytest.mark.starts(
+    "pip makes a wheel and installs it, and what is installed runs to its end"
+)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +242,9 @@ def test_modules_without_rosdep_key_have_an_extra(installation):
     manifest = (ROOT / "package.xml").read_text(encoding="utf-8")
     for module, extra in EXTRAS_WITHOUT_KEY.items():
         pattern = rf"{module.replace('_', '-')}\b.*extra == ['\"]{extra}['\"]"
-        assert any(re.match(pattern, line) for line in installation.metadata.get_all("Requires-Dist")), module
+        assert any(
+            re.match(pattern, line) for line in installation.metadata.get_all("Requires-Dist")
+        ), module
         assert f"pip install '.[{extra}]'" in manifest, module
 
 
@@ -232,7 +274,9 @@ def test_shared_files_are_installed_as_in_the_tree(installation):
 @built
 def test_every_file_of_the_packages_is_in_the_wheel(installation):
     for package in (NAME, EMULATOR):
-        expected = {path.as_posix() for path in files_below(ROOT / package) if path.parts[1] != "test"}
+        expected = {
+            path.as_posix() for path in files_below(ROOT / package) if path.parts[1] != "test"
+        }
         assert f"{package}/py.typed" in expected
         assert expected - installation.names_in_wheel == set()
 
@@ -242,7 +286,9 @@ def test_executables_of_the_nodes_are_installed(installation):
     for node in [*NODES, "teleop", "wait_active", "robot_control", "ethercat-emulator"]:
         executable = installation.prefix / "lib" / NAME / node
         assert os.access(executable, os.X_OK), node
-        assert executable.read_text(encoding="utf-8") == (ROOT / "scripts" / node).read_text(encoding="utf-8")
+        assert executable.read_text(encoding="utf-8") == (ROOT / "scripts" / node).read_text(
+            encoding="utf-8"
+        )
 
 
 def test_executables_are_one_text():
@@ -272,29 +318,58 @@ def test_executables_take_the_interpreter_of_their_prefix(tmp_path, own_interpre
     ).stdout
 
     used = prefix / "bin" if own_interpreter else path
-    assert output.splitlines() == [str(used), "-m", f"{NAME}.nodes", "controller", "--ros-args", "a b"]
+    assert output.splitlines() == [
+        str(used),
+        "-m",
+        f"{NAME}.nodes",
+        "controller",
+        "--ros-args",
+        "a b",
+    ]
 
 
 @pytest.mark.parametrize("name", ["robot_control", "ethercat-emulator"])
 @pytest.mark.starts("a program that ends by itself")
 def test_ros2_run_has_the_commands_too(tmp_path, name):
-    settings = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    settings = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
     settings["PYTHONPATH"] = str(ROOT)
     command = [ROOT / "scripts" / name, "--help"]
-    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert ended.stdout.startswith(f"usage: {name}")
 
 
 @pytest.mark.starts("a program that ends by itself")
 def test_setup_py_installs_as_colcon_calls_it(tmp_path):
-    """As colcon_core/task/python/build.py does: setup.cfg's install_scripts is passed on the command line."""
+    """As colcon_core/task/python/build.py does: setup.cfg's install_scripts is passed
+    on the command line.
+    """
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
     assert parser["develop"]["script_dir"] == parser["install"]["install_scripts"]
     source, prefix = tmp_path / "source", tmp_path / "prefix"
     copy_source(source)
-    command = [sys.executable, "setup.py", "egg_info", "--egg-base", "..", "build", "--build-base", "../build"]
-    command += ["install", "--record", "../log", "--install-scripts", parser["install"]["install_scripts"]]
+    command = [
+        sys.executable,
+        "setup.py",
+        "egg_info",
+        "--egg-base",
+        "..",
+        "build",
+        "--build-base",
+        "../build",
+    ]
+    command += [
+        "install",
+        "--record",
+        "../log",
+        "--install-scripts",
+        parser["install"]["install_scripts"],
+    ]
     command += ["--prefix", str(prefix), "--single-version-externally-managed", "install_data"]
     subprocess.run(command, cwd=source, capture_output=True, check=True)
     commands = ("robot_control", "ethercat-emulator")
@@ -317,7 +392,9 @@ def test_evidence_is_not_installed_and_its_old_command_says_where_it_is(installa
     assert not any(name.startswith("evidence/") for name in installation.names_in_wheel)
     command = [sys.executable, "-m", f"{NAME}.cli", "bench"]
     settings = {**os.environ, "PYTHONPATH": str(installation.modules)}
-    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.endswith("python -m evidence speed\n")
@@ -336,7 +413,9 @@ def test_the_installed_ethercat_node_says_that_it_needs_an_interface(installatio
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     executable = installation.prefix / "lib" / NAME / "ethercat"
     settings = installation.environment() | {"ROS_DOMAIN_ID": "60"}
-    ended = subprocess.run([executable], env=settings, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [executable], env=settings, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 1
     assert ended.stderr.endswith(
         "not started: interface is empty: must be the network interface that the bus is on, such as eth1\n"

@@ -1,4 +1,6 @@
-"""The public names: each is there, documented, known to editors, and used as the docstring shows."""
+"""The public names: each is there, documented, known to editors, and used as
+the docstring shows.
+"""
 
 import ast
 import inspect

@@ -7,7 +7,13 @@ import pytest
 import yaml
 
 from robot_control_ros.cli.main import main
-from robot_control_ros.cli.reference_docs import cycle_table, entries_table, law_section, laws_page, schemas
+from robot_control_ros.cli.reference_docs import (
+    cycle_table,
+    entries_table,
+    law_section,
+    laws_page,
+    schemas,
+)
 from robot_control_ros.core.gains import gain_specs
 from robot_control_ros.laws import law_class, law_names
 
@@ -26,7 +32,9 @@ def test_the_page_of_the_laws_is_up_to_date():
 
 def test_the_table_of_recorded_fields_is_up_to_date():
     page = (ROOT / "docs" / "records.md").read_text(encoding="utf-8")
-    assert page.endswith(cycle_table()), "its end must be what this prints: robot_control docs --cycle"
+    assert page.endswith(cycle_table()), (
+        "its end must be what this prints: robot_control docs --cycle"
+    )
 
 
 def test_every_law_says_its_five_parts_and_every_gain_is_in_the_page():
@@ -69,13 +77,18 @@ def test_the_tables_of_entries_are_up_to_date():
     }
     for kind, name in pages.items():
         page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-        assert entries_table(kind) in page, f"run: robot_control docs --entries {kind}, and put it into {name}.md"
+        assert entries_table(kind) in page, (
+            f"run: robot_control docs --entries {kind}, and put it into {name}.md"
+        )
 
 
 def test_the_schemas_are_up_to_date(tmp_path):
     assert main(["docs", "--schemas", str(tmp_path)]) == 0
     written = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
-    committed = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "config" / "schemas").iterdir()}
+    committed = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (ROOT / "config" / "schemas").iterdir()
+    }
     assert written == committed == schemas(), "run: robot_control docs --schemas config/schemas"
 
 
@@ -89,12 +102,18 @@ def problems(schema, value, root, where=""):
     """What a file has that its schema refuses: those words of JSON Schema that our schemas use."""
     if "$ref" in schema:
         return problems(root["definitions"][schema["$ref"].rsplit("/", 1)[1]], value, root, where)
-    found = [] if is_of(schema, value) else [f"{where}: {value!r} is not {schema.get('type') or schema.get('enum')}"]
+    found = (
+        []
+        if is_of(schema, value)
+        else [f"{where}: {value!r} is not {schema.get('type') or schema.get('enum')}"]
+    )
     if "anyOf" in schema and all(problems(each, value, root, where) for each in schema["anyOf"]):
         found.append(f"{where}: nothing fits {value!r}")
     if isinstance(value, dict):
         entries, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-        found += [f"{where}: {key} is missing" for key in schema.get("required", ()) if key not in value]
+        found += [
+            f"{where}: {key} is missing" for key in schema.get("required", ()) if key not in value
+        ]
         for key, each in value.items():
             inner = entries.get(key, others)
             if inner is False or key not in schema.get("propertyNames", {}).get("enum", value):
@@ -105,19 +124,29 @@ def problems(schema, value, root, where=""):
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
             found.append(f"{where}: {len(value)} values")
         found += [
-            line for i, each in enumerate(value) for line in problems(schema["items"], each, root, f"{where}/{i}")
+            line
+            for i, each in enumerate(value)
+            for line in problems(schema["items"], each, root, f"{where}/{i}")
         ]
     return found
 
 
 def is_of(schema, value):
-    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float)}
+    kinds = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "boolean": bool,
+        "integer": int,
+        "number": (int, float),
+    }
     if "enum" in schema:
         return value in schema["enum"]
     if schema.get("type") == "null":
         return value is None
     if "type" in schema and (
-        not isinstance(value, kinds[schema["type"]]) or (isinstance(value, bool) and schema["type"] != "boolean")
+        not isinstance(value, kinds[schema["type"]])
+        or (isinstance(value, bool) and schema["type"] != "boolean")
     ):
         return False
     number = isinstance(value, (int, float))

@@ -12,8 +12,12 @@ from robot_control_ros.robot.files import PACKAGE, share_directory
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """A source tree, an interpreter's prefix and an empty ament index, none of which holds the package yet."""
-    monkeypatch.setattr(share, "__file__", str(tmp_path / "source" / PACKAGE / "robot" / "files.py"))
+    """A source tree, an interpreter's prefix and an empty ament index, none of which
+    holds the package yet.
+    """
+    monkeypatch.setattr(
+        share, "__file__", str(tmp_path / "source" / PACKAGE / "robot" / "files.py")
+    )
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     return tmp_path

@@ -1,4 +1,6 @@
-"""Descriptions of makers: model and simulation are of the same arm, or the description is refused in words."""
+"""Descriptions of makers: model and simulation are of the same arm, or the description
+is refused in words.
+"""
 
 from xml.etree import ElementTree
 
@@ -21,8 +23,12 @@ TRIALS = 200
 
 
 def inertial(mass, moments, rpy="0 0 0", center="0.02 -0.01 0.05"):
-    """The element of a mass with principal moments of inertia along axes that are turned by `rpy`."""
-    tensor = " ".join(f'{name}="{value!r}"' for name, value in zip(("ixx", "iyy", "izz"), moments, strict=True))
+    """The element of a mass with principal moments of inertia along axes that
+    are turned by `rpy`.
+    """
+    tensor = " ".join(
+        f'{name}="{value!r}"' for name, value in zip(("ixx", "iyy", "izz"), moments, strict=True)
+    )
     return (
         f'<inertial><origin xyz="{center}" rpy="{rpy}"/><mass value="{mass!r}"/>'
         f'<inertia {tensor} ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -33,7 +39,9 @@ def link(name, content=""):
     return f'<link name="{name}">{content}</link>'
 
 
-def joint(name, parent, child, kind="revolute", *, origin="0 0 0.2", rpy="0 0 0", axis="0 1 0", more=""):
+def joint(
+    name, parent, child, kind="revolute", *, origin="0 0 0.2", rpy="0 0 0", axis="0 1 0", more=""
+):
     limit = "" if kind == "fixed" else TURN.format(axis=axis)
     return (
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
@@ -46,11 +54,19 @@ def robot(*parts):
 
 
 GOOD = inertial(2.0, (0.02, 0.03, 0.04), "0.1 0.2 0.3")
-ARM = (link("base"), joint("a", "base", "upper"), link("upper", GOOD), joint("b", "upper", "fore"), link("fore", GOOD))
+ARM = (
+    link("base"),
+    joint("a", "base", "upper"),
+    link("upper", GOOD),
+    joint("b", "upper", "fore"),
+    link("fore", GOOD),
+)
 
 
 def random_robot(rng):
-    """A chain of two to five joints, with fixed links, fingers that mimic others, and odd inertias; its joints."""
+    """A chain of two to five joints, with fixed links, fingers that mimic others, and odd
+    inertias; its joints.
+    """
     parts = [link("base", inertial(1e-6, (0.0, 0.0, 3e-6)) if rng.random() < 0.3 else "")]
     names = []
     carrier = "base"
@@ -60,16 +76,25 @@ def random_robot(rng):
         name = child if rng.random() < 0.2 else f"joint{number}"  # a joint and a link of one name
         axis = " ".join(map(repr, np.round(unit(rng), 6).tolist()))
         turned = " ".join(map(repr, rng.uniform(-1.0, 1.0, 3).tolist()))
-        parts += [joint(name, carrier, child, rng.choice(kinds), rpy=turned, axis=axis), link(child, odd(rng, GOOD))]
+        parts += [
+            joint(name, carrier, child, rng.choice(kinds), rpy=turned, axis=axis),
+            link(child, odd(rng, GOOD)),
+        ]
         for side in range(rng.integers(0, 3)):
             extra = f"{child}_side{side}"
-            parts += [joint(f"{extra}_joint", child, extra, "fixed", rpy=turned), link(extra, odd(rng, ""))]
+            parts += [
+                joint(f"{extra}_joint", child, extra, "fixed", rpy=turned),
+                link(extra, odd(rng, "")),
+            ]
         names.append(name)
         carrier = child
     follower = '<mimic joint="finger0" multiplier="-1"/>'
     for side in range(rng.integers(0, 3)):
         more = follower if side else ""
-        parts += [joint(f"finger{side}", carrier, f"finger{side}_link", more=more), link(f"finger{side}_link", GOOD)]
+        parts += [
+            joint(f"finger{side}", carrier, f"finger{side}_link", more=more),
+            link(f"finger{side}_link", GOOD),
+        ]
     order = rng.permutation(len(parts))
     return robot(*(parts[k] for k in order)), tuple(names), carrier
 
@@ -92,7 +117,9 @@ def odd(rng, usual):
 def mass_matrix(urdf, joints, q):
     """The joint-space inertia (n, n) that MuJoCo computes of a description."""
     mujoco = pytest.importorskip("mujoco")
-    compiler = '<mujoco><compiler strippath="false" fusestatic="false" balanceinertia="false"/></mujoco>'
+    compiler = (
+        '<mujoco><compiler strippath="false" fusestatic="false" balanceinertia="false"/></mujoco>'
+    )
     text = physical_description(urdf, joints).replace("</robot>", f"{compiler}</robot>")
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
@@ -134,7 +161,10 @@ def test_an_inertia_that_no_body_has_is_refused_by_link_and_rule():
 
 
 def test_an_impossible_inertia_of_a_fixed_link_counts_with_the_link_that_carries_it():
-    parts = (joint("screw", "fore", "sensor", "fixed"), link("sensor", inertial(0.05, (1e-4, 1e-4, 1e-3))))
+    parts = (
+        joint("screw", "fore", "sensor", "fixed"),
+        link("sensor", inertial(0.05, (1e-4, 1e-4, 1e-3))),
+    )
     urdf = robot(*ARM, *parts)
     masses = link_masses(physical_description(urdf, ("a", "b")))
     assert masses["sensor"].mass == 0.0
@@ -173,7 +203,9 @@ def test_other_joints_are_fixed_where_their_position_is_0():
     urdf = robot(*ARM, joint("finger", "fore", "tip", origin="0.1 0 0"), link("tip", GOOD))
     moving = RobotModel(urdf, ("a", "b", "finger"), "base", "tip")
     fixed = RobotModel(urdf, ("a", "b"), "base", "tip")
-    np.testing.assert_allclose(fixed.at(np.array([0.3, -0.4])).pose, moving.at(np.array([0.3, -0.4, 0.0])).pose)
+    np.testing.assert_allclose(
+        fixed.at(np.array([0.3, -0.4])).pose, moving.at(np.array([0.3, -0.4, 0.0])).pose
+    )
     assert "mimic" not in arm_description(urdf, ("a", "b"))
 
 

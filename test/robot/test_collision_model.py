@@ -1,4 +1,6 @@
-"""Distances of an arm from itself and its cell: against sampled formulae, finite differences and other placements."""
+"""Distances of an arm from itself and its cell: against sampled formulae, finite differences
+and other placements.
+"""
 
 import math
 from collections import Counter
@@ -40,8 +42,14 @@ BOX_POSE = make_pose(np.array((0.4, 0.2, 0.3)), Rotation.from_rotvec((0.3, -0.2,
 KINDS = [(kind, kind) for kind in ("sphere", "capsule", "cylinder", "box")]
 CELL = {
     "table": CellObject(name="table", shape=Shape("box", (0.3, 0.4, 0.1), BOX_POSE)),
-    "ball": CellObject(name="ball", shape=Shape("sphere", (0.1,), make_pose(np.array((-0.4, 0.3, 0.5)))), margin=0.0),
-    "post": CellObject(name="post", shape=Shape("cylinder", (0.05, 0.6), make_pose(np.array((0.0, -0.6, 0.3))))),
+    "ball": CellObject(
+        name="ball",
+        shape=Shape("sphere", (0.1,), make_pose(np.array((-0.4, 0.3, 0.5)))),
+        margin=0.0,
+    ),
+    "post": CellObject(
+        name="post", shape=Shape("cylinder", (0.05, 0.6), make_pose(np.array((0.0, -0.6, 0.3))))
+    ),
     "floor": CellObject(name="floor", shape=Shape("plane", (), np.eye(4))),
 }
 
@@ -110,18 +118,31 @@ def bodies_of(*shapes, plane=None):
 
 def distance_of(bodies):
     points, normal = np.empty((2, 3)), np.empty(3)
-    return pair_distance(bodies, np.empty((0, 4, 4)), 0, np.empty((2, 4, 4)), points, normal), points, normal
+    return (
+        pair_distance(bodies, np.empty((0, 4, 4)), 0, np.empty((2, 4, 4)), points, normal),
+        points,
+        normal,
+    )
 
 
 def random_shape(random, kind, spread):
     size = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3}[kind]
     rotation = Rotation.from_rotvec(2.0 * random.normal(size=3)).as_matrix()
-    return Shape(kind, tuple(0.05 + 0.3 * random.random(size)), make_pose(spread * random.normal(size=3), rotation))
+    return Shape(
+        kind,
+        tuple(0.05 + 0.3 * random.random(size)),
+        make_pose(spread * random.normal(size=3), rotation),
+    )
 
 
 def coal_shape(shape):
     size = np.array(shape.size)
-    kinds = {"sphere": coal.Sphere, "capsule": coal.Capsule, "cylinder": coal.Cylinder, "box": coal.Box}
+    kinds = {
+        "sphere": coal.Sphere,
+        "capsule": coal.Capsule,
+        "cylinder": coal.Cylinder,
+        "box": coal.Box,
+    }
     return kinds[shape.kind](*size), coal.Transform3s(shape.pose[:3, :3], shape.pose[:3, 3])
 
 
@@ -134,7 +155,9 @@ def coal_distance(first, second):
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("kinds", [*combinations(("sphere", "capsule", "cylinder", "box"), 2), *KINDS])
+@pytest.mark.parametrize(
+    "kinds", [*combinations(("sphere", "capsule", "cylinder", "box"), 2), *KINDS]
+)
 def test_the_distance_of_two_bodies_is_that_of_coal_and_never_larger(kinds):
     random = np.random.default_rng(len(kinds[0]) + 10 * len(kinds[1]))
     errors = []
@@ -162,7 +185,9 @@ def test_the_distance_of_two_bodies_is_that_of_coal_and_never_larger(kinds):
 def test_capsules_that_cross_overlap_by_their_radii():
     turned = Rotation.from_rotvec((0.0, math.pi / 2.0, 0.0)).as_matrix()
     first = Shape("capsule", (0.1, 2.0), np.eye(4))
-    distance, _, normal = distance_of(bodies_of(first, Shape("capsule", (0.2, 2.0), make_pose(np.zeros(3), turned))))
+    distance, _, normal = distance_of(
+        bodies_of(first, Shape("capsule", (0.2, 2.0), make_pose(np.zeros(3), turned)))
+    )
     assert distance == pytest.approx(-0.3)
     np.testing.assert_allclose(np.abs(normal), (0.0, 1.0, 0.0), atol=1e-9)
     distance, _, normal = distance_of(bodies_of(first, first))
@@ -210,7 +235,8 @@ def test_the_gradient_is_that_of_finite_differences(name):
     for q in postures(model, 60, seed=3):
         for pair in range(len(arm.bodies.pairs)):
             found = arm.pair(q, pair)
-            if not 1e-3 < found.distance < found.margin + EXACT:  # overlapping or far bodies: the distance is a bound
+            # overlapping or far bodies: the distance is a bound
+            if not 1e-3 < found.distance < found.margin + EXACT:
                 continue
             compared += 1
             for joint, axis in enumerate(step * np.eye(model.n)):
@@ -233,7 +259,9 @@ def test_distances_are_those_of_the_shapes_of_the_description(name):
         links[each.name.rpartition("_")[0]].append(number)
     pairs = Counter(frozenset(arm.pair_names(pair)) for pair in range(len(arm.bodies.pairs)))
     count = Counter(arm.names)
-    chosen = [(a, b) for a, b in combinations(links, 2) if pairs[frozenset((a, b))] == count[a] * count[b]]
+    chosen = [
+        (a, b) for a, b in combinations(links, 2) if pairs[frozenset((a, b))] == count[a] * count[b]
+    ]
     assert len(chosen) > 5
     for first, second in chosen:
         for a in links[first]:
@@ -245,11 +273,15 @@ def test_distances_are_those_of_the_shapes_of_the_description(name):
         for joint, angle in zip(robot.joints, q, strict=True):
             place = whole.idx_qs[whole.getJointId(joint)]
             turns = whole.nqs[whole.getJointId(joint)] == 2
-            x[place : place + (2 if turns else 1)] = (math.cos(angle), math.sin(angle)) if turns else angle
+            x[place : place + (2 if turns else 1)] = (
+                (math.cos(angle), math.sin(angle)) if turns else angle
+            )
         pin.computeDistances(whole, data, shapes, placed, x)
         exact = {}
         for number, pair in enumerate(shapes.collisionPairs):
-            names = [shapes.geometryObjects[i].name.rpartition("_")[0] for i in (pair.first, pair.second)]
+            names = [
+                shapes.geometryObjects[i].name.rpartition("_")[0] for i in (pair.first, pair.second)
+            ]
             key = frozenset(names)
             exact[key] = min(exact.get(key, math.inf), placed.distanceResults[number].min_distance)
         found = {}
@@ -265,7 +297,8 @@ def test_a_base_that_is_turned_with_its_cell_changes_nothing():
     mount = (0.3, -0.2, 0.5, 0.4, -0.6, 0.9)
     turned = make_pose(np.array(mount[:3]), Rotation.from_euler("xyz", mount[3:]).as_matrix())
     moved = {
-        name: replace(each, shape=replace(each.shape, pose=turned @ each.shape.pose)) for name, each in CELL.items()
+        name: replace(each, shape=replace(each.shape, pose=turned @ each.shape.pose))
+        for name, each in CELL.items()
     }
     model, arm = collisions("ur5e", cell=CELL)
     _, other = collisions("ur5e", cell=moved, mount=mount)
@@ -280,7 +313,11 @@ def test_another_order_of_the_joints_changes_nothing(name):
     model, arm = collisions(name)
     order = np.random.default_rng(2).permutation(model.n)
     robot = load_robot(name)
-    shuffled = replace(robot, joints=tuple(robot.joints[i] for i in order), home=tuple(robot.home[i] for i in order))
+    shuffled = replace(
+        robot,
+        joints=tuple(robot.joints[i] for i in order),
+        home=tuple(robot.home[i] for i in order),
+    )
     shuffled = replace(shuffled, rotor_inertia=tuple(robot.rotor_inertia[i] for i in order))
     other_model = RobotModel.of(shuffled)
     other = CollisionModel(shuffled, other_model, MARGIN, Payload())
@@ -347,7 +384,9 @@ def sampled(arm, way, pieces=200):
     least = math.inf
     for first, second in pairwise(way):
         for share in np.linspace(0.0, 1.0, pieces):
-            least = min(least, (arm.distances(first + share * (second - first)) - arm.bodies.margin).min())
+            least = min(
+                least, (arm.distances(first + share * (second - first)) - arm.bodies.margin).min()
+            )
     return least
 
 

@@ -18,7 +18,9 @@ every_robot = pytest.mark.parametrize("name", robot_names())
 
 
 def smallest_singular_value(kin, axes):
-    return np.linalg.svd((axes * SCALE)[:, None] * kin.jacobian, compute_uv=False)[int(min(sum(axes), kin.model.n)) - 1]
+    return np.linalg.svd((axes * SCALE)[:, None] * kin.jacobian, compute_uv=False)[
+        int(min(sum(axes), kin.model.n)) - 1
+    ]
 
 
 @every_robot
@@ -47,12 +49,16 @@ def test_the_velocities_are_the_smallest_that_do(rng, name):
         found += 1
         twist, weight = rng.uniform(-1.0, 1.0, 6), axes * SCALE
         expected = np.linalg.pinv(weight[:, None] * kin.jacobian) @ (weight * twist)
-        assert DifferentialKinematics(axes).velocities(kin, twist) == pytest.approx(expected, abs=1e-4)
+        assert DifferentialKinematics(axes).velocities(kin, twist) == pytest.approx(
+            expected, abs=1e-4
+        )
 
 
 @every_robot
 def test_near_singularities_velocities_are_bounded(name):
-    """A damped inverse is at most max σ / (σ² + λ²): 1 / ε outside the damped region, and 1 / 2λ inside it."""
+    """A damped inverse is at most max σ / (σ² + λ²): 1 / ε outside the damped region,
+    and 1 / 2λ inside it.
+    """
     model, axes, lower, upper = arm_of_the_package(name)
     rng = np.random.default_rng(3)
     home = np.array(load_robot(name).home)
@@ -75,7 +81,9 @@ def test_velocities_are_continuous_through_a_singularity():
     twist = np.array([0.1, -0.2, 0.1, 0.3, 0.2, -0.1])
     for step, largest in ((1e-3, 0.1), (1e-4, 0.01), (1e-5, 0.001)):
         angles = np.arange(-300, 301) * step
-        path = np.array([kinematics.velocities(model.at(home * (1 - wrist) + a * wrist), twist) for a in angles])
+        path = np.array(
+            [kinematics.velocities(model.at(home * (1 - wrist) + a * wrist), twist) for a in angles]
+        )
         assert np.abs(np.diff(path, axis=0)).max() < largest
 
 
@@ -94,22 +102,38 @@ def test_the_null_space_does_not_move_the_tip(rng, n):
         assert kin.jacobian @ v == pytest.approx(twist, abs=1e-4)
         plain = DifferentialKinematics().velocities(kin, twist)
         projector = np.eye(n) - np.linalg.pinv(kin.jacobian) @ kin.jacobian
-        assert projector @ v == pytest.approx(projector @ posture_rate, abs=1e-4)  # as near as it can to the posture's
+        # as near as it can to the posture's
+        assert projector @ v == pytest.approx(projector @ posture_rate, abs=1e-4)
         assert projector @ plain == pytest.approx(np.zeros(n), abs=1e-4)
     assert found >= 10
 
 
 def test_no_velocity_jumps_where_a_joint_begins_to_brake_before_its_limit(rng):
-    """Motions that are too fast, and lead a joint to its limit: on the way there all joints change speed smoothly."""
+    """Motions that are too fast, and lead a joint to its limit: on the way there all joints
+    change speed smoothly.
+    """
     model, axes, lower, upper = arm_of_the_package("gen3")
-    velocities, joint, dt, rooms = DifferentialKinematics(axes), 5, 0.002, np.linspace(0.2, 0.02, 181)
+    velocities, joint, dt, rooms = (
+        DifferentialKinematics(axes),
+        5,
+        0.002,
+        np.linspace(0.2, 0.02, 181),
+    )
     others, tried = np.arange(7) != joint, 0
     while tried < 5:
-        q, twist, posture = rng.uniform(lower, upper), rng.uniform(-0.8, 0.8, 6), rng.uniform(-1.0, 1.0, 7)
+        q, twist, posture = (
+            rng.uniform(lower, upper),
+            rng.uniform(-0.8, 0.8, 6),
+            rng.uniform(-1.0, 1.0, 7),
+        )
         kins = [model.at(np.where(others, q, upper[joint] - room), np.zeros(7)) for room in rooms]
         wanted = velocities.velocities(kins[100], twist, posture) / model.limits.velocity
         jacobians = [(SCALE[:, None] * kin.jacobian)[:, others] for kin in kins[::60]]
-        if wanted[joint] < 0.8 or np.abs(wanted).max() < 1.5 or np.linalg.svd(jacobians)[1][:, 5].min() < SMALLEST:
+        if (
+            wanted[joint] < 0.8
+            or np.abs(wanted).max() < 1.5
+            or np.linalg.svd(jacobians)[1][:, 5].min() < SMALLEST
+        ):
             continue
         tried += 1
         speeds = np.array([(velocities.step(kin, twist, posture, dt) - kin.q) / dt for kin in kins])

@@ -22,7 +22,9 @@ def test_friction_takes_power_at_any_speed(rng):
 
 def test_friction_changes_sign_with_the_velocity_and_is_zero_at_rest(rng):
     v, viscous, dry = rng.normal(size=6), rng.uniform(0, 2, 6), rng.uniform(0, 2, 6)
-    np.testing.assert_array_equal(friction_torque(-v, viscous, dry), -friction_torque(v, viscous, dry))
+    np.testing.assert_array_equal(
+        friction_torque(-v, viscous, dry), -friction_torque(v, viscous, dry)
+    )
     assert not friction_torque(np.zeros(6), viscous, dry).any()
 
 
@@ -36,7 +38,9 @@ def with_damping(urdf, damping):
 
 
 def turn_freely(damping, compensate):
-    """Speed of one bar about a vertical axis, 0.3 s and 0.8 s after the start, once pushed; rotor inertia 0.1."""
+    """Speed of one bar about a vertical axis, 0.3 s and 0.8 s after the start, once
+    pushed; rotor inertia 0.1.
+    """
     arm = planar_arm((0.5,))
     gains = {"damping": 0.0, "friction": compensate}
     push = Push((0.0, 10.0, 0.0), duration=0.2)

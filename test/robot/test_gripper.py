@@ -1,4 +1,6 @@
-"""Grippers: the description against the figures of the configuration, payload, grasps, commands, refusals."""
+"""Grippers: the description against the figures of the configuration, payload, grasps,
+commands, refusals.
+"""
 
 import math
 from dataclasses import replace
@@ -19,13 +21,16 @@ from robot_control_ros.robot.model import RobotModel
 NAME = "robotiq_2f85"
 GRIPPER = load_gripper(NAME)
 EQUIPPED, BARE = load_robot(f"ur5e+{NAME}"), load_robot("ur5e")
-PAD = {"left": -0.0253, "right": 0.0253}  # m, x of the pads' inner faces in the links of the finger tips
+# m, x of the pads' inner faces in the links of the finger tips
+PAD = {"left": -0.0253, "right": 0.0253}
 GRAVITY = 9.81
 OPEN, CLOSED = GRIPPER.positions
 
 
 def pads(position):
-    """The distance of the pads, and how much they turn, by the description's kinematics [m, rad]."""
+    """The distance of the pads, and how much they turn, by the description's
+    kinematics [m, rad].
+    """
     poses = FingerModel(GRIPPER).poses(position)
     left, right = (poses[f"robotiq_85_{side}_finger_tip_link"] for side in PAD)
     gap = (left @ [PAD["left"], 0, 0, 1] - right @ [PAD["right"], 0, 0, 1])[0]
@@ -45,7 +50,9 @@ def test_widths_are_those_of_the_description_and_the_pads_stay_parallel(position
 
 @pytest.mark.parametrize("position", [0.1, 0.35, 0.6])
 def test_the_lever_turns_force_into_torque_without_loss(position):
-    """Virtual work: the torque times the change of the position is the force times the change of the width."""
+    """Virtual work: the torque times the change of the position is the force times the
+    change of the width.
+    """
     change = (pads(position - 1e-4)[0] - pads(position + 1e-4)[0]) / 2e-4
     assert GRIPPER.lever(position) == pytest.approx(change, rel=0.03)
 
@@ -107,10 +114,17 @@ def test_a_robot_has_a_gripper_by_its_name_or_by_its_file(tmp_path):
 def test_an_arm_of_a_work_cell_has_a_gripper_by_its_name_or_in_its_file(tmp_path):
     assert split_gripper("two_ur5e#left+x") == ("two_ur5e#left", "x")
     path = tmp_path / "cell.yaml"
-    path.write_text(f"arms:\n  one: {{ extends: ur5e, gripper: {NAME} }}\n  two: {{ extends: gen3 }}\n")
+    path.write_text(
+        f"arms:\n  one: {{ extends: ur5e, gripper: {NAME} }}\n  two: {{ extends: gen3 }}\n"
+    )
     one = load_robot(f"{path}#one")
-    assert (one.gripper.joint, one.tip, one.flange) == (f"one_{GRIPPER.joint}", f"one_{GRIPPER.tip}", "one_tool0")
-    assert one.gripper.controller == GRIPPER.controller  # that has no prefix: it is in the arm's namespace
+    assert (one.gripper.joint, one.tip, one.flange) == (
+        f"one_{GRIPPER.joint}",
+        f"one_{GRIPPER.tip}",
+        "one_tool0",
+    )
+    # that has no prefix: it is in the arm's namespace
+    assert one.gripper.controller == GRIPPER.controller
     assert load_robot(f"{path}#two").gripper is None
     assert load_robot(f"{path}#two+{NAME}").gripper.joint == f"two_{GRIPPER.joint}"
 
@@ -127,14 +141,20 @@ def test_the_model_has_the_weight_of_the_gripper_and_the_tip_is_between_the_fing
     height = sum(masses[part] * heights[part] for part in masses) / mass
     lever = bare.pose[:3, :3] @ [0.0, 0.0, height]
     point = bare.jacobian[:3] - skew(lever) @ bare.jacobian[3:]
-    np.testing.assert_allclose(heavy.gravity - bare.gravity, point.T @ [0.0, 0.0, mass * GRAVITY], atol=1e-9)
-    np.testing.assert_allclose(heavy.pose[:3, 3], bare.pose[:3, 3] + bare.pose[:3, :3] @ [0, 0, 0.135], atol=1e-12)
+    np.testing.assert_allclose(
+        heavy.gravity - bare.gravity, point.T @ [0.0, 0.0, mass * GRAVITY], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        heavy.pose[:3, 3], bare.pose[:3, 3] + bare.pose[:3, :3] @ [0, 0, 0.135], atol=1e-12
+    )
     carried = RobotModel.of(EQUIPPED).body_beyond(EQUIPPED.wrench_frame)
     assert carried.mass == pytest.approx(mass)
     in_base = RobotModel.of(BARE)
     in_base.update(q, np.zeros(6))
     sensor = in_base.frame_pose(BARE.wrench_frame)
-    np.testing.assert_allclose((sensor @ [*carried.center, 1.0])[:3], bare.pose[:3, 3] + lever, atol=1e-12)
+    np.testing.assert_allclose(
+        (sensor @ [*carried.center, 1.0])[:3], bare.pose[:3, 3] + lever, atol=1e-12
+    )
 
 
 def test_a_prefix_of_a_gripper_changes_no_number():
@@ -144,7 +164,9 @@ def test_a_prefix_of_a_gripper_changes_no_number():
     np.testing.assert_array_equal(one.bias(q, v), two.bias(q, v))
     np.testing.assert_array_equal(one.at(q).pose, two.at(q).pose)
     assert other.profile.wrench == EQUIPPED.profile.wrench
-    assert [each.name for each in other.gripper.joints] == [f"l_{each.name}" for each in GRIPPER.joints]
+    assert [each.name for each in other.gripper.joints] == [
+        f"l_{each.name}" for each in GRIPPER.joints
+    ]
     poses, moved = FingerModel(GRIPPER).poses(0.3), FingerModel(other.gripper).poses(0.3)
     for link, pose in poses.items():
         np.testing.assert_array_equal(moved[link if link == "world" else f"l_{link}"], pose)
@@ -165,7 +187,8 @@ def moved(monitor, *, since, position, effort, seconds=0.4):
 
 def test_fingers_hold_what_keeps_them_from_their_target_or_what_they_press():
     monitor = GripMonitor(GRIPPER)
-    assert not moved(monitor, since=0.0, position=0.4, effort=math.nan).holding  # nobody knows why they are there
+    # nobody knows why they are there
+    assert not moved(monitor, since=0.0, position=0.4, effort=math.nan).holding
     monitor.command(CLOSED)
     assert monitor.grip is None
     for time in np.arange(1.0, 1.4, 0.02):  # closing; the driver reports no velocity
@@ -181,7 +204,9 @@ def test_fingers_hold_what_keeps_them_from_their_target_or_what_they_press():
 
 
 def test_a_command_has_a_second_to_take_effect():
-    """Fingers that haven't begun yet aren't at rest; those that are at their target, or can't move, are."""
+    """Fingers that haven't begun yet aren't at rest; those that are at their target,
+    or can't move, are.
+    """
     monitor = GripMonitor(GRIPPER)
     moved(monitor, since=0.0, position=0.4, effort=math.nan)
     monitor.command(CLOSED)
@@ -204,7 +229,12 @@ def test_goals_and_results_have_the_fields_of_both_actions():
 
     old = replace(GRIPPER, action="GripperCommand")
     parallel = fill_goal(message(name=[], position=[], velocity=[], effort=[]), GRIPPER, 0.3, 40.0)
-    assert vars(parallel.command) == {"name": [GRIPPER.joint], "position": [0.3], "velocity": [], "effort": [40.0]}
+    assert vars(parallel.command) == {
+        "name": [GRIPPER.joint],
+        "position": [0.3],
+        "velocity": [],
+        "effort": [40.0],
+    }
     assert read_goal(GRIPPER, parallel) == (0.3, 40.0)
     assert read_goal(GRIPPER, message(position=[0.3], effort=[])) == (0.3, GRIPPER.default_force)
     single = fill_goal(message(position=0.0, max_effort=0.0), old, 0.3, 40.0)
@@ -254,7 +284,9 @@ def test_the_grippers_of_two_arms_in_one_world_move_each_by_its_own_commands():
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation import mujoco_plant
 
-    left, right = mujoco_plant.arms_in_one_world([load_robot(f"two_ur5e#{arm}+{NAME}") for arm in ("left", "right")])
+    left, right = mujoco_plant.arms_in_one_world(
+        [load_robot(f"two_ur5e#{arm}+{NAME}") for arm in ("left", "right")]
+    )
     single = mujoco_plant.MujocoPlant(EQUIPPED)
     for gripper in (left.gripper, single.gripper):
         gripper.command(gripper.config.position(0.03), 40.0)
@@ -284,7 +316,9 @@ def test_an_object_is_picked_up_under_impedance_and_its_weight_is_felt(shape, ar
     path = tmp_path / "pick.yaml"
     text = scene.read_text()
     if shape == "box":
-        text = text.replace("shape: sphere\n    size: 0.025", "shape: box\n    size: [0.05, 0.05, 0.05]")
+        text = text.replace(
+            "shape: sphere\n    size: 0.025", "shape: box\n    size: [0.05, 0.05, 0.05]"
+        )
     path.write_text(text)
     with Robot.simulated(arm, gripper=NAME, scene=str(path)) as robot:
         above = robot.pose

@@ -45,7 +45,9 @@ def test_a_tolerance_is_kept_and_not_undercut_for_long():
     home = np.array(load_robot("ur5").home)
     pose = model.at(home + 0.2).pose
     rough, fine = (
-        np.linalg.norm(pose_error(pose, model.at(solve_pose(model, pose, home, axes, tolerance)).pose))
+        np.linalg.norm(
+            pose_error(pose, model.at(solve_pose(model, pose, home, axes, tolerance)).pose)
+        )
         for tolerance in (1e-3, 1e-10)
     )
     assert fine < 1e-10 < rough < 1e-3
@@ -80,7 +82,9 @@ def test_a_solution_beyond_a_limit_is_none_and_the_one_within_is_found_from_its_
     model = planar_arm((0.5, 0.4)).model()
     axes = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     pose = model.at(np.array([0.3, 1.0])).pose
-    assert solve_pose(model, pose, np.array([0.3, 0.4]), axes) == pytest.approx([0.3, 1.0], abs=1e-8)
+    assert solve_pose(model, pose, np.array([0.3, 0.4]), axes) == pytest.approx(
+        [0.3, 1.0], abs=1e-8
+    )
     model.limits.upper[1] = 0.5
     with pytest.raises(ConfigError, match="can't be reached"):
         solve_pose(model, pose, np.array([0.3, 0.4]), axes)

@@ -1,4 +1,6 @@
-"""The bodies of links are the shapes of their description; what stands for a mesh encloses it, and hardly more."""
+"""The bodies of links are the shapes of their description; what stands for a mesh encloses
+it, and hardly more.
+"""
 
 import math
 from pathlib import Path
@@ -47,7 +49,9 @@ def test_all_shapes_of_the_package_can_be_read(name):
     ],
 )
 def test_a_simple_shape_is_taken_as_it_is_at_its_origin(geometry, volume):
-    (solid,) = described_bodies(described(geometry, '<origin xyz="1 2 3" rpy="0 0 1"/>'), NOWHERE).solids["a"]
+    (solid,) = described_bodies(
+        described(geometry, '<origin xyz="1 2 3" rpy="0 0 1"/>'), NOWHERE
+    ).solids["a"]
     assert solid.volume == pytest.approx(volume)
     np.testing.assert_allclose(solid.pose[:3, 3], (1.0, 2.0, 3.0))
     assert solid.pose[0, 0] == pytest.approx(math.cos(1.0))
@@ -79,7 +83,9 @@ def test_what_encloses_points_has_all_of_them_within(seed):
 
 def on_cylinder(random, radius, length):
     angle = random.uniform(0.0, 2.0 * math.pi, 400)
-    return np.column_stack((radius * np.cos(angle), radius * np.sin(angle), random.choice((-0.5, 0.5), 400) * length))
+    return np.column_stack(
+        (radius * np.cos(angle), radius * np.sin(angle), random.choice((-0.5, 0.5), 400) * length)
+    )
 
 
 def test_a_box_a_cylinder_and_a_ball_are_enclosed_by_what_they_are():
@@ -119,11 +125,15 @@ def test_a_mesh_is_enclosed(tmp_path):
     corners = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 2))
     facets = [[corners[i] for i in range(4) if i != left] for left in range(4)]
     text = "".join(
-        "facet normal 0 0 0 outer loop " + " ".join(f"vertex {x} {y} {z}" for x, y, z in facet) + " endloop endfacet\n"
+        "facet normal 0 0 0 outer loop "
+        + " ".join(f"vertex {x} {y} {z}" for x, y, z in facet)
+        + " endloop endfacet\n"
         for facet in facets
     )
     (tmp_path / "wedge.stl").write_text(f"solid wedge\n{text}endsolid wedge\n")
-    found = described_bodies(described('<mesh filename="wedge.stl" scale="0.1 0.1 0.1"/>'), tmp_path)
+    found = described_bodies(
+        described('<mesh filename="wedge.stl" scale="0.1 0.1 0.1"/>'), tmp_path
+    )
     assert found.problems == ()
     (solid,) = found.solids["a"]
     assert outside(0.1 * np.array(corners), solid).max() < 1e-9

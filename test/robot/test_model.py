@@ -1,4 +1,6 @@
-"""RobotModel against formulae written out in `arms.Chain`, which uses no robotics library, and finite differences."""
+"""RobotModel against formulae written out in `arms.Chain`, which uses no robotics library, and
+finite differences.
+"""
 
 import numpy as np
 import pytest
@@ -71,7 +73,9 @@ def test_twist_is_the_jacobian_times_the_joint_velocities_and_moves_the_pose(rng
     q, v = random_state(rng, 7)
     kin = model.update(q, v)
     np.testing.assert_allclose(kin.twist, kin.jacobian @ v, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(kin.twist[:3], slope(lambda h: model.at(q + h * v).pose[:3, 3]), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        kin.twist[:3], slope(lambda h: model.at(q + h * v).pose[:3, 3]), rtol=0, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -150,7 +154,9 @@ def test_mass_is_the_sum_over_the_links(rng, n):
     arm = random_arm(n, n, continuous=(n // 2,), mount=MOUNT)
     q, v = random_state(rng, n)
     mass = arm.model().update(q, v).mass
-    np.testing.assert_allclose(mass, Chain(arm.urdf).mass_matrix(angles(arm, q)), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        mass, Chain(arm.urdf).mass_matrix(angles(arm, q)), rtol=0, atol=1e-12
+    )
     np.testing.assert_allclose(mass, mass.T, rtol=0, atol=1e-14)
     assert np.linalg.eigvalsh(mass).min() > 0
 
@@ -242,9 +248,13 @@ def test_inverse_and_forward_dynamics_undo_each_other_in_any_order_of_joints(rng
     q, v = random_state(rng, 7)
     a = rng.uniform(-5.0, 5.0, 7)
     tau = model.inverse_dynamics(q, v, a)
-    np.testing.assert_allclose(permuted.inverse_dynamics(q[order], v[order], a[order]), tau[order], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(
+        permuted.inverse_dynamics(q[order], v[order], a[order]), tau[order], rtol=0, atol=1e-11
+    )
     np.testing.assert_allclose(model.forward_dynamics(q, v, tau), a, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(permuted.forward_dynamics(q[order], v[order], tau[order]), a[order], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        permuted.forward_dynamics(q[order], v[order], tau[order]), a[order], rtol=0, atol=1e-9
+    )
 
 
 # --- which joints ---
@@ -259,7 +269,9 @@ def test_the_cyclic_joints_are_known_in_the_order_of_the_joints():
     assert mixed.cyclic.tolist() == [True, False, False, True]
 
 
-@pytest.mark.parametrize(("name", "cyclic"), [("gen3", [True, False] * 3 + [True]), ("ur5", [False] * 6)])
+@pytest.mark.parametrize(
+    ("name", "cyclic"), [("gen3", [True, False] * 3 + [True]), ("ur5", [False] * 6)]
+)
 def test_the_joints_of_the_robots_are_of_the_kind_their_makers_say(name, cyclic):
     model = RobotModel.of(load_robot(name))
     assert model.cyclic.tolist() == cyclic
@@ -293,12 +305,16 @@ def test_permuted_joints_give_permuted_results(rng):
     np.testing.assert_array_equal(permuted.viscous_friction, model.viscous_friction[order])
     np.testing.assert_array_equal(permuted.dry_friction, model.dry_friction[order])
     for name in ("effort", "velocity", "lower", "upper"):
-        np.testing.assert_array_equal(getattr(permuted.limits, name), getattr(model.limits, name)[order])
+        np.testing.assert_array_equal(
+            getattr(permuted.limits, name), getattr(model.limits, name)[order]
+        )
 
 
 def test_limits_and_friction_are_the_descriptions():
     urdf = planar_arm((0.5, 0.4)).urdf
-    urdf = urdf.replace('effort="200.0"', 'effort="70.0"', 1).replace('velocity="3.0"', 'velocity="2.5"', 1)
+    urdf = urdf.replace('effort="200.0"', 'effort="70.0"', 1).replace(
+        'velocity="3.0"', 'velocity="2.5"', 1
+    )
     urdf = urdf.replace('lower="-6.0" upper="6.0"', 'lower="-1.0" upper="2.0"', 1)
     urdf = urdf.replace('damping="0.0" friction="0.0"', 'damping="0.5" friction="1.5"', 1)
     model = Arm(urdf, ("joint_1", "joint_2")).model()
@@ -318,7 +334,8 @@ def test_joints_that_are_not_chosen_are_locked_at_zero_with_their_mass(rng):
     np.testing.assert_allclose(kin.mass, chain.mass_matrix(angles(arm, q)), rtol=0, atol=1e-12)
     expected = gradient(lambda x: chain.potential_energy(angles(arm, x)), q, 1e-3)
     np.testing.assert_allclose(kin.gravity, expected, rtol=0, atol=1e-8)
-    assert abs(kin.gravity - bare.model().update(q, v).gravity).max() > 1.0  # the gripper weighs something
+    # the gripper weighs something
+    assert abs(kin.gravity - bare.model().update(q, v).gravity).max() > 1.0
 
 
 def test_a_joint_in_the_middle_can_be_locked(rng):
@@ -327,7 +344,9 @@ def test_a_joint_in_the_middle_can_be_locked(rng):
     q, v = random_state(rng, 5)
     kin, chain = arm.model(chosen).update(q, v), Chain(arm.urdf)
     named = dict(zip(chosen, q, strict=True))
-    np.testing.assert_allclose(kin.pose, chain.relative(arm.base, arm.tip, named), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        kin.pose, chain.relative(arm.base, arm.tip, named), rtol=0, atol=1e-12
+    )
     np.testing.assert_allclose(kin.jacobian, chain.jacobian(arm.tip, named), rtol=0, atol=1e-12)
 
 
@@ -335,7 +354,9 @@ def test_a_prismatic_joint_is_a_joint(rng):
     arm = planar_arm((0.5, 0.4))
     slide = Arm(arm.urdf.replace("revolute", "prismatic", 1), arm.joints)  # joint_1 slides along z
     kin = slide.model().update(np.array([0.3, 0.7]), np.array([0.2, 0.0]))
-    np.testing.assert_allclose(kin.pose[:3, 3], [0.5 + 0.4 * np.cos(0.7), 0.4 * np.sin(0.7), 0.3], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        kin.pose[:3, 3], [0.5 + 0.4 * np.cos(0.7), 0.4 * np.sin(0.7), 0.3], rtol=0, atol=1e-14
+    )
     np.testing.assert_allclose(kin.twist, [0, 0, 0.2, 0, 0, 0], rtol=0, atol=1e-15)
     np.testing.assert_allclose(kin.gravity, [4.0 * 9.81, 0.0], rtol=0, atol=1e-12)
 
@@ -355,7 +376,9 @@ def test_gravity_on_the_wall_is_that_of_a_turned_gravity_vector(rng):
     turned = Rotation.from_euler("xyz", MOUNT[1]).inv().apply(GRAVITY)
     floor = seventh().model().update(q, v).gravity
     wall = seventh(mount=MOUNT).model().update(q, v).gravity
-    np.testing.assert_allclose(wall, seventh().model(gravity=turned).update(q, v).gravity, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(
+        wall, seventh().model(gravity=turned).update(q, v).gravity, rtol=0, atol=1e-11
+    )
     assert abs(wall - floor).max() > 1.0
 
 
@@ -376,7 +399,9 @@ def test_the_root_may_be_the_base_itself(rng):
 def refused(match, *, urdf=None, joints=None, base="base", tip="tip"):
     arm = random_arm(3, 3)
     with pytest.raises(ModelError, match=match):
-        RobotModel(arm.urdf if urdf is None else urdf, arm.joints if joints is None else joints, base, tip)
+        RobotModel(
+            arm.urdf if urdf is None else urdf, arm.joints if joints is None else joints, base, tip
+        )
 
 
 def test_an_unknown_joint_is_refused_with_the_joints_listed():
@@ -401,7 +426,9 @@ def test_an_unknown_frame_is_refused_when_asked_for_later():
         model.frame_pose("hand")
 
 
-@pytest.mark.parametrize("urdf", ["", "not xml", "<robot name='a'>", "<robot name='a'></robot>", "<html/>"])
+@pytest.mark.parametrize(
+    "urdf", ["", "not xml", "<robot name='a'>", "<robot name='a'></robot>", "<html/>"]
+)
 def test_a_broken_description_is_refused(urdf):
     refused("can't be read", urdf=urdf)
 

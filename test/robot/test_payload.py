@@ -1,4 +1,6 @@
-"""The robot's payload: what can't be is refused, and the model has the rest as a body on its tip."""
+"""The robot's payload: what can't be is refused, and the model has the rest
+as a body on its tip.
+"""
 
 from dataclasses import replace
 
@@ -85,7 +87,9 @@ def test_gravity_torques_have_the_weight_at_its_centre(model):
         lever = bare.pose[:3, :3] @ CENTER
         at_center = bare.jacobian[:3] - skew(lever) @ bare.jacobian[3:]
         weight = MASS * model.gravity
-        np.testing.assert_allclose(model.at(q).gravity - bare.gravity, -at_center.T @ weight, atol=1e-9)
+        np.testing.assert_allclose(
+            model.at(q).gravity - bare.gravity, -at_center.T @ weight, atol=1e-9
+        )
 
 
 def test_the_inertia_has_the_body_as_its_kinetic_energy_says(model):
@@ -103,13 +107,17 @@ def test_the_inertia_has_the_body_as_its_kinetic_energy_says(model):
 
 
 def test_torques_of_motion_and_bias_have_it_too(model):
-    """M(q) a + C v + g is linear in the ten figures: half of them twice is the same as all at once."""
+    """M(q) a + C v + g is linear in the ten figures: half of them twice is the
+    same as all at once.
+    """
     half = Payload(MASS / 2.0, CENTER, np.array(INERTIA) / 2.0)
     for q, v in postures(model):
         torques = []
         for payload in (Payload(), half, LOAD):
             model.payload = payload
-            torques.append((model.bias(q, v), model.motion_torque(q, v, v), model.inverse_dynamics(q, v, v)))
+            torques.append(
+                (model.bias(q, v), model.motion_torque(q, v, v), model.inverse_dynamics(q, v, v))
+            )
         for none, some, whole in zip(*torques, strict=True):
             np.testing.assert_allclose(some - none, (whole - none) / 2.0, atol=1e-9)
             assert np.abs(whole - none).max() > 1e-3
@@ -165,7 +173,9 @@ def test_a_sensor_carries_the_payload_and_links_of_the_description_beyond_it():
         (gripper.mass, gripper.center, gripper.inertia),
         (MASS, (to_sensor @ [*CENTER, 1.0])[:3], turn @ LOAD.tensor @ turn.T),
     )
-    about_both = sum(tensor + mass * steiner(center - both.center) for mass, center, tensor in parts)
+    about_both = sum(
+        tensor + mass * steiner(center - both.center) for mass, center, tensor in parts
+    )
     np.testing.assert_allclose(both.inertia, about_both, atol=1e-12)
     found = model.payload_beyond("ft_frame", both.mass, both.center)
     assert found.mass == pytest.approx(MASS)
@@ -191,16 +201,24 @@ def test_an_unknown_frame_of_a_sensor_and_one_that_does_not_move_with_the_tip_ar
 
 def test_the_file_of_a_robot_has_its_payload(tmp_path):
     path = tmp_path / "with_tool.yaml"
-    path.write_text("extends: ur5e\npayload: { mass: 2.0, center: [0.03, -0.02, 0.08], inertia: 0.01 }\n")
+    path.write_text(
+        "extends: ur5e\npayload: { mass: 2.0, center: [0.03, -0.02, 0.08], inertia: 0.01 }\n"
+    )
     robot = load_robot(str(path))
-    np.testing.assert_allclose(robot.payload.row, [2.0, 0.03, -0.02, 0.08, 0.01, 0.01, 0.01, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(
+        robot.payload.row, [2.0, 0.03, -0.02, 0.08, 0.01, 0.01, 0.01, 0.0, 0.0, 0.0]
+    )
     q = np.array(robot.home)
-    np.testing.assert_array_equal(RobotModel.of(robot).at(q).gravity, loaded("ur5e", robot.payload).at(q).gravity)
+    np.testing.assert_array_equal(
+        RobotModel.of(robot).at(q).gravity, loaded("ur5e", robot.payload).at(q).gravity
+    )
     topic = RobotModel.of(robot, load_robot("ur5e").urdf())  # a description that comes by topic
     assert topic.payload is robot.payload
 
 
-def test_a_description_that_others_publish_gets_mount_gripper_and_payload_of_the_configuration(tmp_path):
+def test_a_description_that_others_publish_gets_mount_gripper_and_payload_of_the_configuration(
+    tmp_path,
+):
     path = tmp_path / "mounted.yaml"
     path.write_text(
         "extends: ur5e\nmount: [0.1, 0.2, 0.3, 1.5708, 0, 0]\ngripper: robotiq_2f85\npayload: { mass: 1.0 }\n"
@@ -214,7 +232,8 @@ def test_a_description_that_others_publish_gets_mount_gripper_and_payload_of_the
     np.testing.assert_allclose(model.at(q).pose, expected.pose, atol=1e-12)
     assert robot.completed(robot.urdf()) == robot.urdf()  # nothing is there twice
     elsewhere = replace(load_robot("ur5e"), mount=(0.0, 0.0, 0.0, 0.0, 0.7, 0.0))
-    turned = RobotModel.of(robot, robot.completed(elsewhere.urdf()))  # where its publisher has put it
+    # where its publisher has put it
+    turned = RobotModel.of(robot, robot.completed(elsewhere.urdf()))
     np.testing.assert_allclose(turned.gravity, RobotModel.of(elsewhere).gravity, atol=1e-9)
 
 

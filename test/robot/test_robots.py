@@ -38,7 +38,12 @@ PENDULUM = {
     "effort_rate": [100.0],
     "profiles": {
         "sim": {"rate": 250, "commands": ["effort", "velocity"], "gravity_by_robot": False},
-        "real": {"rate": 100, "commands": ["position"], "gravity_by_robot": True, "remedy": "Use position."},
+        "real": {
+            "rate": 100,
+            "commands": ["position"],
+            "gravity_by_robot": True,
+            "remedy": "Use position.",
+        },
     },
 }
 
@@ -167,7 +172,9 @@ def test_a_path_that_is_not_there_is_named(tmp_path):
         load_robot(str(path))
 
 
-@pytest.mark.parametrize("missing", ["name", "urdf", "joints", "base", "tip", "home", "effort_rate", "profiles"])
+@pytest.mark.parametrize(
+    "missing", ["name", "urdf", "joints", "base", "tip", "home", "effort_rate", "profiles"]
+)
 def test_a_missing_entry_is_named_with_the_file_and_the_valid_entries(tmp_path, missing):
     data = {key: value for key, value in PENDULUM.items() if key != missing}
     path = write(tmp_path, data)
@@ -185,7 +192,9 @@ def test_a_missing_entry_of_a_profile_is_named_with_the_file_and_the_profile(tmp
     with refuses(missing) as error:
         load_robot(path)
     assert f"{path}: profiles: sim: " in str(error.value)
-    assert {"rate", "commands", "gravity_by_robot", "wrench_frames", "remedy", "notes"} <= {*error.value.bound}
+    assert {"rate", "commands", "gravity_by_robot", "wrench_frames", "remedy", "notes"} <= {
+        *error.value.bound
+    }
 
 
 POSITIVE, MODES = (0.0, math.inf), ("effort", "position", "velocity")
@@ -238,9 +247,13 @@ BAD = [  # the entry, what stands there, and the error's name, value and bound
 
 
 @pytest.mark.parametrize(
-    ("entry", "value", "name", "found", "bound"), BAD, ids=[f"{entry}={value!r}" for entry, value, *_ in BAD]
+    ("entry", "value", "name", "found", "bound"),
+    BAD,
+    ids=[f"{entry}={value!r}" for entry, value, *_ in BAD],
 )
-def test_a_bad_entry_is_named_with_the_file_and_the_value(tmp_path, entry, value, name, found, bound):
+def test_a_bad_entry_is_named_with_the_file_and_the_value(
+    tmp_path, entry, value, name, found, bound
+):
     path = write(tmp_path, changed(entry, value))
     with refuses(name, found, bound) as error:
         load_robot(path)
@@ -267,13 +280,18 @@ def test_the_ur5e_says_only_what_differs_from_the_ur5():
         "ros2 launch robot_control_ros sim.launch.py robot:=ur5e",
     )
     assert (ur5e.joints, ur5e.home, ur5e.safe_damping) == (ur5.joints, ur5.home, ur5.safe_damping)
-    assert profile_names("ur5e") == ["sim", "mock", "gz", "gz_position", "real"]  # null took ethercat and icube away
+    # null took ethercat and icube away
+    assert profile_names("ur5e") == ["sim", "mock", "gz", "gz_position", "real"]
 
 
 def test_a_file_may_extend_a_robot_of_the_package_and_another_file(tmp_path):
-    (tmp_path / "lower.yaml").write_text("extends: ur5\nname: lower\njoint_speed: 0.1\n", encoding="utf-8")
+    (tmp_path / "lower.yaml").write_text(
+        "extends: ur5\nname: lower\njoint_speed: 0.1\n", encoding="utf-8"
+    )
     path = tmp_path / "upper.yaml"
-    path.write_text("extends: lower.yaml\nname: upper\nprofiles: { sim: { rate: 250 } }\n", encoding="utf-8")
+    path.write_text(
+        "extends: lower.yaml\nname: upper\nprofiles: { sim: { rate: 250 } }\n", encoding="utf-8"
+    )
     robot = load_robot(str(path))
     assert (robot.name, robot.joint_speed, robot.profile.rate) == ("upper", 0.1, 250.0)
     assert robot.profile.simulated_time is True
@@ -321,7 +339,9 @@ def test_what_can_not_be_extended_is_named(tmp_path, entry, value, name, bound):
 
 def test_effort_on_the_real_ur5_is_refused_with_the_way_out():
     robot = load_robot("ur5", "real")
-    with refuses("impedance", CommandMode.EFFORT, (CommandMode.POSITION, CommandMode.VELOCITY)) as error:
+    with refuses(
+        "impedance", CommandMode.EFFORT, (CommandMode.POSITION, CommandMode.VELOCITY)
+    ) as error:
         robot.check_mode(CommandMode.EFFORT, "impedance")
     assert robot.title in str(error.value)
     assert robot.profile.remedy
@@ -337,7 +357,10 @@ def test_a_robot_without_description_and_remedy_is_refused_by_name(tmp_path):
     robot = load_robot(write(tmp_path, PENDULUM))
     with pytest.raises(ConfigError) as error:
         robot.check_mode(CommandMode.POSITION, "servo")
-    assert str(error.value) == "law servo commands position, but pendulum (profile sim) takes only: effort, velocity."
+    assert (
+        str(error.value)
+        == "law servo commands position, but pendulum (profile sim) takes only: effort, velocity."
+    )
 
 
 def test_commands_go_to_the_forward_controllers_unless_the_profile_names_others(tmp_path):
@@ -374,7 +397,9 @@ def test_friction_that_the_robot_compensates_is_not_compensated_twice():
 def test_a_key_that_stands_twice_is_refused_with_its_place(tmp_path):
     """PyYAML alone keeps the last one, and a user wonders why the first doesn't count."""
     file = tmp_path / "mine.yaml"
-    file.write_text("extends: ur5\ncontact: { collision_force: 20 }\nname: mine\ncontact: { clamping_force: 50 }\n")
+    file.write_text(
+        "extends: ur5\ncontact: { collision_force: 20 }\nname: mine\ncontact: { clamping_force: 50 }\n"
+    )
     with pytest.raises(ConfigError, match=r"mine\.yaml.*line 4") as refused:
         load_robot(str(file))
     assert refused.value.name == "contact"

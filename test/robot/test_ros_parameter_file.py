@@ -1,4 +1,6 @@
-"""ROS parameter files: what they have for a node; a misspelt name is told with the one that was meant."""
+"""ROS parameter files: what they have for a node; a misspelt name is told with the
+one that was meant.
+"""
 
 import pytest
 
@@ -18,7 +20,15 @@ def refused(text, **options):
 
 @pytest.mark.parametrize(
     "name",
-    ["controller", "/controller", "/**", "/**/controller", "/*/controller", "/left/controller", "left/controller"],
+    [
+        "controller",
+        "/controller",
+        "/**",
+        "/**/controller",
+        "/*/controller",
+        "/left/controller",
+        "left/controller",
+    ],
 )
 def test_a_section_counts_for_the_nodes_that_its_name_matches(name):
     text = f"{name}: {{ ros__parameters: {{ rate: 250 }} }}"
@@ -29,7 +39,9 @@ def test_a_section_counts_for_the_nodes_that_its_name_matches(name):
             "/**/controller": True,
             "/*/controller": namespace == "left",
         }.get(name, f"/{name.strip('/')}" == full_name)
-        assert parameters(text, namespace=namespace, needed=False) == ({"rate": 250} if matches else {})
+        assert parameters(text, namespace=namespace, needed=False) == (
+            {"rate": 250} if matches else {}
+        )
 
 
 def test_namespaces_may_nest():
@@ -39,14 +51,23 @@ def test_namespaces_may_nest():
 
 def test_the_exact_name_has_priority():
     text = "controller: { ros__parameters: { a: 3 } }\n/**: { ros__parameters: { a: 1, b: 1 } }\n"
-    assert parameters(text + "/**/controller: { ros__parameters: { a: 2, c: 2 } }") == {"a": 3, "b": 1, "c": 2}
+    assert parameters(text + "/**/controller: { ros__parameters: { a: 2, c: 2 } }") == {
+        "a": 3,
+        "b": 1,
+        "c": 2,
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "name", "meant", "line"),
     [
         ("contoller: { ros__parameters: { rate: 250 } }", "/contoller", ("controller",), 1),
-        ("/**: { ros__parameters: {} }\ncontrollers: { ros__parameters: {} }", "/controllers", ("controller",), 2),
+        (
+            "/**: { ros__parameters: {} }\ncontrollers: { ros__parameters: {} }",
+            "/controllers",
+            ("controller",),
+            2,
+        ),
         ("controller:\n  ros_parameters: { rate: 250 }", "ros_parameters", ("ros__parameters",), 2),
         ("controller:\n  ros__parameter: { rate: 250 }", "ros__parameter", ("ros__parameters",), 2),
         ("/left:\n  contoller: { ros__parameters: {} }", "/left/contoller", ("controller",), 2),
@@ -59,7 +80,15 @@ def test_a_misspelt_name_is_told_with_the_one_that_was_meant(text, name, meant, 
 
 
 @pytest.mark.parametrize(
-    "other", ["controller_manager", "controller2", "controller_left", "left_controller", "watchdog", "dashboard"]
+    "other",
+    [
+        "controller_manager",
+        "controller2",
+        "controller_left",
+        "left_controller",
+        "watchdog",
+        "dashboard",
+    ],
 )
 def test_another_node_s_section_is_no_misspelt_one(other):
     text = f"controller: {{ ros__parameters: {{ rate: 250 }} }}\n{other}: {{ ros__parameters: {{ rate: 1 }} }}"
@@ -76,9 +105,18 @@ def test_a_file_with_nothing_for_the_node_is_refused_where_it_is_needed(text):
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("controller: { ros__parameters: { impedance: { stiffness: 1.0 }, impedance.stiffness: 2.0 } }", None),
-        ("controller: { ros__parameters: { a: 1 } }\n/controller: { ros__parameters: { a: 2 } }", "a"),
-        ("controller: { ros__parameters: { impedance: { stiffness: 1.0, stiffness: 2.0 } } }", "stiffness"),
+        (
+            "controller: { ros__parameters: { impedance: { stiffness: 1.0 }, impedance.stiffness: 2.0 } }",
+            None,
+        ),
+        (
+            "controller: { ros__parameters: { a: 1 } }\n/controller: { ros__parameters: { a: 2 } }",
+            "a",
+        ),
+        (
+            "controller: { ros__parameters: { impedance: { stiffness: 1.0, stiffness: 2.0 } } }",
+            "stiffness",
+        ),
     ],
 )
 def test_a_gain_that_stands_twice_is_refused_however_it_is_written(text, name):
@@ -87,7 +125,14 @@ def test_a_gain_that_stands_twice_is_refused_however_it_is_written(text, name):
 
 
 @pytest.mark.parametrize(
-    "text", ["- a", "controller: 5", "/**: { ros__parameters: [] }", "controller: { rate: 5 }", "ros__parameters: {}"]
+    "text",
+    [
+        "- a",
+        "controller: 5",
+        "/**: { ros__parameters: [] }",
+        "controller: { rate: 5 }",
+        "ros__parameters: {}",
+    ],
 )
 def test_what_is_no_parameter_file_is_refused(text):
     assert refused(text).bound is None

@@ -1,4 +1,6 @@
-"""The mechanism of all YAML files: one line declares an entry, and everything else follows from it."""
+"""The mechanism of all YAML files: one line declares an entry, and everything
+else follows from it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +25,9 @@ class Gripper:
     force: float = entry(20.0, lower=0.0, upper=50.0, unit="N", doc="Force when closed.")
     count: int = entry(2, lower=1, upper=4, doc="Number of fingers.")
     kind: str = entry("parallel", choices=("parallel", "vacuum"), doc="How it holds.")
-    hose: float = entry(above=0.0, unit="m", only_with=("kind", ("vacuum",)), doc="Length of the hose.")
+    hose: float = entry(
+        above=0.0, unit="m", only_with=("kind", ("vacuum",)), doc="Length of the hose."
+    )
     screw: Screw | None = entry(None, doc="What drives it.")
     friction: tuple[float, ...] = entry(0.0, size=JOINT, lower=0.0, doc="Of each joint.")
     names: Mapping[str, str] = entry({}, keys=("left", "right"), doc="By side.")
@@ -40,7 +44,9 @@ def test_what_is_left_out_has_its_default():
 
 
 def test_what_is_given_has_its_type():
-    one = gripper(force=5, kind="vacuum", hose=1, screw={"pitch": 0.01}, friction=[1, 2], names={"left": "l"})
+    one = gripper(
+        force=5, kind="vacuum", hose=1, screw={"pitch": 0.01}, friction=[1, 2], names={"left": "l"}
+    )
     assert (one.force, one.hose, one.screw, one.friction) == (5.0, 1.0, Screw(0.01), (1.0, 2.0))
     assert isinstance(one.force, float)
 
@@ -58,9 +64,15 @@ def test_what_is_given_has_its_type():
         ({"hose": 1.0}, "mine.yaml: hose has no meaning here: it goes with kind vacuum"),
         ({"kind": "vacuum"}, "mine.yaml: hose is missing: it goes with kind vacuum"),
         ({"screw": {}}, "mine.yaml: screw: missing ['pitch']; entries: pitch"),
-        ({"screw": {"pitch": 0}}, "mine.yaml: screw: pitch = 0: must be a finite number above 0 and up to 0.1 [m]"),
+        (
+            {"screw": {"pitch": 0}},
+            "mine.yaml: screw: pitch = 0: must be a finite number above 0 and up to 0.1 [m]",
+        ),
         ({"friction": [1.0]}, "mine.yaml: friction has 1 values [1.0]: must have 2"),
-        ({"friction": [1.0, -1.0]}, "mine.yaml: friction[1] = -1.0: must be a finite number, 0 or more"),
+        (
+            {"friction": [1.0, -1.0]},
+            "mine.yaml: friction[1] = -1.0: must be a finite number, 0 or more",
+        ),
         ({"names": {"top": "t"}}, "mine.yaml: names: unknown 'top'; entries: left, right"),
     ],
 )
@@ -106,5 +118,8 @@ def test_the_schema_of_a_file_has_types_bounds_defaults_and_texts():
 
 def test_changes_merge_mappings_replace_the_rest_and_null_takes_away():
     base = {"a": {"b": 1, "c": [1, 2]}, "d": 4}
-    assert merge(base, {"a": {"c": [3]}, "d": None, "e": None, "f": 5}) == {"a": {"b": 1, "c": [3]}, "f": 5}
+    assert merge(base, {"a": {"c": [3]}, "d": None, "e": None, "f": 5}) == {
+        "a": {"b": 1, "c": [3]},
+        "f": 5,
+    }
     assert base == {"a": {"b": 1, "c": [1, 2]}, "d": 4}

@@ -43,7 +43,9 @@ def test_the_real_one_takes_positions_only_and_says_the_way_out():
     robot = load_robot("gen3", "real")
     assert robot.period == pytest.approx(0.001)
     assert robot.profile.gravity_by_robot
-    with pytest.raises(ConfigError, match=r"takes only: position\. .* use admittance or position_domain_pd"):
+    with pytest.raises(
+        ConfigError, match=r"takes only: position\. .* use admittance or position_domain_pd"
+    ):
         ControlLoop(robot, "impedance")
 
 

@@ -1,4 +1,6 @@
-"""Robot descriptions, changed in thousands of ways: each is read, or refused by an error of ours."""
+"""Robot descriptions, changed in thousands of ways: each is read, or refused
+by an error of ours.
+"""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,13 +20,36 @@ from robot_control_ros.robot.model import RobotModel
 FEW, ALL = 25, 10_000
 PLANAR = load_robot("planar_two_link")
 TEXT = PLANAR.urdf()
-ODD = ["", "x", "nan", "inf", "-1", "0", "1e308", "1e999", "1 2", "0 0 0 0", "a b c", "world", "Ж", "../..", " 1 "]
-QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None, "derandomize": True}
+ODD = [
+    "",
+    "x",
+    "nan",
+    "inf",
+    "-1",
+    "0",
+    "1e308",
+    "1e999",
+    "1 2",
+    "0 0 0 0",
+    "a b c",
+    "world",
+    "Ж",
+    "../..",
+    " 1 ",
+]
+QUIET = {
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+    "database": None,
+    "derandomize": True,
+}
 
 
 @st.composite
 def changed_elements(draw):
-    """A description of which elements are dropped, doubled, renamed, moved, or have other attributes."""
+    """A description of which elements are dropped, doubled, renamed, moved, or
+    have other attributes.
+    """
     root = ElementTree.fromstring(TEXT)
     for _ in range(draw(st.integers(1, 3))):
         parents = [each for each in root.iter() if len(each)]
@@ -57,7 +82,9 @@ def changed_bytes(draw):
     content = bytearray(TEXT.encode())
     for _ in range(draw(st.integers(0, 5))):
         content[draw(st.integers(0, len(content) - 1))] = draw(st.integers(0, 255))
-    return bytes(content[: draw(st.sampled_from([len(content), draw(st.integers(0, len(content)))]))])
+    return bytes(
+        content[: draw(st.sampled_from([len(content), draw(st.integers(0, len(content)))]))]
+    )
 
 
 def use(content, folder, *, init_robot=True):
@@ -90,7 +117,9 @@ def test_a_changed_description_is_read_or_refused_by_us(content, tmp_path_factor
 @pytest.mark.long
 @settings(max_examples=ALL, **QUIET)
 @given(content=changed_elements() | changed_bytes(), number=st.integers(0, 9))
-def test_ten_thousand_changed_descriptions_are_read_or_refused_by_us(content, number, tmp_path_factory):
+def test_ten_thousand_changed_descriptions_are_read_or_refused_by_us(
+    content, number, tmp_path_factory
+):
     use(content, tmp_path_factory.getbasetemp(), init_robot=number == 0)
 
 
@@ -121,7 +150,8 @@ def test_a_description_that_no_parser_bears_is_refused(text):
 
 def test_a_link_that_carries_itself_is_refused(tmp_path):
     joints = "".join(
-        f"<joint name='{a}{b}' type='revolute'><parent link='{a}'/><child link='{b}'/></joint>" for a, b in ("ab", "ba")
+        f"<joint name='{a}{b}' type='revolute'><parent link='{a}'/><child link='{b}'/></joint>"
+        for a, b in ("ab", "ba")
     )
     path = Path(tmp_path / "ring.urdf")
     path.write_text(f"<robot name='r'><link name='a'/><link name='b'/>{joints}</robot>")

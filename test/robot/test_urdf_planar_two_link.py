@@ -1,4 +1,6 @@
-"""The planar two-link arm against its closed forms, with m = 1 kg, l = 1 m, l_c = 0.5 m, I = 1/48 kg·m²."""
+"""The planar two-link arm against its closed forms, with m = 1 kg, l = 1 m, l_c =
+0.5 m, I = 1/48 kg·m².
+"""
 
 import numpy as np
 
@@ -36,7 +38,9 @@ def test_gravity_and_coriolis_are_the_closed_form(rng):
         gravity = [G / 2 * (3 * np.cos(t1) + np.cos(t1 + t2)), G / 2 * np.cos(t1 + t2)]
         h = np.sin(t2) / 2
         np.testing.assert_allclose(kin.gravity, gravity, rtol=0, atol=1e-11)
-        np.testing.assert_allclose(kin.coriolis, [-h * (2 * w1 * w2 + w2**2), h * w1**2], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(
+            kin.coriolis, [-h * (2 * w1 * w2 + w2**2), h * w1**2], rtol=0, atol=1e-11
+        )
 
 
 def test_neither_stops_nor_the_torque_of_a_stiff_spring_meet_a_limit():
@@ -45,4 +49,5 @@ def test_neither_stops_nor_the_torque_of_a_stiff_spring_meet_a_limit():
     stiffness, reach = 300.0, 2.0  # N/m, m: tip and target are both within reach of the base
     assert (limits.effort > stiffness * reach * reach).all()
     assert (limits.velocity > 20.0).all()
-    assert (np.array(ARM.effort_rate) * 0.001 >= limits.effort).all()  # from nothing to the limit within one cycle
+    # from nothing to the limit within one cycle
+    assert (np.array(ARM.effort_rate) * 0.001 >= limits.effort).all()

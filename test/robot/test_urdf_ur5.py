@@ -1,4 +1,6 @@
-"""What is particular to the UR5's description; what holds for every robot is in test_every_robot.py."""
+"""What is particular to the UR5's description; what holds for every robot is in
+test_every_robot.py.
+"""
 
 import numpy as np
 from arms import Chain
@@ -17,7 +19,9 @@ def test_limits_are_those_of_the_data_sheet(ur5_model):
 
 
 def test_frames_that_others_rely_on_are_there(ur5):
-    assert {"world", "base_link", "base", "flange", "ft_frame", "tool0"} <= set(RobotModel.of(ur5).frames)
+    assert {"world", "base_link", "base", "flange", "ft_frame", "tool0"} <= set(
+        RobotModel.of(ur5).frames
+    )
 
 
 def test_tool_and_sensor_are_one_place(ur5):

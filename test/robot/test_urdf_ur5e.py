@@ -22,12 +22,15 @@ def test_frames_that_others_rely_on_are_there():
 def test_tool_and_sensor_are_one_place():
     chain = Chain(UR5E.urdf())
     in_sensor = chain.relative("ft_frame", "tool0", {})
-    np.testing.assert_allclose(in_sensor, np.diag([1.0, -1.0, -1.0, 1.0]), rtol=0, atol=1e-12)  # half a turn about x
+    # half a turn about x
+    np.testing.assert_allclose(in_sensor, np.diag([1.0, -1.0, -1.0, 1.0]), rtol=0, atol=1e-12)
     np.testing.assert_allclose(chain.relative(WRIST_3, "tool0", {}), np.eye(4), rtol=0, atol=1e-12)
 
 
 def test_the_frame_of_the_drivers_wrenches_is_the_tool_frame():
-    np.testing.assert_allclose(Chain(UR5E.urdf()).relative("tool0", "tool0_controller", {}), np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(
+        Chain(UR5E.urdf()).relative("tool0", "tool0_controller", {}), np.eye(4), atol=1e-12
+    )
 
 
 def test_the_real_one_takes_torques_at_500_hz_and_compensates_gravity_itself():

@@ -36,11 +36,14 @@ def cell(tmp_path, **arms):
 
 def test_a_prefix_is_in_front_of_all_names_but_the_worlds():
     plain, placed = (
-        ElementTree.fromstring(text) for text in (UR5E.urdf(), place_description(UR5E.urdf(), "l_", [0] * 6))
+        ElementTree.fromstring(text)
+        for text in (UR5E.urdf(), place_description(UR5E.urdf(), "l_", [0] * 6))
     )
     for tag in ("link", "joint"):
         names = [each.get("name") for each in plain.findall(tag)]
-        assert [each.get("name") for each in placed.findall(tag)] == [n if n == "world" else f"l_{n}" for n in names]
+        assert [each.get("name") for each in placed.findall(tag)] == [
+            n if n == "world" else f"l_{n}" for n in names
+        ]
     links = {each.get("name") for each in placed.findall("link")}
     assert {each.get("link") for tag in ("parent", "child") for each in placed.iter(tag)} <= links
 
@@ -56,7 +59,9 @@ def test_a_prefix_changes_no_number():
 
 def test_a_mount_turns_gravity_and_leaves_the_pose_in_the_base():
     plain, mounted = RobotModel.of(UR5E), RobotModel.of(replace(UR5E, mount=MOUNT))
-    np.testing.assert_allclose(mounted.gravity, rotation_from_rpy(*MOUNT[3:]).T @ [0.0, 0.0, -9.81], atol=1e-12)
+    np.testing.assert_allclose(
+        mounted.gravity, rotation_from_rpy(*MOUNT[3:]).T @ [0.0, 0.0, -9.81], atol=1e-12
+    )
     np.testing.assert_allclose(mounted.at(Q).pose, plain.at(Q).pose, atol=1e-12)
 
 
@@ -78,7 +83,10 @@ def arm_without_world():
 
 def test_merged_descriptions_share_the_world():
     texts = [load_robot("ur5e", prefix=prefix).urdf() for prefix in ("l_", "r_")]
-    links = [each.get("name") for each in ElementTree.fromstring(merge_descriptions(texts)).findall("link")]
+    links = [
+        each.get("name")
+        for each in ElementTree.fromstring(merge_descriptions(texts)).findall("link")
+    ]
     assert len(links) == len(set(links))
     assert set(links) == {"world", *link_names(texts[0]), *link_names(texts[1])}
 
@@ -113,7 +121,12 @@ def test_an_arm_of_a_work_cell_is_a_robot_with_its_own_entries(tmp_path):
         two={"extends": "gen3", "prefix": ""},
     )
     one, two = load_robot(f"{path}#one"), load_robot(f"{path}#two")
-    assert (one.prefix, one.mount[0], one.tip, one.file) == ("one_", 1.0, "one_flange", f"{path}#one")
+    assert (one.prefix, one.mount[0], one.tip, one.file) == (
+        "one_",
+        1.0,
+        "one_flange",
+        f"{path}#one",
+    )
     assert two.joints == load_robot("gen3").joints
     assert load_robot(f"{path}#one", prefix="x_").joints[0] == "x_shoulder_pan_joint"
 
@@ -166,7 +179,9 @@ def reach(arms, turns, periods):
 
 
 def test_an_arm_of_a_work_cell_may_have_a_gripper(plant, tmp_path):
-    path = cell(tmp_path, one={"extends": "ur5e", "gripper": "robotiq_2f85"}, two={"extends": "ur5e"})
+    path = cell(
+        tmp_path, one={"extends": "ur5e", "gripper": "robotiq_2f85"}, two={"extends": "ur5e"}
+    )
     one, two = plant.arms_in_one_world([load_robot(f"{path}#{arm}") for arm in ("one", "two")])
     config = one.gripper.config
     closed = config.positions[1]
@@ -190,11 +205,16 @@ def test_arms_that_do_not_touch_move_as_alone(plant):
 
 def test_arms_touch_each_other_and_the_sensor_feels_it(plant):
     robots = [load_robot(f"two_ur5e#{arm}") for arm in ("left", "right")]
-    pair = plant.arms_in_one_world(robots, scene=load_scene("wall"))  # its tool is a ball on the first arm's tip
+    # its tool is a ball on the first arm's tip
+    pair = plant.arms_in_one_world(robots, scene=load_scene("wall"))
     assert reach(pair, (-1.5, 1.5), 600) > 0
     blocked = abs(pair[0].sample().q[0] + 1.5) + abs(pair[1].sample().q[0] - 1.5)
     assert blocked > 0.05
-    bodies = {pair[0].model.body(pair[0].model.geom_bodyid[g]).name[:5] for c in pair[0].data.contact for g in c.geom}
+    bodies = {
+        pair[0].model.body(pair[0].model.geom_bodyid[g]).name[:5]
+        for c in pair[0].data.contact
+        for g in c.geom
+    }
     assert {"left_", "right"} <= bodies
 
 
@@ -208,7 +228,8 @@ def test_a_pose_in_the_world_is_that_of_the_mount(plant):
 
 
 @pytest.mark.parametrize(
-    ("changes", "name"), [({"prefix": "left_"}, "prefix"), ({"profile": replace(UR5E.profile, rate=250.0)}, "rate")]
+    ("changes", "name"),
+    [({"prefix": "left_"}, "prefix"), ({"profile": replace(UR5E.profile, rate=250.0)}, "rate")],
 )
 def test_arms_that_can_not_share_a_world_are_refused(plant, changes, name):
     left, right = (load_robot(f"two_ur5e#{arm}") for arm in ("left", "right"))
@@ -218,7 +239,9 @@ def test_arms_that_can_not_share_a_world_are_refused(plant, changes, name):
 
 
 def commands_of_right(plant, left_until):
-    """Torques of the right arm's law while it moves; the left arm's commands end after so many periods."""
+    """Torques of the right arm's law while it moves; the left arm's commands end
+    after so many periods.
+    """
     robots = [load_robot(f"two_ur5e#{arm}") for arm in ("left", "right")]
     arms, loops = (
         plant.arms_in_one_world(robots, command_timeout=0.02),
@@ -261,7 +284,9 @@ def test_each_arm_has_its_nodes_and_one_simulator_has_all_arms():
     assert {system.node(f"right/{name}").parameters["robot"] for name in own} == {"two_ur5e#right"}
     ports = [system.node(f"{arm}/dashboard").parameters["port"] for arm in ("left", "right")]
     assert len(set(ports)) == 2
-    assert [node.vital for node in system.nodes()] == [True, *[False] * 6], "one arm's end must not end the other"
+    assert [node.vital for node in system.nodes()] == [True, *[False] * 6], (
+        "one arm's end must not end the other"
+    )
 
 
 def test_in_front_of_drivers_there_is_no_simulator():
@@ -313,7 +338,9 @@ def test_each_arm_has_the_work_cells_solids_and_may_take_one_of_its_own_away(tmp
     np.testing.assert_allclose(left.cell["table"].shape.pose[:3, 3], (0.8, 0.0, 0.2))
 
 
-@pytest.mark.parametrize("cell", ["{ pool: { shape: waves, size: [1, 1, 1, 0.1, 0.1] } }", "{ 1st: { shape: plane } }"])
+@pytest.mark.parametrize(
+    "cell", ["{ pool: { shape: waves, size: [1, 1, 1, 0.1, 0.1] } }", "{ 1st: { shape: plane } }"]
+)
 def test_a_cell_that_cannot_be_is_refused(tmp_path, cell):
     path = tmp_path / "robot.yaml"
     path.write_text(f"extends: ur5e\nname: mine\ncell: {cell}\n")

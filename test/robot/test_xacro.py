@@ -1,4 +1,6 @@
-"""Robots with ros2_control: urdf/<robot>/<robot>.urdf.xacro, expanded by the program that launch files run."""
+"""Robots with ros2_control: urdf/<robot>/<robot>.urdf.xacro, expanded by the program
+that launch files run.
+"""
 
 import functools
 import xml.etree.ElementTree as ElementTree
@@ -91,14 +93,20 @@ def params(element):
 
 def parts(robot, hardware):
     """What is fixed to links at their origins for Gazebo: link, mass and the moments of inertia."""
-    new = {element.get("name"): element for element in added(robot, hardware) if element.tag in ("link", "joint")}
+    new = {
+        element.get("name"): element
+        for element in added(robot, hardware)
+        if element.tag in ("link", "joint")
+    }
     joints = [element for element in new.values() if element.tag == "joint"]
     assert all(joint.get("type") == "fixed" and joint.find("origin") is None for joint in joints)
     result = []
     for joint in joints:
         inertial = new.pop(joint.find("child").get("link")).find("inertial")
         moments = [float(inertial.find("inertia").get(name)) for name in ("ixx", "iyy", "izz")]
-        result.append((joint.find("parent").get("link"), float(inertial.find("mass").get("value")), moments))
+        result.append(
+            (joint.find("parent").get("link"), float(inertial.find("mass").get("value")), moments)
+        )
     assert len(new) == len(joints)  # each link has its joint
     return result
 
@@ -107,7 +115,11 @@ def parts(robot, hardware):
 @every_robot
 def test_the_description_is_the_plain_one_and_nothing_but_the_hardware_is_added(robot):
     for hardware in HARDWARE:
-        tags = [element.tag for element in added(robot, hardware) if element.tag not in ("link", "joint")]
+        tags = [
+            element.tag
+            for element in added(robot, hardware)
+            if element.tag not in ("link", "joint")
+        ]
         gazebo = ["gazebo", "gazebo"] * (hardware in GAZEBO)
         assert tags == ["ros2_control"] * (hardware != "none") + gazebo
         assert (parts(robot, hardware) == []) == (hardware not in GAZEBO)
@@ -123,7 +135,9 @@ def test_gazebos_joints_have_the_rotors_of_the_configuration(robot):
             joint = root.find(f"joint[@name='{name}']")
             assert joint.find("axis").get("xyz") == "0 0 1"
             if inertia:
-                rotors.append((joint.find("child").get("link"), PART, [inertia / 2, inertia / 2, inertia]))
+                rotors.append(
+                    (joint.find("child").get("link"), PART, [inertia / 2, inertia / 2, inertia])
+                )
         assert [part for part in parts(robot, hardware) if max(part[2]) > 1e-6] == rotors
 
 
@@ -132,7 +146,9 @@ def test_kinematics_limits_and_dynamics_are_the_plain_ones_with_the_parts_for_ga
     for hardware in HARDWARE:
         bare = replace(robot, rotor_inertia=(0.0,) * robot.n)
         plain, expanded = RobotModel.of(bare), RobotModel.of(bare, expand(robot, hardware))
-        for ours, theirs in zip(plain.limits.__dict__.values(), expanded.limits.__dict__.values(), strict=True):
+        for ours, theirs in zip(
+            plain.limits.__dict__.values(), expanded.limits.__dict__.values(), strict=True
+        ):
             np.testing.assert_array_equal(theirs, ours)
         masses = [
             (RobotModel(robot.urdf(), robot.joints, robot.base, link), mass, moments)
@@ -144,7 +160,9 @@ def test_kinematics_limits_and_dynamics_are_the_plain_ones_with_the_parts_for_ga
             for model, mass, moments in masses:
                 kin = model.at(q, v)
                 J, R = kin.jacobian, kin.pose[:3, :3]
-                total = total + mass * J[:3].T @ J[:3] + J[3:].T @ R @ np.diag(moments) @ R.T @ J[3:]
+                total = (
+                    total + mass * J[:3].T @ J[:3] + J[3:].T @ R @ np.diag(moments) @ R.T @ J[3:]
+                )
             np.testing.assert_allclose(expanded.at(q, v).mass, total, rtol=0, atol=1e-11)
             plain.update(q, v)
             expanded.update(q, v)
@@ -177,7 +195,9 @@ def test_ros2_control_has_each_joint_once_with_its_interfaces(robot):
         for joint, home in zip(system.findall("joint"), robot.home, strict=True):
             commands = [interface.get("name") for interface in joint.findall("command_interface")]
             assert commands == COMMANDS[hardware]
-            assert [interface.get("name") for interface in joint.findall("state_interface")] == STATES
+            assert [
+                interface.get("name") for interface in joint.findall("state_interface")
+            ] == STATES
             position = params(joint.find("state_interface[@name='position']"))
             # A real robot is where it is; a simulated one starts at home.
             assert position == ({"initial_value": repr(home)} if hardware in SIMULATED else {})
@@ -187,10 +207,14 @@ def test_ros2_control_has_each_joint_once_with_its_interfaces(robot):
 def test_the_sensor_is_where_somebody_measures(robot):
     for hardware in PLUGINS:
         sensors = tree(robot, hardware).findall("ros2_control/sensor")
-        assert [sensor.get("name") for sensor in sensors] == ["force_torque_sensor"] * (hardware in SIMULATED)
+        assert [sensor.get("name") for sensor in sensors] == ["force_torque_sensor"] * (
+            hardware in SIMULATED
+        )
         for sensor in sensors:
             names = [interface.get("name") for interface in sensor]
-            assert names == [f"{quantity}.{axis}" for quantity in ("force", "torque") for axis in "xyz"]
+            assert names == [
+                f"{quantity}.{axis}" for quantity in ("force", "torque") for axis in "xyz"
+            ]
             assert all(params(interface) == {"initial_value": "0.0"} for interface in sensor)
 
 
@@ -227,9 +251,15 @@ def test_gazebo_measures_what_the_environment_exerts_on_the_robot_in_the_wrench_
 @every_robot
 @pytest.mark.parametrize("hardware", GAZEBO)
 def test_gazebo_stands_the_robot_in_the_world_and_leaves_no_joint_out(robot, hardware):
-    """A link whose joint stays needs a mass, its own or that of what is fixed to it (sdformat, src/parser_urdf.cc)."""
+    """A link whose joint stays needs a mass, its own or that of what is fixed to it (sdformat,
+    src/parser_urdf.cc).
+    """
     root = tree(robot, hardware)
-    preserved = {e.get("reference") for e in root.findall("gazebo") if e.find("preserveFixedJoint") is not None}
+    preserved = {
+        e.get("reference")
+        for e in root.findall("gazebo")
+        if e.find("preserveFixedJoint") is not None
+    }
     links = {link.get("name"): link for link in root.findall("link")}
     joints = root.findall("joint")
 
@@ -239,7 +269,11 @@ def test_gazebo_stands_the_robot_in_the_world_and_leaves_no_joint_out(robot, har
 
     def mass(name):
         own = links[name].find("inertial/mass")
-        fixed = [j.find("child").get("link") for j in joints if j.find("parent").get("link") == name and lumped(j)]
+        fixed = [
+            j.find("child").get("link")
+            for j in joints
+            if j.find("parent").get("link") == name and lumped(j)
+        ]
         return (0.0 if own is None else float(own.get("value"))) + sum(map(mass, fixed))
 
     (base,) = [joint for joint in joints if joint.find("parent").get("link") == "world"]
@@ -251,14 +285,18 @@ def test_gazebo_stands_the_robot_in_the_world_and_leaves_no_joint_out(robot, har
 
 @pytest.mark.parametrize("command", STATES)
 def test_topics_and_command_interface_of_a_robot_that_speaks_joint_states(command):
-    system = tree(ROBOTS["gen3"], "topic", command_interface=command, joint_commands_topic="/a/b").find("ros2_control")
+    system = tree(
+        ROBOTS["gen3"], "topic", command_interface=command, joint_commands_topic="/a/b"
+    ).find("ros2_control")
     assert params(system.find("hardware")) == {
         "joint_states_topic": "/robot/joint_states",
         "joint_commands_topic": "/a/b",
         "trigger_joint_command_threshold": "-1",
     }
     for joint in system.findall("joint"):
-        assert [interface.get("name") for interface in joint.findall("command_interface")] == [command]
+        assert [interface.get("name") for interface in joint.findall("command_interface")] == [
+            command
+        ]
 
 
 @pytest.mark.few(4)
@@ -269,11 +307,18 @@ def test_drives_that_are_alike_are_in_the_joints_order_in_the_commands_mode(robo
     assert params(system.find("hardware")) == {"master_id": "0", "control_frequency": "1000"}
     assert [joint.get("name") for joint in system.findall("joint")] == list(robot.joints)
     for position, joint in enumerate(system.findall("joint")):
-        assert_drive(joint, command, {"position": str(position), "mode_of_operation": mode, "slave_config": DRIVE})
+        assert_drive(
+            joint,
+            command,
+            {"position": str(position), "mode_of_operation": mode, "slave_config": DRIVE},
+        )
 
 
 def assert_drive(joint, command, expected):
-    assert [interface.get("name") for interface in joint.findall("command_interface")] == [command, "reset_fault"]
+    assert [interface.get("name") for interface in joint.findall("command_interface")] == [
+        command,
+        "reset_fault",
+    ]
     assert [interface.get("name") for interface in joint.findall("state_interface")] == STATES
     (module,) = joint.findall("ec_module")
     assert module.find("plugin").text == "ethercat_generic_plugins/EcCiA402Drive"
@@ -282,7 +327,9 @@ def assert_drive(joint, command, expected):
 
 @pytest.fixture
 def bus(tmp_path):
-    """A folder of drives of the planar arm, against the cable's order and with others between; no torques on one."""
+    """A folder of drives of the planar arm, against the cable's order and with others
+    between; no torques on one.
+    """
     text = """
 rate: 250
 joints:
@@ -304,7 +351,11 @@ def test_drives_of_a_topology_are_at_its_places_with_a_file_each(bus, command, m
     assert [joint.get("name") for joint in system.findall("joint")] == list(places)
     for joint in system.findall("joint"):
         name = joint.get("name")
-        expected = {"position": places[name], "mode_of_operation": mode, "slave_config": f"{bus}/{name}.yaml"}
+        expected = {
+            "position": places[name],
+            "mode_of_operation": mode,
+            "slave_config": f"{bus}/{name}.yaml",
+        }
         assert_drive(joint, command, expected)
 
 
@@ -312,9 +363,17 @@ def test_drives_of_a_topology_are_at_its_places_with_a_file_each(bus, command, m
     ("robot", "arguments", "message"),
     [
         ("planar_two_link", {"rate": "500"}, "rate:=500: the drives in .* are set up for 250 Hz"),
-        ("planar_two_link", {"command_interface": "effort"}, "of joint_1:='effort': choices: position, velocity"),
+        (
+            "planar_two_link",
+            {"command_interface": "effort"},
+            "of joint_1:='effort': choices: position, velocity",
+        ),
         ("ur5", {}, "bus.yaml: no drive moves shoulder_pan_joint; joints: joint_2, joint_1"),
-        ("planar_two_link", {"slave_config": "/nowhere"}, "No such file or directory: '/nowhere/bus.yaml'"),
+        (
+            "planar_two_link",
+            {"slave_config": "/nowhere"},
+            "No such file or directory: '/nowhere/bus.yaml'",
+        ),
     ],
 )
 def test_drives_of_another_topology_are_refused(bus, robot, arguments, message):
@@ -326,11 +385,26 @@ def test_drives_of_another_topology_are_refused(bus, robot, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"hardware": "gazebo"}, "hardware:='gazebo': choices: none, mock, gz_effort, gz_position, ethercat, topic"),
-        ({"hardware": "topic", "command_interface": "torque"}, "choices: position, velocity, effort"),
-        ({"hardware": "gz_effort", "controllers": ""}, "controllers:='': must be the absolute path"),
-        ({"hardware": "gz_position", "controllers": "a/b.yaml"}, "controllers:='a/b.yaml': must be the absolute path"),
-        ({"hardware": "ethercat", "slave_config": ""}, "slave_config:='': must be the absolute path"),
+        (
+            {"hardware": "gazebo"},
+            "hardware:='gazebo': choices: none, mock, gz_effort, gz_position, ethercat, topic",
+        ),
+        (
+            {"hardware": "topic", "command_interface": "torque"},
+            "choices: position, velocity, effort",
+        ),
+        (
+            {"hardware": "gz_effort", "controllers": ""},
+            "controllers:='': must be the absolute path",
+        ),
+        (
+            {"hardware": "gz_position", "controllers": "a/b.yaml"},
+            "controllers:='a/b.yaml': must be the absolute path",
+        ),
+        (
+            {"hardware": "ethercat", "slave_config": ""},
+            "slave_config:='': must be the absolute path",
+        ),
     ],
 )
 def test_what_is_refused_is_named_with_the_way_out(arguments, message):

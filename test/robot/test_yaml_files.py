@@ -1,4 +1,6 @@
-"""YAML within bounds: what is hostile is refused by the line that breaks a bound; each error names line and key."""
+"""YAML within bounds: what is hostile is refused by the line that breaks a bound; each error
+names line and key.
+"""
 
 import pytest
 import yaml
@@ -17,7 +19,9 @@ def refused(content):
 
 def doubled(first, line):
     """Nine lines, each of which names the one before nine times."""
-    return first + "".join(line(n, [f"*{m}"] * 9) for m, n in zip("abcdefgh", "bcdefghi", strict=True))
+    return first + "".join(
+        line(n, [f"*{m}"] * 9) for m, n in zip("abcdefgh", "bcdefghi", strict=True)
+    )
 
 
 def test_plain_values_are_what_pyyaml_makes_of_them():
@@ -32,13 +36,20 @@ e: {<<: [{x: 5}, *b]}
     assert parse_yaml(text.encode(), "a.yaml").data == yaml.safe_load(text)
 
 
-# PyYAML writes these three line ends of Unicode as they are, and reads them as line ends: one becomes a space.
-texts = st.text(st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=["Cs"]), max_size=5)
+# PyYAML writes these three line ends of Unicode as they are, and reads them as line ends: one
+# becomes a space.
+texts = st.text(
+    st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=["Cs"]), max_size=5
+)
 
 
 @given(
     data=st.recursive(
-        st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False) | texts,
+        st.none()
+        | st.booleans()
+        | st.integers(-(10**9), 10**9)
+        | st.floats(allow_nan=False)
+        | texts,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
         max_leaves=10,
     )
@@ -85,7 +96,10 @@ def test_an_error_names_line_and_key(content, line, name):
 @pytest.mark.parametrize(
     "content",
     [
-        doubled("a: &a [x, x, x, x, x, x, x, x, x]\n", lambda n, many: f"{n}: &{n} [{', '.join(many)}]\n"),
+        doubled(
+            "a: &a [x, x, x, x, x, x, x, x, x]\n",
+            lambda n, many: f"{n}: &{n} [{', '.join(many)}]\n",
+        ),
         doubled("a: &a {k: 1}\n", lambda n, many: f"{n}: &{n} {{<<: [{', '.join(many)}]}}\n"),
         "- x\n" * (MAX_VALUES + 1),
     ],

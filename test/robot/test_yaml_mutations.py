@@ -1,4 +1,6 @@
-"""YAML files of every kind, changed in thousands of ways: each is read, or refused by an error of ours."""
+"""YAML files of every kind, changed in thousands of ways: each is read, or refused
+by an error of ours.
+"""
 
 import contextlib
 import copy
@@ -67,8 +69,27 @@ ODD = [
         "/",
         "..",
     ),
-    *("a\0b", "a\0b.yaml", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "Ж", "\x1b[2J", "0x", "yes"),
-    *(b"\xff\x00", TODAY, datetime.datetime(2001, 12, 14, 21, 59), [], [[]], [None], [1, "x"], ["x"], [0.0] * 50, {}),
+    *(
+        "a\0b",
+        "a\0b.yaml",
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+        "Ж",
+        "\x1b[2J",
+        "0x",
+        "yes",
+    ),
+    *(
+        b"\xff\x00",
+        TODAY,
+        datetime.datetime(2001, 12, 14, 21, 59),
+        [],
+        [[]],
+        [None],
+        [1, "x"],
+        ["x"],
+        [0.0] * 50,
+        {},
+    ),
     *(
         {"": ""},
         {1: 2},
@@ -98,8 +119,22 @@ TEXTS = [
         "&a [*a]",
         "a: &a { b: *a }",
     ),
-    *("2001-99-99", "a: 2001-02-30", "a: !!float x", "a: !!int ''", "a: !!binary 5", "a: !!python/object:os.system x"),
-    *("a: !!timestamp x", "a: !!bool x", "<<: 5", "%YAML 9.9\n---\na: 1", "--- 1\n--- 2", "a: " + "9" * 5000),
+    *(
+        "2001-99-99",
+        "a: 2001-02-30",
+        "a: !!float x",
+        "a: !!int ''",
+        "a: !!binary 5",
+        "a: !!python/object:os.system x",
+    ),
+    *(
+        "a: !!timestamp x",
+        "a: !!bool x",
+        "<<: 5",
+        "%YAML 9.9\n---\na: 1",
+        "--- 1\n--- 2",
+        "a: " + "9" * 5000,
+    ),
     *(
         "a: 0x" + "F" * 9000,
         "a: 1:99999999999:60",
@@ -109,14 +144,23 @@ TEXTS = [
         "a: !!omap [b: 1]",
     ),
     "a: &a [x, x, x, x, x, x, x, x, x]\n"
-    + "".join(f"{n}: &{n} [{', '.join(['*' + m] * 9)}]\n" for m, n in zip("abcdefgh", "bcdefghi", strict=True)),
+    + "".join(
+        f"{n}: &{n} [{', '.join(['*' + m] * 9)}]\n"
+        for m, n in zip("abcdefgh", "bcdefghi", strict=True)
+    ),
 ]
 
 
 def places(data, at=()):
     """Each place in a file's data, the outermost first."""
     yield at
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+    for key, value in (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    ):
         yield from places(value, (*at, key))
 
 
@@ -136,7 +180,11 @@ def mutated(data, numbers):
         elif how == 2 and isinstance(inner, list):
             inner.append(copy.deepcopy(inner[last]))
         elif how == 3 and isinstance(inner[last], (int, float)):
-            inner[last] = inner[last] * numbers.choice([-1, 1e-300, 1e300, 0.1]) if abs(inner[last]) < 1e6 else 7
+            inner[last] = (
+                inner[last] * numbers.choice([-1, 1e-300, 1e300, 0.1])
+                if abs(inner[last]) < 1e6
+                else 7
+            )
         else:
             inner[last] = copy.deepcopy(numbers.choice(ODD))
         if not list(places(data))[1:]:
@@ -177,7 +225,9 @@ def use_topology(path):
         with contextlib.suppress(RobotControlError):  # not every drive has every mode
             cycle.command(Command(mode, np.full(len(joints), value)), 1.0)
             cycle.act()
-    cycle.sense(1.0, 3 * len(joints), [bytes(slave.axis.tx.size) for slave in topology.in_order_of(joints)])
+    cycle.sense(
+        1.0, 3 * len(joints), [bytes(slave.axis.tx.size) for slave in topology.in_order_of(joints)]
+    )
 
 
 def use_drive(path):
@@ -195,12 +245,20 @@ GAINS = {
     "/**": {"ros__parameters": {"wrench": {"low_pass": 20.0}, "rate": 250.0}},
     "controller": {
         "ros__parameters": {
-            "impedance": {"stiffness": [300.0, 300.0, 300.0, 20.0, 20.0, 20.0], "coriolis": True, "gravity": True},
+            "impedance": {
+                "stiffness": [300.0, 300.0, 300.0, 20.0, 20.0, 20.0],
+                "coriolis": True,
+                "gravity": True,
+            },
             "impedance.damping_ratio": 1.0,
             "admittance": {"output": "effort"},
         }
     },
-    "dashboard": {"ros__parameters": {"view": {"position": [1.0, 2.0, 3.0], "look_at": [0.0, 0.0, 0.0], "fov": 0.7}}},
+    "dashboard": {
+        "ros__parameters": {
+            "view": {"position": [1.0, 2.0, 3.0], "look_at": [0.0, 0.0, 0.0], "fov": 0.7}
+        }
+    },
 }
 
 
@@ -219,15 +277,27 @@ def use_gains(path):
 
 
 KINDS = {  # the files, what is changed in them, and what reads them
-    "robot": (["robots/ur5.yaml", "robots/gen3.yaml", "robots/planar_two_link.yaml"], None, use_robot),
+    "robot": (
+        ["robots/ur5.yaml", "robots/gen3.yaml", "robots/planar_two_link.yaml"],
+        None,
+        use_robot,
+    ),
     "profile": (["robots/ur5.yaml"], "profiles", use_profile),
-    "scene": (["scenes/ball.yaml", "scenes/block.yaml", "scenes/table.yaml"], None, lambda path: load_scene(str(path))),
+    "scene": (
+        ["scenes/ball.yaml", "scenes/block.yaml", "scenes/table.yaml"],
+        None,
+        lambda path: load_scene(str(path)),
+    ),
     "imperfections": (
         ["imperfections/like_ur5e.yaml", "imperfections/like_gen3.yaml"],
         None,
         lambda path: load_imperfections(str(path)),
     ),
-    "drives": (["ethercat/drives/cia402.yaml", "ethercat/drives/maxon_epos4.yaml"], None, use_drive),
+    "drives": (
+        ["ethercat/drives/cia402.yaml", "ethercat/drives/maxon_epos4.yaml"],
+        None,
+        use_drive,
+    ),
     "topology": (["ethercat/ur5.yaml", "ethercat/planar_two_link.yaml"], None, use_topology),
     "gripper": (["grippers/robotiq_2f85.yaml"], None, lambda path: load_gripper(str(path))),
     "work cell": (["workcells/two_ur5e.yaml"], None, lambda path: load_workcell(str(path))),
@@ -248,7 +318,9 @@ def check(kind, count, folder):
     files, part, use = KINDS[kind]
     numbers, path, read = random.Random(kind), folder / "mutated.yaml", 0
     sources = [
-        file if isinstance(file, dict) else yaml.safe_load((share_directory() / "config" / file).read_text())
+        file
+        if isinstance(file, dict)
+        else yaml.safe_load((share_directory() / "config" / file).read_text())
         for file in files
     ]
     for number in range(count):
@@ -289,7 +361,9 @@ def test_what_is_hardly_yaml_is_refused_by_us(kind, tmp_path):
 
 @pytest.mark.parametrize("load", [load_robot, load_scene, load_imperfections, load_topology])
 @pytest.mark.parametrize(
-    "name", ["~nobody/x.yaml", "no/such.yaml", "a\0b.yaml", "x" * 5000 + ".yaml", "", ".yaml"], ids=range(6)
+    "name",
+    ["~nobody/x.yaml", "no/such.yaml", "a\0b.yaml", "x" * 5000 + ".yaml", "", ".yaml"],
+    ids=range(6),
 )
 def test_a_path_that_leads_nowhere_is_refused_by_us(load, name):
     with pytest.raises(RobotControlError):
@@ -322,7 +396,8 @@ def test_a_cycle_that_no_drive_takes_is_refused_when_it_is_read(cycle, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("gear", "torque"), [(1e-200, 1e-200), (1e-308, 1.0), (1e300, 1e300), (5e-324, 1e-5), (1e308, 1e-9)]
+    ("gear", "torque"),
+    [(1e-200, 1e-200), (1e-308, 1.0), (1e300, 1e300), (5e-324, 1e-5), (1e308, 1e-9)],
 )
 def test_a_gear_and_a_torque_that_no_number_can_hold_together_are_refused(gear, torque, tmp_path):
     text = (share_directory() / "config/ethercat/ur5.yaml").read_text()

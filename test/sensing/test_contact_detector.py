@@ -1,4 +1,6 @@
-"""Contact detection: thresholds, high-pass, isolation, freezing, and the three quantities that are watched."""
+"""Contact detection: thresholds, high-pass, isolation, freezing, and the three
+quantities that are watched.
+"""
 
 import math
 
@@ -38,13 +40,17 @@ def detector(**settings):
 
 
 def look(made, state, kin, command=None, force=None, motion=None):
-    """What a detector finds at a sample, as the loop asks it; the command acted since the sample before."""
+    """What a detector finds at a sample, as the loop asks it; the command acted
+    since the sample before.
+    """
     cycles = Cycles(N)
     write_state(cycles, 0, state, kin)
     commanded = OTHERS
     if command is not None:
         cycles.sent[0] = command.values
-        commanded = {CommandMode.POSITION: POSITIONS, CommandMode.VELOCITY: VELOCITIES}.get(command.mode, OTHERS)
+        commanded = {CommandMode.POSITION: POSITIONS, CommandMode.VELOCITY: VELOCITIES}.get(
+            command.mode, OTHERS
+        )
     if force is not None:
         cycles.wrench[0, :3] = force
     watched = made.prepare(state, kin, command, force is not None, motion, PERIOD)
@@ -58,7 +64,9 @@ def detect_in(cycles, rows, watched, gain_times_dt, weight, commanded, dt, n):
 
 
 def run(made, external=None, duration=1.0, force=None, command=None, v=None, motion=None):
-    """What is found first, on an arm at rest that functions of time push; starts frozen at time 0."""
+    """What is found first, on an arm at rest that functions of time push;
+    starts frozen at time 0.
+    """
     made.freeze(0.0)
     q, zero = np.full(N, 0.3), np.zeros(N)
     for k in range(round(duration / PERIOD)):
@@ -81,7 +89,9 @@ def step(at, torque, joint):
 
 
 def test_a_step_is_found_when_the_observer_has_risen_to_the_threshold():
-    """r = tau (1 - exp(-K t)) passes the threshold after -ln(1 - limit / tau) / K; the high-pass takes little yet."""
+    """r = tau (1 - exp(-K t)) passes the threshold after -ln(1 - limit / tau) / K; the
+    high-pass takes little yet.
+    """
     found = run(detector(collision_torque=4.0), step(0.5, 8.0, 2))
     assert found.detector == TORQUE
     assert not found.clamping
@@ -92,7 +102,10 @@ def test_a_step_is_found_when_the_observer_has_risen_to_the_threshold():
 
 def test_the_last_joint_over_its_threshold_bounds_the_link():
     thresholds = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0]
-    found = run(detector(collision_torque=thresholds), lambda t: np.array([9.0, 9.0, 9.0, 9.0, 0.5, 99.0]) * (t > 0.5))
+    found = run(
+        detector(collision_torque=thresholds),
+        lambda t: np.array([9.0, 9.0, 9.0, 9.0, 0.5, 99.0]) * (t > 0.5),
+    )
     assert found.link == LINKS[3]
 
 
@@ -109,13 +122,24 @@ def test_what_rises_slower_than_the_high_pass_is_no_collision_but_a_clamping():
 
 
 def test_thresholds_grow_with_the_motion_of_the_reference():
-    settings = {"collision_torque": 1.0, "collision_torque_velocity": 2.0, "collision_torque_acceleration": 0.5}
+    settings = {
+        "collision_torque": 1.0,
+        "collision_torque_velocity": 2.0,
+        "collision_torque_acceleration": 0.5,
+    }
     motion = np.full(N, -3.0), np.full(N, 4.0)  # 1 + 2 * 3 + 0.5 * 4 = 9 N·m
     slow, fast = 2.0 * math.pi, 50.0  # 1/s, of high-pass and observer
     peak = (slow / fast) ** (slow / (fast - slow))  # of the high-passed residual of a step of 1
     assert run(detector(**settings), step(0.5, 0.98 * 9.0 / peak, 1), motion=motion) is None
-    assert run(detector(**settings), step(0.5, 1.03 * 9.0 / peak, 1), motion=motion).limit == pytest.approx(9.0)
-    assert run(detector(**settings), step(0.5, 0.98 * 9.0 / peak, 1), motion=(np.zeros(N), np.zeros(N))) is not None
+    assert run(
+        detector(**settings), step(0.5, 1.03 * 9.0 / peak, 1), motion=motion
+    ).limit == pytest.approx(9.0)
+    assert (
+        run(
+            detector(**settings), step(0.5, 0.98 * 9.0 / peak, 1), motion=(np.zeros(N), np.zeros(N))
+        )
+        is not None
+    )
 
 
 def test_without_thresholds_nothing_is_watched():
@@ -131,8 +155,14 @@ def test_after_a_freeze_what_acts_is_normal():
 
 def test_load_is_the_deviation_over_its_threshold():
     made = detector(following_error=[0.1, 0.2, 0.4, 0.0, 0.1, 0.1])
-    run(made, command=lambda t, kin: Command(CommandMode.POSITION, kin.q + 0.08 * (t > 0.5)), duration=0.5 + 2 * PERIOD)
-    np.testing.assert_allclose(made.following.load, 0.08 / np.array([0.1, 0.2, 0.4, np.inf, 0.1, 0.1]))
+    run(
+        made,
+        command=lambda t, kin: Command(CommandMode.POSITION, kin.q + 0.08 * (t > 0.5)),
+        duration=0.5 + 2 * PERIOD,
+    )
+    np.testing.assert_allclose(
+        made.following.load, 0.08 / np.array([0.1, 0.2, 0.4, np.inf, 0.1, 0.1])
+    )
 
 
 # --- the other quantities ---
@@ -145,7 +175,9 @@ def test_a_force_at_the_wrist_sensor_is_on_the_tool_in_any_direction(rng):
     def force(t):
         return direction * (31.0 if t > 0.5 else 0.0)
 
-    found = run(detector(collision_force=30.0, collision_torque=4.0), step(0.5, 8.0, 1), force=force)
+    found = run(
+        detector(collision_force=30.0, collision_torque=4.0), step(0.5, 8.0, 1), force=force
+    )
     assert (found.detector, found.link, found.joint) == (WRENCH, "tool", "")
     assert run(detector(collision_force=32.0), force=force) is None
     assert run(detector(clamping_force=30.0), force=force).clamping
@@ -153,7 +185,9 @@ def test_a_force_at_the_wrist_sensor_is_on_the_tool_in_any_direction(rng):
 
 @pytest.mark.parametrize("mode", [CommandMode.POSITION, CommandMode.VELOCITY])
 def test_a_joint_that_stops_while_its_command_goes_on_is_found(mode):
-    """At 0.5 rad/s the lag is 0.05 rad after 0.1 s; its high-passed part reaches that later, never below."""
+    """At 0.5 rad/s the lag is 0.05 rad after 0.1 s; its high-passed part reaches that
+    later, never below.
+    """
 
     def command(t, kin):
         rate = 0.5 if t > 0.5 else 0.0
@@ -163,7 +197,9 @@ def test_a_joint_that_stops_while_its_command_goes_on_is_found(mode):
     found = run(detector(following_error=0.05), command=command)
     assert found.detector == FOLLOWING
     slow = 2.0 * math.pi  # lag_high = 0.5 / slow (1 - exp(-slow t))
-    assert found.start - 0.5 == pytest.approx(-math.log(1.0 - 0.05 * slow / 0.5) / slow, abs=3.0 * PERIOD)
+    assert found.start - 0.5 == pytest.approx(
+        -math.log(1.0 - 0.05 * slow / 0.5) / slow, abs=3.0 * PERIOD
+    )
 
 
 def test_a_steady_lag_is_none_and_efforts_have_none():
@@ -171,7 +207,13 @@ def test_a_steady_lag_is_none_and_efforts_have_none():
         return Command(CommandMode.POSITION, kin.q + 0.2)
 
     assert run(detector(following_error=0.05), command=lagging) is None
-    assert run(detector(following_error=0.05), command=lambda t, kin: Command(CommandMode.EFFORT, kin.q + t)) is None
+    assert (
+        run(
+            detector(following_error=0.05),
+            command=lambda t, kin: Command(CommandMode.EFFORT, kin.q + t),
+        )
+        is None
+    )
 
 
 def test_efforts_that_are_not_numbers_are_not_watched():

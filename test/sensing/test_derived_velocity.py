@@ -1,4 +1,6 @@
-"""Velocities that are derived from positions alone: right for irregular, repeated and missing samples."""
+"""Velocities that are derived from positions alone: right for irregular, repeated
+and missing samples.
+"""
 
 import itertools
 from dataclasses import replace
@@ -52,7 +54,9 @@ def test_a_joint_without_end_may_jump_by_turns():
     wrapped = np.remainder(q + np.pi, 2.0 * np.pi) - np.pi
     assert np.abs(np.diff(wrapped, axis=0)).max() > 6.0
     np.testing.assert_allclose(
-        fed(DerivedVelocity(T, PERIOD), times, wrapped), fed(DerivedVelocity(T, PERIOD), times, q), atol=1e-9
+        fed(DerivedVelocity(T, PERIOD), times, wrapped),
+        fed(DerivedVelocity(T, PERIOD), times, q),
+        atol=1e-9,
     )
 
 
@@ -62,7 +66,11 @@ def test_repeated_and_older_stamps_and_numbers_that_are_none_change_nothing():
     for time in times:
         v = velocity.update(time, time * SPEED)
         assert np.array_equal(v, plain.update(time, time * SPEED))
-        for other, q in ((time, time * SPEED + 0.1), (time - 0.004, np.zeros(2)), (time + 0.001, np.full(2, np.nan))):
+        for other, q in (
+            (time, time * SPEED + 0.1),
+            (time - 0.004, np.zeros(2)),
+            (time + 0.001, np.full(2, np.nan)),
+        ):
             assert np.array_equal(velocity.update(other, q), v)
 
 

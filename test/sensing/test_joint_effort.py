@@ -1,4 +1,6 @@
-"""What efforts look like: states of each kind with noise and friction, random arms; and what the node makes of them."""
+"""What efforts look like: states of each kind with noise and friction, random arms; and what the
+node makes of them.
+"""
 
 from dataclasses import replace
 
@@ -24,9 +26,13 @@ def profile(kind, **changes):
 
 
 def rest(rng):
-    """Gravity (n,) of a random arm at a random posture, and the joints' torques with friction of up to 5 % of it."""
+    """Gravity (n,) of a random arm at a random posture, and the joints' torques with friction
+    of up to 5 % of it.
+    """
     model = random_arm(int(rng.integers(1000)), int(rng.integers(3, 8))).model()
-    while np.linalg.norm(gravity := model.at(rng.uniform(-3.0, 3.0, model.n)).gravity) < MIN_GRAVITY:
+    while (
+        np.linalg.norm(gravity := model.at(rng.uniform(-3.0, 3.0, model.n)).gravity) < MIN_GRAVITY
+    ):
         pass
     friction = rng.normal(size=model.n)
     friction *= 0.05 * rng.uniform() * np.linalg.norm(gravity) / np.linalg.norm(friction)
@@ -92,7 +98,9 @@ def test_the_node_gives_the_law_whole_torques_whatever_is_sent(kind, rng):
     model = RobotModel.of(robot)
     q, torque = np.array(robot.home), rng.uniform(-20.0, 20.0, robot.n)
     sent = KINDS[kind](torque, model.at(q).gravity, constant)
-    message = JointState(name=list(robot.joints), position=q, velocity=np.zeros(robot.n), effort=sent)
+    message = JointState(
+        name=list(robot.joints), position=q, velocity=np.zeros(robot.n), effort=sent
+    )
     states = StateInput(robot, model, lambda: 0.0)
     state = states.read(serialize_message(message), 0.0, True)
     np.testing.assert_allclose(state.effort, torque, rtol=0.0, atol=1e-12)

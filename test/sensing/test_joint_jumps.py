@@ -1,4 +1,6 @@
-"""Joints that move farther than they can: refused one by one, believed where they stay, and never where they can."""
+"""Joints that move farther than they can: refused one by one, believed where they stay, and
+never where they can.
+"""
 
 import numpy as np
 import pytest
@@ -48,7 +50,9 @@ def test_a_joint_that_jumps_for_one_sample_is_refused_and_named(jumps):
 
 @pytest.mark.parametrize("name", robot_names())
 def test_at_twice_its_speed_limit_a_joint_is_believed_whatever_is_lost_or_late(name, rng):
-    """The stamps differ from the times of the samples by 1 ms; one in five is lost, and 50 ms of them at once."""
+    """The stamps differ from the times of the samples by 1 ms; one in five is lost, and 50
+    ms of them at once.
+    """
     robot = load_robot(name)
     model = RobotModel.of(robot)
     jumps = JointJumps(model, robot.period)
@@ -120,7 +124,9 @@ def test_joints_that_jump_here_and_there_are_not_confirmed(jumps):
 def test_nothing_is_refused_for_ever(places):
     jumps = JointJumps(MODEL, PERIOD)
     jumps.accept(0.0, HOME, REST)
-    assert any(fed(jumps, k * PERIOD, HOME + place * ELBOW) for k, place in enumerate(places, start=1))
+    assert any(
+        fed(jumps, k * PERIOD, HOME + place * ELBOW) for k, place in enumerate(places, start=1)
+    )
 
 
 @pytest.mark.parametrize("glitch", [0.04, 0.5, -2.0])

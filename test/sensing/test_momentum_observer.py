@@ -11,7 +11,11 @@ from arms import planar_arm, random_arm, slope
 from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.sensing.momentum_observer import MIN_SINGULAR_VALUE, MomentumObserver, wrench_from_torque
+from robot_control_ros.sensing.momentum_observer import (
+    MIN_SINGULAR_VALUE,
+    MomentumObserver,
+    wrench_from_torque,
+)
 
 MOUNT = ((0.3, -0.2, 0.7), (0.4, -1.1, 2.3))
 ARMS = {
@@ -26,7 +30,9 @@ ARMS = {
 
 def coriolis_transposed(model, q, v):
     """C(q, v)ᵀ v: the gradient of the kinetic energy by q."""
-    return np.array([float(slope(lambda h, u=u: 0.5 * v @ model.mass(q + h * u) @ v)) for u in np.eye(model.n)])
+    return np.array(
+        [float(slope(lambda h, u=u: 0.5 * v @ model.mass(q + h * u) @ v)) for u in np.eye(model.n)]
+    )
 
 
 def at_rest(model, q, external, time):
@@ -56,7 +62,9 @@ def motion(model, t):
 
 @pytest.mark.long
 def test_it_is_the_observer_of_the_source(rng):
-    """r = K [p - p(0) - ∫ (tau + Cᵀ v - g - friction + r) dt], integrated as written with a hundredth of the step."""
+    """r = K [p - p(0) - ∫ (tau + Cᵀ v - g - friction + r) dt], integrated as written with a
+    hundredth of the step.
+    """
     model = random_arm(3, 6, friction=True).model()
     gain, dt, fine = 20.0, 0.002, 100
 
@@ -131,7 +139,9 @@ def test_away_from_singularities_the_wrench_is_exact(ur5_model, rng):
             lengths = jacobian * np.array([1.0, 1.0, 1.0, 0.3, 0.3, 0.3])[:, None]
             if np.linalg.svd(lengths)[1][-1] > MIN_SINGULAR_VALUE:
                 wrench = rng.uniform(-10.0, 10.0, 6)
-                np.testing.assert_allclose(wrench_from_torque(jacobian, jacobian.T @ wrench), wrench, atol=1e-9)
+                np.testing.assert_allclose(
+                    wrench_from_torque(jacobian, jacobian.T @ wrench), wrench, atol=1e-9
+                )
                 checked += 1
     assert checked > 30
 
@@ -140,7 +150,9 @@ def test_with_few_joints_the_torques_are_explained_by_the_smallest_wrench():
     model = planar_arm().model()
     kin = model.at(np.array([0.3, 0.7, -0.9]))
     wrench = np.array([5.0, -3.0, 0.0, 0.0, 0.0, 0.8])
-    np.testing.assert_allclose(wrench_from_torque(kin.jacobian, kin.jacobian.T @ wrench), wrench, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(
+        wrench_from_torque(kin.jacobian, kin.jacobian.T @ wrench), wrench, rtol=0.0, atol=1e-9
+    )
     out_of_plane = np.array([0.0, 0.0, 9.0, 2.0, 1.0, 0.0])
     assert np.abs(kin.jacobian.T @ out_of_plane).max() < 1e-12
 
@@ -150,7 +162,9 @@ def stretched(bend):
     left = np.linalg.qr(np.random.default_rng(3).normal(size=(6, 6)))[0]
     right = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
     scaled = left @ np.diag([1.0, 0.8, 0.6, 0.5, 0.4, bend]) @ right.T
-    return scaled / np.array([1.0, 1.0, 1.0, 0.3, 0.3, 0.3])[:, None], left[:, -1] * np.array([1, 1, 1, 0.3, 0.3, 0.3])
+    return scaled / np.array([1.0, 1.0, 1.0, 0.3, 0.3, 0.3])[:, None], left[:, -1] * np.array(
+        [1, 1, 1, 0.3, 0.3, 0.3]
+    )
 
 
 @pytest.mark.parametrize("bend", [0.0, 0.003, 0.01, 0.02, 0.03, 0.05])
@@ -172,8 +186,19 @@ def test_through_a_singularity_the_wrench_is_continuous_and_bounded():
 # --- on simulated arms ---
 
 
-def estimates(robot, urdf=None, *, force=(0.0, 0.0, 0.0), gain=50.0, mode=CommandMode.EFFORT, start=0.5, lasting=0.5):
-    """Moves an arm on sines, pushes its tip from `start` on; the estimates (k, 6) with times and joint velocities."""
+def estimates(
+    robot,
+    urdf=None,
+    *,
+    force=(0.0, 0.0, 0.0),
+    gain=50.0,
+    mode=CommandMode.EFFORT,
+    start=0.5,
+    lasting=0.5,
+):
+    """Moves an arm on sines, pushes its tip from `start` on; the estimates (k, 6) with times
+    and joint velocities.
+    """
     plants = pytest.importorskip("robot_control_ros.simulation.mujoco_plant", reason="needs MuJoCo")
     pytest.importorskip("mujoco")
     plant, model = plants.MujocoPlant(robot, urdf=urdf, rate=1000.0), RobotModel.of(robot, urdf)
@@ -189,7 +214,11 @@ def estimates(robot, urdf=None, *, force=(0.0, 0.0, 0.0), gain=50.0, mode=Comman
         times.append(state.time)
         speeds.append(state.v)
         t = state.time
-        q, v, a = home + 0.3 * (1.0 - np.cos(w * t)), 0.3 * w * np.sin(w * t), 0.3 * w * w * np.cos(w * t)
+        q, v, a = (
+            home + 0.3 * (1.0 - np.cos(w * t)),
+            0.3 * w * np.sin(w * t),
+            0.3 * w * w * np.cos(w * t),
+        )
         if mode is CommandMode.EFFORT:
             wanted = a + 20.0 * (v - state.v) + 100.0 * (q - state.q)
             plant.write(Command(mode, model.inverse_dynamics(state.q, state.v, wanted)))

@@ -1,4 +1,6 @@
-"""Ringing: an oscillation that the controller feeds is found and named; one that it brakes is not."""
+"""Ringing: an oscillation that the controller feeds is found and named; one
+that it brakes is not.
+"""
 
 import numpy as np
 import pytest
@@ -57,7 +59,9 @@ def seen(velocity, torque, duration=3.0, floor=None, period=PERIOD):
 
 @pytest.mark.parametrize("frequency", [1.5, 3.0, 6.0, 12.0, 40.0, 125.0])
 @pytest.mark.parametrize("growth", [1.0, 1.2])
-def test_what_the_controller_s_own_torque_keeps_up_is_found_with_joint_and_frequency(frequency, growth):
+def test_what_the_controller_s_own_torque_keeps_up_is_found_with_joint_and_frequency(
+    frequency, growth
+):
     swing = Swing(frequency, growth=growth)
     found = seen(swing.velocity, swing.inertial)
     assert found.joint == 1
@@ -72,7 +76,9 @@ def test_what_grows_fast_is_found_within_two_and_a_half_periods(frequency):
 
 
 def test_what_grows_in_contact_is_found_where_the_controller_pays_for_it():
-    """A wall gives most of the torque; the controller's is small, and in phase with the velocity."""
+    """A wall gives most of the torque; the controller's is small, and in
+    phase with the velocity.
+    """
     swing = Swing(20.0, growth=1.3)
     needed = 2.05 * np.log(1.3) * 20.0 * INERTIA[1, 1]  # N·m·s/rad
     assert seen(swing.velocity, lambda t: swing.damper(t, -needed)) is not None
@@ -159,7 +165,9 @@ def test_a_torque_that_is_no_number_for_a_while_is_not_known_then_and_counts_aga
 
 
 def run(signals, cycles=1500, friction=-1):
-    """Whether something is found in records; `signals` gives the fields of each by name, of its time [s]."""
+    """Whether something is found in records; `signals` gives the fields of each by
+    name, of its time [s].
+    """
     detector = RingingDetector(INERTIA)
     detector.watch(ARM, True, friction)
     rows = Cycles(2)
@@ -238,7 +246,11 @@ def test_the_margin_falls_with_each_half_period_and_comes_back_after_a_second():
     detector, swing, margins = RingingDetector(INERTIA), Swing(12.0), []
     for t in np.arange(0.0, 2.0, PERIOD):
         rings = t < 0.3
-        detector.update(t, swing.velocity(t) if rings else np.zeros(2), swing.inertial(t) if rings else np.zeros(2))
+        detector.update(
+            t,
+            swing.velocity(t) if rings else np.zeros(2),
+            swing.inertial(t) if rings else np.zeros(2),
+        )
         margins.append(detector.margin(t))
     assert min(margins) == 0.0
     falling = margins[: margins.index(0.0) + 1]
@@ -250,7 +262,9 @@ def test_the_margin_falls_with_each_half_period_and_comes_back_after_a_second():
 def test_after_an_alarm_it_takes_as_many_half_periods_again():
     detector, swing = RingingDetector(INERTIA), Swing(12.0)
     times = [
-        t for t in np.arange(0.0, 1.5, PERIOD) if detector.update(t, swing.velocity(t), swing.inertial(t)) is not None
+        t
+        for t in np.arange(0.0, 1.5, PERIOD)
+        if detector.update(t, swing.velocity(t), swing.inertial(t)) is not None
     ]
     assert np.diff(times) == pytest.approx(MARKS / 24.0, abs=1.0 / 24.0)
 

@@ -25,7 +25,9 @@ def lates(count, *, offset=0.0, delay=lambda time: LINE, drift=0.0, age=None, be
     for k in range(count):
         time = k * PERIOD
         arrival = begin + time + delay(time)
-        found.append(age.late(begin + time * (1.0 - drift) - offset, arrival, arrival - 1e9 + STEADY))
+        found.append(
+            age.late(begin + time * (1.0 - drift) - offset, arrival, arrival - 1e9 + STEADY)
+        )
     return age, np.array(found)
 
 

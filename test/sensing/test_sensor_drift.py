@@ -38,7 +38,9 @@ def test_that_of_a_ur5e_is_found_in_half_a_minute_and_exactly_in_five(rng):
 
 
 def test_noise_has_no_rate():
-    found = [watched(noisy(np.random.default_rng(seed), np.zeros(6)), 60.0).rate for seed in range(20)]
+    found = [
+        watched(noisy(np.random.default_rng(seed), np.zeros(6)), 60.0).rate for seed in range(20)
+    ]
     assert np.mean(np.array(found) != 0.0) <= 0.01
 
 

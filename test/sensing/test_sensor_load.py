@@ -28,7 +28,9 @@ BIAS = np.array([4.0, -2.0, 9.0, 0.3, -0.1, 0.7])
 
 
 def measured(rotation, mass=MASS, center=CENTER, bias=BIAS, gravity=GRAVITY):
-    """What a sensor with these axes in the base shows of a hanging payload: its weight at its centre, and the bias."""
+    """What a sensor with these axes in the base shows of a hanging payload: its weight at its
+    centre, and the bias.
+    """
     weight = rotation.T @ (mass * np.asarray(gravity))
     return np.concatenate((weight, np.cross(center, weight))) + bias
 
@@ -39,7 +41,9 @@ def poses(count, seed=1):
 
 def tilts(degrees):
     """Level, and tilted by so much about two axes to both sides."""
-    steps = np.radians(degrees) * np.array([[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1]])
+    steps = np.radians(degrees) * np.array(
+        [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1]]
+    )
     return Rotation.from_rotvec(steps).as_matrix()
 
 
@@ -50,7 +54,9 @@ def samples(rotations, **what):
 # --- least squares ---
 
 
-@pytest.mark.parametrize("gravity", [GRAVITY, np.array([3.0, -9.0, 2.0]), np.array([0.0, 0.0, -1.62])])
+@pytest.mark.parametrize(
+    "gravity", [GRAVITY, np.array([3.0, -9.0, 2.0]), np.array([0.0, 0.0, -1.62])]
+)
 @pytest.mark.parametrize("count", [6, 20])
 def test_exact_wrenches_give_the_payload_exactly(count, gravity):
     rotations = poses(count)
@@ -65,14 +71,19 @@ def test_exact_wrenches_give_the_payload_exactly(count, gravity):
 def test_turning_the_base_changes_nothing(rng):
     rotations, turn = poses(8), Rotation.random(random_state=7).as_matrix()
     wrenches = samples(rotations) + 0.1 * rng.normal(size=(8, 6))
-    one, other = identify(rotations, wrenches, GRAVITY), identify(turn @ rotations, wrenches, turn @ GRAVITY)
+    one, other = (
+        identify(rotations, wrenches, GRAVITY),
+        identify(turn @ rotations, wrenches, turn @ GRAVITY),
+    )
     assert one.mass == pytest.approx(other.mass, rel=1e-9)
     np.testing.assert_allclose(one.center, other.center, atol=1e-9)
     np.testing.assert_allclose(one.bias, other.bias, atol=1e-9)
 
 
 def test_the_centre_moves_with_the_origin_of_the_sensors_frame():
-    """The same wrenches about another origin: torques change by the lever arm, the centre by the shift."""
+    """The same wrenches about another origin: torques change by the lever arm, the
+    centre by the shift.
+    """
     rotations, shift = poses(8), np.array([0.1, -0.2, 0.3])
     wrenches = samples(rotations)
     moved = wrenches.copy()
@@ -122,7 +133,9 @@ def test_what_cannot_be_identified_is_refused_with_words():
         identify(rotations, samples(rotations, mass=0.0), GRAVITY)
 
 
-@pytest.mark.parametrize(("axis", "bound", "unit"), [(1, MAX_FORCE_RESIDUAL, "N"), (4, MAX_TORQUE_RESIDUAL, "N·m")])
+@pytest.mark.parametrize(
+    ("axis", "bound", "unit"), [(1, MAX_FORCE_RESIDUAL, "N"), (4, MAX_TORQUE_RESIDUAL, "N·m")]
+)
 def test_a_contact_during_the_measurement_is_refused(axis, bound, unit):
     rotations = poses(12)
     wrenches = samples(rotations)
@@ -143,7 +156,9 @@ def sample(model, q, wrench, v=None, frame="ft_frame"):
 
 
 def test_collected_poses_of_a_mounted_arm_give_the_payload(rng):
-    """The base hangs upside down: gravity is taken in its axes, the sensor's axes from the model."""
+    """The base hangs upside down: gravity is taken in its axes, the sensor's
+    axes from the model.
+    """
     arm = random_arm(5, 6, mount=((0.0, 0.0, 2.0), (np.pi, 0.0, 0.4)))
     model, found = arm.model(), PayloadIdentification()
     for count in range(8):
@@ -206,7 +221,9 @@ def test_the_tool_of_a_simulated_arm_is_identified_and_then_no_longer_felt(ur5, 
     payload = found.result()
     assert payload.mass == pytest.approx(2.0, rel=1e-6)
     tool_in_sensor = np.linalg.inv(model.frame_pose("ft_frame")) @ model.frame_pose("tool0")
-    np.testing.assert_allclose(payload.center, (tool_in_sensor @ [0.03, -0.02, 0.1, 1.0])[:3], atol=1e-6)
+    np.testing.assert_allclose(
+        payload.center, (tool_in_sensor @ [0.03, -0.02, 0.1, 1.0])[:3], atol=1e-6
+    )
     np.testing.assert_allclose(payload.bias, np.zeros(6), atol=1e-6)
 
     robots_payload = found.identified(model).payload
@@ -215,7 +232,9 @@ def test_the_tool_of_a_simulated_arm_is_identified_and_then_no_longer_felt(ur5, 
     pipeline = WrenchPipeline()
     plant.reset(postures.draw(rng, -1.0, 1.0))
     state = plant.read()
-    np.testing.assert_allclose(pipeline.on_tip(state, model.update(state.q, state.v)), np.zeros(6), atol=1e-6)
+    np.testing.assert_allclose(
+        pipeline.on_tip(state, model.update(state.q, state.v)), np.zeros(6), atol=1e-6
+    )
 
 
 def with_tool(urdf):

@@ -1,4 +1,6 @@
-"""A payload from joint torques at rest: exact without friction, within 10 % with 1 N·m of it; doubt is refused."""
+"""A payload from joint torques at rest: exact without friction, within 10 % with 1 N·m of
+it; doubt is refused.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +16,11 @@ from robot_control_ros.sensing.sensor_drift import AT_REST
 from robot_control_ros.sensing.sensor_load import PayloadIdentification
 from robot_control_ros.sensing.torque_load import FEWEST_POSES, MAX_RESIDUAL, TorqueIdentification
 from robot_control_ros.simulation.imperfect.imperfect_plant import arm_and_plant
-from robot_control_ros.simulation.imperfect.imperfections import Imperfections, LoadedFriction, ModelErrors
+from robot_control_ros.simulation.imperfect.imperfections import (
+    Imperfections,
+    LoadedFriction,
+    ModelErrors,
+)
 
 ROBOTS = ("ur5e", "gen3")
 LOAD = Payload(2.0, (0.02, -0.03, 0.08))
@@ -26,11 +32,15 @@ def robot(request):
 
 
 def postures(robot, count, seed=5, spread=0.7):
-    return np.array(robot.home) + np.random.default_rng(seed).uniform(-spread, spread, (count, robot.n))
+    return np.array(robot.home) + np.random.default_rng(seed).uniform(
+        -spread, spread, (count, robot.n)
+    )
 
 
 def sampled(robot, poses, friction=0.0, told=None, seed=1):
-    """What has sampled the torques of an arm that carries LOAD; the model was told another payload."""
+    """What has sampled the torques of an arm that carries LOAD; the model was
+    told another payload.
+    """
     model, truth = RobotModel.of(robot), RobotModel.of(robot)
     truth.payload = LOAD
     model.payload = told or Payload()
@@ -42,7 +52,9 @@ def sampled(robot, poses, friction=0.0, told=None, seed=1):
     return found, model
 
 
-@pytest.mark.parametrize("told", [None, Payload(1.0, (0.1, 0.0, 0.0))], ids=["unknown", "told wrongly"])
+@pytest.mark.parametrize(
+    "told", [None, Payload(1.0, (0.1, 0.0, 0.0))], ids=["unknown", "told wrongly"]
+)
 def test_torques_without_friction_give_the_payload_exactly(robot, told):
     found, model = sampled(robot, postures(robot, FEWEST_POSES), told=told)
     identified = found.identified(model)
@@ -93,9 +105,13 @@ def test_a_sample_in_motion_and_one_without_torques_are_refused_and_leave_the_ot
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("robot", [pytest.param("ur5e", marks=pytest.mark.long), "gen3"], indirect=True)
+@pytest.mark.parametrize(
+    "robot", [pytest.param("ur5e", marks=pytest.mark.long), "gen3"], indirect=True
+)
 def test_a_simulated_arm_with_friction_finds_its_payload_by_its_sensor_and_by_its_torques(robot):
-    """It moves to twelve poses, rests in each, and samples: 5 % by the sensor, 10 % by the torques."""
+    """It moves to twelve poses, rests in each, and samples: 5 % by the sensor,
+    10 % by the torques.
+    """
     pytest.importorskip("mujoco")
     robot = robot.at_rate(250.0)
     wrong = Imperfections(
@@ -114,5 +130,7 @@ def test_a_simulated_arm_with_friction_finds_its_payload_by_its_sensor_and_by_it
         by_sensor.add(loop.state, loop.kin)
         by_torques.add(loop.state, loop.kin)
     assert by_sensor.identified(loop.model).payload.mass == pytest.approx(2.0, rel=0.05)
-    np.testing.assert_allclose(by_sensor.identified(loop.model).payload.center, LOAD.center, atol=0.005)
+    np.testing.assert_allclose(
+        by_sensor.identified(loop.model).payload.center, LOAD.center, atol=0.005
+    )
     assert by_torques.identified(loop.model).payload.mass == pytest.approx(2.0, rel=0.1)

@@ -1,4 +1,6 @@
-"""The wrench pipeline: each stage against its formula, the order of the stages, and what is refused."""
+"""The wrench pipeline: each stage against its formula, the order of the stages,
+and what is refused.
+"""
 
 import math
 from dataclasses import replace
@@ -39,7 +41,9 @@ EVERYTHING = {
 
 
 def in_sensor(model, kin, wrench, frame="ft_frame"):
-    """A wrench at the tip, base axes, as a sensor on the robot shows it: own axes, about its own origin."""
+    """A wrench at the tip, base axes, as a sensor on the robot shows it: own axes,
+    about its own origin.
+    """
     sensor = model.frame_pose(frame)
     arm = kin.pose[:3, 3] - sensor[:3, 3]
     about_sensor = wrench[3:] + np.cross(arm, wrench[:3])
@@ -47,7 +51,9 @@ def in_sensor(model, kin, wrench, frame="ft_frame"):
 
 
 def hanging(model, mass=MASS, center=CENTER, frame="ft_frame"):
-    """The sensor's share of a payload's weight at the present pose, with gravity along the base's -z."""
+    """The sensor's share of a payload's weight at the present pose, with gravity
+    along the base's -z.
+    """
     weight = model.frame_pose(frame)[:3, :3].T @ np.array([0.0, 0.0, -9.81 * mass])
     return np.concatenate((weight, np.cross(center, weight)))
 
@@ -61,10 +67,14 @@ def carry(model, mass=MASS, center=CENTER, frame="ft_frame"):
 
 def state(time, q, raw=None, *, v=None, stamp=None, frame="ft_frame", effort=None):
     wrench = (
-        None if raw is None else Wrench(np.array(raw[:3], dtype=float), np.array(raw[3:], dtype=float), frame, stamp)
+        None
+        if raw is None
+        else Wrench(np.array(raw[:3], dtype=float), np.array(raw[3:], dtype=float), frame, stamp)
     )
     n = len(q)
-    return RobotState(time, q, np.zeros(n) if v is None else v, np.zeros(n) if effort is None else effort, wrench)
+    return RobotState(
+        time, q, np.zeros(n) if v is None else v, np.zeros(n) if effort is None else effort, wrench
+    )
 
 
 @pytest.fixture
@@ -84,7 +94,11 @@ class Feed:
     def __call__(self, wrench, dt=DT):
         self.ticks += 1
         self.time = self.ticks * dt
-        raw = None if wrench is None else in_sensor(self.model, self.kin, np.asarray(wrench, dtype=float))
+        raw = (
+            None
+            if wrench is None
+            else in_sensor(self.model, self.kin, np.asarray(wrench, dtype=float))
+        )
         return self.pipeline.on_tip(state(self.time, self.q, raw), self.kin)
 
 
@@ -92,7 +106,9 @@ class Feed:
 
 
 def test_the_wrench_at_the_tip_does_the_same_power_as_at_the_sensor(ur5_model, rng):
-    """The twist of the sensor's frame follows from the tip's, rigidly: no lever arm formula of wrenches is used."""
+    """The twist of the sensor's frame follows from the tip's, rigidly: no lever arm formula
+    of wrenches is used.
+    """
     for _ in range(10):
         q, twist = rng.uniform(-2.0, 2.0, 6), rng.normal(size=6)
         raw = rng.normal(size=6)
@@ -121,7 +137,10 @@ def test_the_mount_of_the_base_counts_only_by_the_gravity_in_its_axes(settings, 
     for k in range(5):
         q, raw = rng.uniform(-2.0, 2.0, 6), 10.0 * rng.normal(size=6)
         sample = state(k * DT, q, raw, frame="tip")
-        results = [p.on_tip(sample, m.update(q, np.zeros(6))) for p, m in zip(pipelines, (one, other), strict=True)]
+        results = [
+            p.on_tip(sample, m.update(q, np.zeros(6)))
+            for p, m in zip(pipelines, (one, other), strict=True)
+        ]
         np.testing.assert_allclose(*results, atol=1e-9)
 
 
@@ -129,7 +148,9 @@ def test_turning_base_gravity_and_arm_together_turns_the_result(rng):
     """Equivariance: base axes turned by R about the robot turn both halves of the wrench by Rᵀ."""
     turn = Rotation.from_euler("xyz", (0.4, -1.1, 2.3))
     arm = random_arm(7, 6)
-    rolled = arm.urdf.replace('<link name="base"/>', '<link name="base"/><link name="rolled"/>').replace(
+    rolled = arm.urdf.replace(
+        '<link name="base"/>', '<link name="base"/><link name="rolled"/>'
+    ).replace(
         "</robot>",
         '<joint name="roll" type="fixed"><parent link="base"/><child link="rolled"/>'
         '<origin xyz="0.3 0.1 -0.2" rpy="0.4 -1.1 2.3"/></joint></robot>',
@@ -140,7 +161,10 @@ def test_turning_base_gravity_and_arm_together_turns_the_result(rng):
     for k in range(5):
         q, raw = rng.uniform(-2.0, 2.0, 6), 10.0 * rng.normal(size=6)
         sample = state(k * DT, q, raw, frame="tip")
-        a, b = (p.on_tip(sample, m.update(q, np.zeros(6))) for p, m in zip(pipelines, (one, other), strict=True))
+        a, b = (
+            p.on_tip(sample, m.update(q, np.zeros(6)))
+            for p, m in zip(pipelines, (one, other), strict=True)
+        )
         assert np.linalg.norm(a) > 1.0
         np.testing.assert_allclose(turn.apply(b.reshape(2, 3)).ravel(), a, atol=1e-9)
 
@@ -176,7 +200,9 @@ def test_the_tare_stays_right_however_the_arm_turns(ur5_model, rng, mass, conven
 
 
 def test_an_unknown_payload_is_felt_as_its_weight_when_the_arm_turns(ur5_model, rng):
-    """Only the payload's mass makes the tare right elsewhere: what the test above would miss if both were ignored."""
+    """Only the payload's mass makes the tare right elsewhere: what the test above would miss
+    if both were ignored.
+    """
     pipeline = WrenchPipeline()
     first, second = rng.uniform(-2.0, 2.0, (2, 6))
     kin = ur5_model.update(first, np.zeros(6))
@@ -238,7 +264,9 @@ def test_a_sine_at_the_corner_frequency_loses_3_db_and_45_degrees(ur5_model, q):
     for k in range(1, 12000):
         out = feed(PUSH * math.sin(w * k * dt), dt)
         if k > 10000:
-            np.testing.assert_allclose(out, PUSH / math.sqrt(2.0) * math.sin(w * k * dt - math.pi / 4), atol=0.05)
+            np.testing.assert_allclose(
+                out, PUSH / math.sqrt(2.0) * math.sin(w * k * dt - math.pi / 4), atol=0.05
+            )
 
 
 def test_the_filter_does_not_depend_on_how_often_it_is_asked(ur5_model, q):
@@ -280,7 +308,9 @@ TENSOR = np.array([[0.02, 0.003, -0.002], [0.003, 0.015, 0.001], [-0.002, 0.001,
 
 
 def test_a_moving_body_takes_what_newton_and_euler_say(rng):
-    """At a known acceleration; the rates of momentum and angular momentum by differences of positions in the base."""
+    """At a known acceleration; the rates of momentum and angular momentum by differences of
+    positions in the base.
+    """
     row, memory = MEMORY.single(0)
     memory["mass"], memory["center"], memory["inertia"] = MASS, CENTER, TENSOR
     for _ in range(10):
@@ -298,9 +328,13 @@ def test_a_moving_body_takes_what_newton_and_euler_say(rng):
             return tip + spin.apply(sensor[:3, 3]) + axes @ CENTER, axes @ TENSOR @ axes.T @ omega
 
         step = 1e-4
-        (before, momentum_before), (now, _), (after, momentum_after) = (moved(each) for each in (-step, 0.0, step))
+        (before, momentum_before), (now, _), (after, momentum_after) = (
+            moved(each) for each in (-step, 0.0, step)
+        )
         force = MASS * (gravity - (after - 2.0 * now + before) / step**2)
-        moment = np.cross(now - sensor[:3, 3], force) - (momentum_after - momentum_before) / (2.0 * step)
+        moment = np.cross(now - sensor[:3, 3], force) - (momentum_after - momentum_before) / (
+            2.0 * step
+        )
         load = np.zeros(6)
         add_load(row, sensor, twist[3:], gravity, load)
         expected = np.concatenate((turn.inv().apply(force), turn.inv().apply(moment)))
@@ -355,7 +389,9 @@ def test_saturation_cuts_lengths_and_keeps_directions(ur5_model, q, rng):
         out = feed(wrench)
         for half, bound in ((slice(0, 3), 15.0), (slice(3, 6), 1.0)):
             size = np.linalg.norm(wrench[half])
-            np.testing.assert_allclose(out[half], wrench[half] * min(1.0, bound / size), rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                out[half], wrench[half] * min(1.0, bound / size), rtol=1e-9, atol=1e-9
+            )
 
 
 def test_a_spike_leaves_the_filter_no_more_than_the_saturation(ur5_model, q):
@@ -378,7 +414,9 @@ def test_the_dead_band_is_exactly_zero_inside_and_continuous_at_its_edge(ur5_mod
 
 
 def test_the_dead_band_never_stretches_a_difference(ur5_model, q, rng):
-    """Shrinking lengths is a projection's remainder, so it is Lipschitz with 1: no jump anywhere, in any direction."""
+    """Shrinking lengths is a projection's remainder, so it is Lipschitz with 1: no jump
+    anywhere, in any direction.
+    """
     feed = Feed(ur5_model, q, dead_band_force=2.0, dead_band_torque=0.5)
     for _ in range(100):
         a = rng.normal(size=6) * [2, 2, 2, 0.5, 0.5, 0.5]
@@ -426,8 +464,12 @@ def test_a_stale_sample_is_none_never_zero_and_says_why(ur5_model, q):
     assert pipeline.on_tip(state(5.029, q, PUSH, stamp=5.0), kin) is not None
     assert pipeline.on_tip(state(5.031, q, PUSH, stamp=5.0), kin) is None
     assert pipeline.reason == "the last wrench is 0.031 s old: must be at most max_age = 0.03 s"
-    assert pipeline.on_tip(state(5.031, q, PUSH, stamp=5.1), kin) is None, "a stamp of another clock"
-    assert pipeline.on_tip(state(9.0, q, PUSH), kin) is not None, "without a stamp it is as old as the state"
+    assert pipeline.on_tip(state(5.031, q, PUSH, stamp=5.1), kin) is None, (
+        "a stamp of another clock"
+    )
+    assert pipeline.on_tip(state(9.0, q, PUSH), kin) is not None, (
+        "without a stamp it is as old as the state"
+    )
     assert pipeline.reason == ""
     assert pipeline.on_tip(state(9.0, q), kin) is None
     assert pipeline.reason == "no wrench has arrived"
@@ -494,7 +536,9 @@ def posture(ur5):
 
 
 def test_joint_torques_give_the_wrench_at_the_tip_as_a_first_order_lag(ur5_model, posture):
-    pipeline = WrenchPipeline({"source": "joint_effort", "observer_gain": 20.0, "convention": "by_robot"})
+    pipeline = WrenchPipeline(
+        {"source": "joint_effort", "observer_gain": 20.0, "convention": "by_robot"}
+    )
     kin = ur5_model.update(posture, np.zeros(6))
     for k in range(100):
         out = pipeline.on_tip(held(ur5_model, kin, posture, PUSH, k * DT), kin)
@@ -502,15 +546,23 @@ def test_joint_torques_give_the_wrench_at_the_tip_as_a_first_order_lag(ur5_model
 
 
 def test_the_tare_of_joint_torques_is_taken_at_the_tip(ur5_model, posture):
-    pipeline, kin = WrenchPipeline({"source": "joint_effort"}), ur5_model.update(posture, np.zeros(6))
+    pipeline, kin = (
+        WrenchPipeline({"source": "joint_effort"}),
+        ur5_model.update(posture, np.zeros(6)),
+    )
     for k in range(1000):
         pipeline.on_tip(held(ur5_model, kin, posture, PUSH, k * DT), kin)
     np.testing.assert_allclose(pipeline.zero(), PUSH, atol=1e-6)
-    np.testing.assert_allclose(pipeline.on_tip(held(ur5_model, kin, posture, PUSH, 2.0), kin), np.zeros(6), atol=1e-6)
+    np.testing.assert_allclose(
+        pipeline.on_tip(held(ur5_model, kin, posture, PUSH, 2.0), kin), np.zeros(6), atol=1e-6
+    )
 
 
 def test_torques_that_are_not_finite_are_refused_and_the_last_estimate_stays(ur5_model, posture):
-    pipeline, kin = WrenchPipeline({"source": "joint_effort"}), ur5_model.update(posture, np.zeros(6))
+    pipeline, kin = (
+        WrenchPipeline({"source": "joint_effort"}),
+        ur5_model.update(posture, np.zeros(6)),
+    )
     broken = replace(held(ur5_model, kin, posture, PUSH, 0.0), effort=np.full(6, math.nan))
     assert pipeline.on_tip(broken, kin) is None
     assert "joint effort" in pipeline.reason
@@ -525,7 +577,10 @@ def test_torques_that_are_not_finite_are_refused_and_the_last_estimate_stays(ur5
 
 @pytest.mark.parametrize("time", [5.0, -1.0], ids=["gap", "back"])
 def test_after_a_gap_or_a_clock_that_jumps_back_the_observer_begins_anew(ur5_model, posture, time):
-    pipeline, kin = WrenchPipeline({"source": "joint_effort"}), ur5_model.update(posture, np.zeros(6))
+    pipeline, kin = (
+        WrenchPipeline({"source": "joint_effort"}),
+        ur5_model.update(posture, np.zeros(6)),
+    )
     for k in range(100):
         out = pipeline.on_tip(held(ur5_model, kin, posture, PUSH, k * DT), kin)
     assert np.linalg.norm(out) > 20.0
@@ -568,7 +623,9 @@ def test_joint_torques_are_refused_where_the_robot_has_none():
     for attempt in (
         lambda: WrenchPipeline({"source": "joint_effort"}, joint_torques=False),
         lambda: pipeline.settings.set({"source": "joint_effort"}),
-        lambda: ControlLoop(load_robot("ur5", "real"), "admittance").wrench.settings.set({"source": "joint_effort"}),
+        lambda: ControlLoop(load_robot("ur5", "real"), "admittance").wrench.settings.set(
+            {"source": "joint_effort"}
+        ),
     ):
         with refuses("source", "joint_effort", ("sensor",)):
             attempt()
@@ -576,10 +633,15 @@ def test_joint_torques_are_refused_where_the_robot_has_none():
 
 
 def test_reversed_joint_torques_are_torques():
-    assert ControlLoop(load_robot("gen3", "real"), "admittance").wrench.settings.target.source == "joint_effort"
+    assert (
+        ControlLoop(load_robot("gen3", "real"), "admittance").wrench.settings.target.source
+        == "joint_effort"
+    )
 
 
-@pytest.mark.parametrize(("part", "setting"), [("force", "range_force"), ("torque", "range_torque")])
+@pytest.mark.parametrize(
+    ("part", "setting"), [("force", "range_force"), ("torque", "range_torque")]
+)
 def test_a_sample_beyond_the_sensors_range_is_no_wrench(ur5_model, part, setting):
     pipeline = WrenchPipeline({setting: 20.0, "max_age": 0.1})
     q = np.zeros(ur5_model.n)
@@ -587,7 +649,9 @@ def test_a_sample_beyond_the_sensors_range_is_no_wrench(ur5_model, part, setting
 
     def felt(time, size):
         parts = {"force": np.zeros(3), "torque": np.zeros(3)} | {part: np.array([0.0, size, 0.0])}
-        return pipeline.on_tip(RobotState(time, q, q, q, Wrench(parts["force"], parts["torque"], "tool0")), kin)
+        return pipeline.on_tip(
+            RobotState(time, q, q, q, Wrench(parts["force"], parts["torque"], "tool0")), kin
+        )
 
     assert felt(0.0, 19.9) is not None
     np.testing.assert_array_equal(felt(0.05, 20.1), felt(0.05, 1e100))

@@ -93,7 +93,10 @@ def test_a_solid_of_the_cell_stands_in_the_world_and_holds_the_arm_up():
     for _ in range(1500):
         plant.read()
         plant.write(Command(CommandMode.EFFORT, np.zeros(robot.n)))
-    assert {contact.object for contact in plant.contacts()} <= {"table", *RobotModel.of(robot).frames}
+    assert {contact.object for contact in plant.contacts()} <= {
+        "table",
+        *RobotModel.of(robot).frames,
+    }
     lowest = collision_model(robot).nearest(plant.sample().q)
     assert lowest.distance > -SUNK
 
@@ -106,7 +109,11 @@ def test_the_sensor_feels_the_cell_and_not_what_is_within_the_hand():
         plant.read()
         down[1] += 0.001
         plant.write(Command(CommandMode.POSITION, down))
-        beyond = [each for each in plant.contacts() if each.object == "floor" and each.link == "wrist_3_link"]
+        beyond = [
+            each
+            for each in plant.contacts()
+            if each.object == "floor" and each.link == "wrist_3_link"
+        ]
         if beyond:
             break
     total = sum((each.wrench[:3] for each in plant.contacts()), np.zeros(3))

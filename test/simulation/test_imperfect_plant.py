@@ -73,14 +73,20 @@ def wrenches(states):
 
 def test_noise_has_its_standard_deviation_and_no_mean():
     stds = {"position": 2e-5, "velocity": 1e-3, "effort": (0.25, 0.2, 0.15, 0.1, 0.05, 0.02)}
-    noise = SensorNoise(**{name: tuple(np.atleast_1d(std)) for name, std in stds.items()}, force=0.2, torque=0.005)
+    noise = SensorNoise(
+        **{name: tuple(np.atleast_1d(std)) for name, std in stds.items()}, force=0.2, torque=0.005
+    )
     count = 2000
     noisy, ideal = (samples(made(noise=each)[0], count) for each in (noise, SensorNoise()))
     found = [array(noisy, name) - array(ideal, name) for name in SIGNALS]
     found += np.split(wrenches(noisy) - wrenches(ideal), 2, axis=1)
     for errors, std in zip(found, (*stds.values(), 0.2, 0.005), strict=True):
-        np.testing.assert_allclose(errors.std(axis=0) / std, 1.0, rtol=0, atol=SIGMAS / np.sqrt(2 * count))
-        np.testing.assert_allclose(errors.mean(axis=0) / std, 0.0, rtol=0, atol=SIGMAS / np.sqrt(count))
+        np.testing.assert_allclose(
+            errors.std(axis=0) / std, 1.0, rtol=0, atol=SIGMAS / np.sqrt(2 * count)
+        )
+        np.testing.assert_allclose(
+            errors.mean(axis=0) / std, 0.0, rtol=0, atol=SIGMAS / np.sqrt(count)
+        )
         following = np.mean(errors[1:] * errors[:-1], axis=0) / np.square(std)
         np.testing.assert_allclose(following, 0.0, rtol=0, atol=SIGMAS / np.sqrt(count))
 
@@ -88,7 +94,9 @@ def test_noise_has_its_standard_deviation_and_no_mean():
 def test_samples_are_multiples_of_the_steps():
     steps = {"position": 1.2e-5, "velocity": 1e-3, "effort": 0.05}
     noise = SensorNoise((1e-4,), (1e-2,), (0.5,))
-    plant, _ = made(noise=noise, steps=SensorSteps(**{name: (step,) for name, step in steps.items()}))
+    plant, _ = made(
+        noise=noise, steps=SensorSteps(**{name: (step,) for name, step in steps.items()})
+    )
     exact, _ = made(noise=noise)
     for name, step in zip(SIGNALS, steps.values(), strict=True):
         plant.reset()
@@ -100,7 +108,9 @@ def test_samples_are_multiples_of_the_steps():
         assert np.abs(rounded - whole).max() <= step / 2 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("line", [{"delay": 0.008}, {"dead_time": 0.008}, {"delay": 0.003, "dead_time": 0.005}])
+@pytest.mark.parametrize(
+    "line", [{"delay": 0.008}, {"dead_time": 0.008}, {"delay": 0.003, "dead_time": 0.005}]
+)
 def test_velocities_are_late(line):
     delay, omega = 0.008, 2 * np.pi
     plant, arm = made(velocity=VelocityFilter(**line))
@@ -125,7 +135,9 @@ def test_slow_velocities_are_zero():
 def test_the_wrist_sensor_has_an_offset_and_drifts():
     offset, drift = np.arange(1.0, 7.0), np.arange(6.0, 0.0, -1.0) / 10.0
     parts = tuple(offset[:3]), tuple(offset[3:]), tuple(drift[:3]), tuple(drift[3:])
-    drifting, ideal = (samples(made(wrench=each)[0], 200) for each in (WrenchErrors(*parts), WrenchErrors()))
+    drifting, ideal = (
+        samples(made(wrench=each)[0], 200) for each in (WrenchErrors(*parts), WrenchErrors())
+    )
     slope, start = np.polyfit(array(drifting, "time"), wrenches(drifting) - wrenches(ideal), 1)
     np.testing.assert_allclose(slope, drift, rtol=1e-9)
     np.testing.assert_allclose(start, offset, rtol=1e-9)
@@ -133,7 +145,9 @@ def test_the_wrist_sensor_has_an_offset_and_drifts():
 
 def test_torques_have_an_offset():
     offset = np.arange(1.0, 7.0)
-    (shifted,), (ideal,) = (samples(made(effort_offset=each)[0], 1) for each in (tuple(offset), (0.0,)))
+    (shifted,), (ideal,) = (
+        samples(made(effort_offset=each)[0], 1) for each in (tuple(offset), (0.0,))
+    )
     np.testing.assert_allclose(shifted.effort - ideal.effort, offset, rtol=1e-9)
 
 
@@ -161,7 +175,9 @@ def test_jitter_is_uniform_above_the_delay():
     late = times - stamps
     assert delay - 1e-9 <= late.min() < late.max() <= delay + jitter + 1e-9
     uniform_std = jitter / np.sqrt(12)
-    assert late.mean() == pytest.approx(delay + jitter / 2, abs=SIGMAS * uniform_std / np.sqrt(count))
+    assert late.mean() == pytest.approx(
+        delay + jitter / 2, abs=SIGMAS * uniform_std / np.sqrt(count)
+    )
     assert late.std() == pytest.approx(uniform_std, rel=0.2)
 
 
@@ -182,7 +198,9 @@ def test_a_fraction_of_the_samples_is_lost():
 
 
 def answered(plant, rng, count):
-    """Torques that were sent after each sample, and measured with it, of a joint that nothing else moves."""
+    """Torques that were sent after each sample, and measured with it, of a joint that
+    nothing else moves.
+    """
     hold, sent, measured = gravity(np.array(ROBOT.home)), [], []
     for _ in range(count):
         measured.append(plant.read().effort[5])
@@ -195,7 +213,8 @@ def answered(plant, rng, count):
 def test_commands_act_late(periods, rng):
     sent, measured = answered(made(commands=CommandLine(delay=periods * PERIOD))[0], rng, 100)
     products = [np.corrcoef(sent[: 100 - shift], measured[shift:])[0, 1] for shift in range(1, 8)]
-    assert 1 + np.argmax(products) == 1 + periods  # what is sent after a sample is seen with the next
+    # what is sent after a sample is seen with the next
+    assert 1 + np.argmax(products) == 1 + periods
 
 
 def test_a_fraction_of_the_commands_is_lost(rng):
@@ -205,7 +224,9 @@ def test_a_fraction_of_the_commands_is_lost(rng):
     assert np.mean(np.diff(measured) == 0.0) == pytest.approx(lost, abs=SIGMAS * spread + 2 / count)
 
 
-@pytest.mark.parametrize(("mode", "late"), [("position", 0.02), ("velocity", 0.02), ("effort", 0.004)])
+@pytest.mark.parametrize(
+    ("mode", "late"), [("position", 0.02), ("velocity", 0.02), ("effort", 0.004)]
+)
 def test_positions_and_velocities_have_a_delay_of_their_own(mode, late):
     plant, arm = made(commands=CommandLine(delay=0.004, position_delay=0.02))
     start = plant.read()
@@ -233,7 +254,9 @@ def speed_of_tip(plant, torque, seconds):
     plant.write(command("effort", gravity(q) + torque))
     count = round(seconds * RATE)
     states = samples(plant, count)[count // 2 :]
-    positions = np.array([MODEL.update(state.q, state.v).pose[:3, 3] for state in (states[0], states[-1])])
+    positions = np.array(
+        [MODEL.update(state.q, state.v).pose[:3, 3] for state in (states[0], states[-1])]
+    )
     return np.abs(np.diff(positions, axis=0)).max() / (states[-1].time - states[0].time)
 
 
@@ -278,7 +301,9 @@ def test_a_joint_that_stands_breaks_away_later_than_it_slides(index):
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0, 5.0])
 def test_stiction_fades_with_the_stribeck_velocity(share):
     coulomb, stiction, stribeck = 5.0, 2.0, 0.05
-    v, torque = steady_torque(share * stribeck, coulomb=(coulomb,), stiction=(stiction,), stribeck_velocity=stribeck)
+    v, torque = steady_torque(
+        share * stribeck, coulomb=(coulomb,), stiction=(stiction,), stribeck_velocity=stribeck
+    )
     friction = coulomb + stiction * np.exp(-((v / stribeck) ** 2))
     assert torque == pytest.approx(friction, rel=5e-3)
 
@@ -287,7 +312,9 @@ def test_masses_are_wrong_by_their_relative_error():
     (state,) = samples(made(model=ModelErrors(mass=(0.07,)))[0], 1)
     np.testing.assert_allclose(state.effort, 1.07 * gravity(state.q), rtol=1e-6, atol=1e-6)
     by_joint = (0.0, 0.0, 0.0, 0.0, 0.0, 0.5)
-    (ideal,), (single,) = (samples(made(model=ModelErrors(mass))[0], 1) for mass in ((0.0,), by_joint))
+    (ideal,), (single,) = (
+        samples(made(model=ModelErrors(mass))[0], 1) for mass in ((0.0,), by_joint)
+    )
     assert np.abs(single.effort - ideal.effort).max() > 0.1
     assert np.linalg.norm(single.effort - ideal.effort) < np.linalg.norm(0.5 * ideal.effort)
 
@@ -295,7 +322,9 @@ def test_masses_are_wrong_by_their_relative_error():
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 @pytest.mark.parametrize("number", [2, 3])
 def test_a_wrong_centre_of_mass_changes_what_holds_the_arm(name, number):
-    """The torques are the derivatives of the energy of the link, whose mass is further along its own axes."""
+    """The torques are the derivatives of the energy of the link, whose mass is further
+    along its own axes.
+    """
     robot = load_robot(name)
     q = np.array(robot.home) + np.array([0.1, 0.3, -0.4, 0.6, -0.5, 0.4, 0.2])[: robot.n]
     still = np.zeros(robot.n)
@@ -319,13 +348,18 @@ def torques_of_a_wrong_centre(robot, number, q, shift):
         return 9.81 * link.mass[0] * (wrong.link_rotation(link.name) @ shift)[2]
 
     step = 1e-4
-    torque = [(energy(q + step * each) - energy(q - step * each)) / (2.0 * step) for each in np.eye(robot.n)]
+    torque = [
+        (energy(q + step * each) - energy(q - step * each)) / (2.0 * step)
+        for each in np.eye(robot.n)
+    ]
     return np.array(torque), wrong.dynamics(q, np.zeros(robot.n))[1]
 
 
 def test_inertia_is_wrong_by_the_same():
     q = np.array(ROBOT.home)
-    mass, ideal = (made(model=ModelErrors(each))[1].dynamics(q, np.zeros(N))[0] for each in ((0.1,), (0.0,)))
+    mass, ideal = (
+        made(model=ModelErrors(each))[1].dynamics(q, np.zeros(N))[0] for each in ((0.1,), (0.0,))
+    )
     rotors = np.diag(ROBOT.rotor_inertia)
     np.testing.assert_allclose(mass - rotors, 1.1 * (ideal - rotors), rtol=1e-9, atol=1e-9)
 
@@ -336,14 +370,20 @@ def test_an_unknown_payload_pulls_at_its_centre():
     kin = MODEL.update(loaded.q, np.zeros(N))
     weight = np.array([0.0, 0.0, -9.81 * mass])
     wrench = np.concatenate((weight, np.cross(kin.pose[:3, :3] @ centre, weight)))
-    np.testing.assert_allclose(loaded.effort, kin.gravity - kin.jacobian.T @ wrench, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        loaded.effort, kin.gravity - kin.jacobian.T @ wrench, rtol=1e-4, atol=1e-4
+    )
 
 
 def test_rotors_have_the_inertia_that_is_given():
     inertia = (1.9, 1.8, 1.7, 0.3, 0.2, 0.1)
     q = np.array(ROBOT.home)
-    given, ideal = (made(rotor_inertia=each)[1].dynamics(q, np.zeros(N))[0] for each in (inertia, ()))
-    np.testing.assert_allclose(given - ideal, np.diag(np.array(inertia) - ROBOT.rotor_inertia), rtol=0, atol=1e-9)
+    given, ideal = (
+        made(rotor_inertia=each)[1].dynamics(q, np.zeros(N))[0] for each in (inertia, ())
+    )
+    np.testing.assert_allclose(
+        given - ideal, np.diag(np.array(inertia) - ROBOT.rotor_inertia), rtol=0, atol=1e-9
+    )
 
 
 HEAVY_ROTORS = (1.9, 1.9, 1.9, 0.2, 0.2, 0.2)
@@ -362,7 +402,9 @@ def test_elastic_joints_give_way_behind_their_sensors():
     jacobian = MODEL.update(states[0].q, np.zeros(N)).jacobian[:3]
     seen = jacobian @ (states[1].q - states[0].q)
     unseen = jacobian @ (jacobian.T @ force / stiffness)
-    np.testing.assert_allclose(places[1] - places[0] - seen, unseen, rtol=0, atol=0.02 * np.linalg.norm(unseen))
+    np.testing.assert_allclose(
+        places[1] - places[0] - seen, unseen, rtol=0, atol=0.02 * np.linalg.norm(unseen)
+    )
 
 
 @pytest.mark.few(3)
@@ -370,7 +412,9 @@ def test_elastic_joints_give_way_behind_their_sensors():
 @pytest.mark.parametrize("robot", ["ur5e", "gen3"])
 @pytest.mark.parametrize("torque", [2.0, 6.0])
 def test_backlash_leaves_the_link_its_way_behind_a_standing_motor(robot, torque, stiffness):
-    """A vertical axis: only the push turns the link from one end of the gap to the other, and twists the gear."""
+    """A vertical axis: only the push turns the link from one end of the gap to the other,
+    and twists the gear.
+    """
     gap = 5e-4
     config = load_robot(robot)
     first = (gap, *[0.0] * (config.n - 1))
@@ -384,7 +428,9 @@ def test_backlash_leaves_the_link_its_way_behind_a_standing_motor(robot, torque,
         state = samples(plant, 1000)[-1]
         turns.append(float(arm.data.joint(f"gear/{config.joints[0]}").qpos[0]))
         np.testing.assert_allclose(state.v, 0.0, rtol=0, atol=1e-4)
-    assert abs(turns[0] - turns[1]) == pytest.approx(gap + 2.0 * torque / (stiffness or (1e6,))[0], rel=0.02)
+    assert abs(turns[0] - turns[1]) == pytest.approx(
+        gap + 2.0 * torque / (stiffness or (1e6,))[0], rel=0.02
+    )
 
 
 def test_within_the_gap_no_torque_reaches_the_link():
@@ -406,7 +452,9 @@ def test_a_motor_gives_its_offset_beside_the_command_and_a_held_arm_none():
     plant.write(command("effort", gravity(held.q)))
     state = plant.read()
     np.testing.assert_allclose(state.effort, gravity(held.q) + offset, rtol=0, atol=1e-3)
-    np.testing.assert_allclose(state.v, PERIOD * np.linalg.solve(mass, offset), rtol=0.02, atol=1e-5)
+    np.testing.assert_allclose(
+        state.v, PERIOD * np.linalg.solve(mass, offset), rtol=0.02, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("backlash", [0.0, 5e-4])
@@ -422,7 +470,9 @@ def test_an_elastic_arm_starts_at_rest(rotors, backlash):
 
 def logs_are_equal(one, other):
     names = ("t", "q", "v", "effort", "pose", "wrench", "command")
-    return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in names)
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in names
+    )
 
 
 PUSH = Push(force=(20.0, 10.0, 0.0), start=0.1)
@@ -431,7 +481,9 @@ PUSH = Push(force=(20.0, 10.0, 0.0), start=0.1)
 def test_the_same_seed_gives_the_same_run_to_the_bit():
     preset = load_imperfections("like_ur5e")
     first, again, other = (
-        simulate("ur5e", duration=0.4, push=PUSH, rate=RATE, imperfections=replace(preset, seed=seed))
+        simulate(
+            "ur5e", duration=0.4, push=PUSH, rate=RATE, imperfections=replace(preset, seed=seed)
+        )
         for seed in (3, 3, 4)
     )
     assert logs_are_equal(first, again)
@@ -451,11 +503,15 @@ def test_a_reset_begins_the_same_run_anew():
 @pytest.mark.parametrize("robot", ["ur5", "gen3"])
 def test_no_imperfections_are_the_ideal_arm_to_the_bit(law, robot):
     given = {"law": law, "duration": 0.3, "push": PUSH, "rate": RATE}
-    assert logs_are_equal(simulate(robot, **given), simulate(robot, **given, imperfections=Imperfections()))
+    assert logs_are_equal(
+        simulate(robot, **given), simulate(robot, **given, imperfections=Imperfections())
+    )
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("robot", "law"), [("ur5e", "impedance"), ("ur5", "admittance"), ("gen3", "impedance")])
+@pytest.mark.parametrize(
+    ("robot", "law"), [("ur5e", "impedance"), ("ur5", "admittance"), ("gen3", "impedance")]
+)
 def test_a_law_holds_an_arm_like_the_preset(robot, law):
     log = simulate(robot, law, duration=1.0, rate=RATE, imperfections=f"like_{robot}")
     assert np.linalg.norm(log.pose_error[:, :3], axis=1).max() < 0.05
@@ -475,7 +531,9 @@ def test_a_law_holds_the_worst_arm(robot, law):
 
 
 def swing(**limits):
-    """Swing the arm by positions; the largest of each quantity that trips, by formulae of their own."""
+    """Swing the arm by positions; the largest of each quantity that trips, by
+    formulae of their own.
+    """
     plant, arm = made(trips=TripLimits(**limits), model=ModelErrors(payload_mass=2.0))
     start, first = np.array(ROBOT.home), int(arm.model.joint(ROBOT.joints[0]).bodyid[0])
     mass, found, centres = arm.model.body_subtreemass[first], [], []
@@ -489,7 +547,9 @@ def swing(**limits):
         force = np.linalg.norm(true.wrench.force)
         lag = np.abs(wanted - true.q).max() if k else 0.0
         found.append((np.abs(true.v).max(), np.linalg.norm(twist[:3]), force, power, lag))
-        wanted = start + 0.3 * (1.0 - np.cos(4.0 * k * PERIOD)) * np.array([1.0, -0.3, 0.5, 0.0, 0.0, 0.0])
+        wanted = start + 0.3 * (1.0 - np.cos(4.0 * k * PERIOD)) * np.array(
+            [1.0, -0.3, 0.5, 0.0, 0.0, 0.0]
+        )
         plant.write(command("position", wanted))
     assert state.time == pytest.approx(599 * PERIOD)
     names = ("joint_velocity", "tip_velocity", "force", "power", "following_error")
@@ -504,10 +564,15 @@ def largest():
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("name", ["joint_velocity", "tip_velocity", "force", "power", "momentum", "following_error"])
+@pytest.mark.parametrize(
+    "name", ["joint_velocity", "tip_velocity", "force", "power", "momentum", "following_error"]
+)
 def test_the_arm_trips_above_a_limit_and_not_below_and_says_at_which(name, largest):
     per_joint = name in ("joint_velocity", "following_error")
-    below, above = ((factor * largest[name],) if per_joint else factor * largest[name] for factor in (0.97, 1.03))
+    below, above = (
+        (factor * largest[name],) if per_joint else factor * largest[name]
+        for factor in (0.97, 1.03)
+    )
     swing(**{name: above})
     with pytest.raises(HardwareFault) as raised:
         swing(**{name: below})
@@ -528,5 +593,7 @@ def test_a_trip_names_the_joint_and_holds_the_arm(largest):
 
 def test_simulate_ends_with_the_trip():
     with pytest.raises(HardwareFault) as raised:
-        simulate("ur5e", duration=1.0, push=Push(force=(200.0, 0.0, 0.0)), imperfections="like_ur5e")
+        simulate(
+            "ur5e", duration=1.0, push=Push(force=(200.0, 0.0, 0.0)), imperfections="like_ur5e"
+        )
     assert raised.value.name in ("force", "power", "tip_velocity", "joint_velocity", "momentum")

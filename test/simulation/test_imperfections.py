@@ -58,16 +58,30 @@ def test_everything_in_a_file_is_read(load):
     line = read.commands
     assert (line.delay, line.jitter, line.lost, line.position_delay) == (0.003, 0.004, 0.2, 0.03)
     assert read.noise == SensorNoise((1e-5,), (1e-4, 2e-4), (0.1,), 0.2, 0.3)
-    assert (read.steps.position, read.steps.velocity, read.steps.effort) == ((1e-6,), (1e-5,), (0.01,))
+    assert (read.steps.position, read.steps.velocity, read.steps.effort) == (
+        (1e-6,),
+        (1e-5,),
+        (0.01,),
+    )
     assert read.velocity == VelocityFilter(0.005, 0.004, 0.006)
     assert read.friction == LoadedFriction((5.0, 1.0), (2.0,), 0.1, (2.0, 3.0), 0.03)
-    assert read.model == ModelErrors((-0.05,), 0.5, (0.0, 0.0, 0.1), CentreErrors((0.01,), (0.02, -0.03)))
+    assert read.model == ModelErrors(
+        (-0.05,), 0.5, (0.0, 0.0, 0.1), CentreErrors((0.01,), (0.02, -0.03))
+    )
     assert (read.backlash, read.torque_offset) == ((5e-4, 0.0), (0.8, -0.9))
     assert (read.rotor_inertia, read.stiffness, read.effort_offset) == ((0.5,), (1e4, 5e3), (0.7,))
-    assert (read.wrench.force_offset, read.wrench.torque_drift) == ((1.0, 2.0, 3.0), (10.0, 11.0, 12.0))
+    assert (read.wrench.force_offset, read.wrench.torque_drift) == (
+        (1.0, 2.0, 3.0),
+        (10.0, 11.0, 12.0),
+    )
     trips = read.trips
     assert (trips.joint_velocity, trips.following_error) == ((3.0, 4.0), (0.1,))
-    assert (trips.tip_velocity, trips.force, trips.power, trips.momentum) == (1.5, 150.0, 300.0, 25.0)
+    assert (trips.tip_velocity, trips.force, trips.power, trips.momentum) == (
+        1.5,
+        150.0,
+        300.0,
+        25.0,
+    )
 
 
 def test_an_empty_file_is_the_ideal_arm(load):
@@ -131,7 +145,10 @@ def test_a_preset_goes_with_robots_of_as_many_joints(name):
             with pytest.raises(ConfigError) as raised:
                 preset.check(robot)
             assert raised.value.bound == robot.n
-            assert all(word in str(raised.value) for word in (name, raised.value.name, other, *robot.joints))
+            assert all(
+                word in str(raised.value)
+                for word in (name, raised.value.name, other, *robot.joints)
+            )
 
 
 @pytest.mark.parametrize("name", ["ur5", "ur5e", "gen3"])
@@ -143,7 +160,14 @@ def test_the_worst_preset_goes_with_each_robot_that_has_rotors(name):
 def test_the_preset_has_what_real_joints_and_sensors_have(name):
     preset = load_imperfections(name)
     centre = preset.model.centre
-    parts = preset.backlash, preset.friction.stiction, preset.torque_offset, centre.x, centre.y, centre.z
+    parts = (
+        preset.backlash,
+        preset.friction.stiction,
+        preset.torque_offset,
+        centre.x,
+        centre.y,
+        centre.z,
+    )
     assert all(min(map(abs, each)) > 0.0 for each in parts)
     assert max(preset.wrench.force_drift) > 0.0
     assert preset.velocity.delay + preset.velocity.dead_time > 0.0
@@ -151,7 +175,10 @@ def test_the_preset_has_what_real_joints_and_sensors_have(name):
 
 
 def test_the_command_refuses_a_preset_of_another_arm(capsys):
-    assert main(["simulate", "--robot", "ur5e", "--imperfections", "like_gen3", "--seconds", "0.1"]) == 2
+    assert (
+        main(["simulate", "--robot", "ur5e", "--imperfections", "like_gen3", "--seconds", "0.1"])
+        == 2
+    )
     assert "like_gen3" in capsys.readouterr().err
 
 

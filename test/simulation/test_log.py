@@ -60,7 +60,9 @@ def test_a_log_holds_every_sample_in_its_shape():
         "rate_limited",
         "soft_limited",
     ):
-        assert np.array_equal(getattr(log, name), np.array([sample[name] for sample in given])), name
+        assert np.array_equal(getattr(log, name), np.array([sample[name] for sample in given])), (
+            name
+        )
     assert log.fault == ("", "", "", "", "stopped")
     assert np.isnan(log.wrench[2]).all()
     assert np.isnan(log.contact[[0, 1, 2, 4]]).all()
@@ -106,7 +108,9 @@ def test_the_file_gives_back_every_number_exactly(tmp_path):
             assert np.array_equal(column(f"{name}.{joint}"), getattr(log, name)[:, k])
     for k, axis in enumerate(AXES):
         for name in ("pose_error", "twist", "wrench", "contact"):
-            assert np.array_equal(column(f"{name}.{axis}"), getattr(log, name)[:, k], equal_nan=True)
+            assert np.array_equal(
+                column(f"{name}.{axis}"), getattr(log, name)[:, k], equal_nan=True
+            )
     for row in range(3):
         for k in range(4):
             assert np.array_equal(column(f"pose.{row}{k}"), log.pose[:, row, k])

@@ -1,4 +1,6 @@
-"""Many arms at once: each is what simulate() gives, and follows from the seed and its number alone."""
+"""Many arms at once: each is what simulate() gives, and follows from the seed
+and its number alone.
+"""
 
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
@@ -10,7 +12,14 @@ pytest.importorskip("mujoco")
 
 from refusals import refuses
 
-from robot_control_ros import ConfigError, Push, RobotControlError, load_imperfections, load_robot, simulate
+from robot_control_ros import (
+    ConfigError,
+    Push,
+    RobotControlError,
+    load_imperfections,
+    load_robot,
+    simulate,
+)
 from robot_control_ros import simulate_many as public_simulate_many
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.references import Hold
@@ -28,7 +37,9 @@ def short(n, **arguments):
 
 
 def same(log, other):
-    return all(np.array_equal(getattr(log, name), getattr(other, name), equal_nan=True) for name in COLUMNS)
+    return all(
+        np.array_equal(getattr(log, name), getattr(other, name), equal_nan=True) for name in COLUMNS
+    )
 
 
 def somewhere(number, random):
@@ -60,11 +71,16 @@ def test_one_value_is_that_of_all_arms():
 def test_a_function_gets_the_number_and_the_generator_that_numpy_spawns_for_it():
     logs = short(3, q0=somewhere, seed=7)
     for number, sequence in enumerate(np.random.SeedSequence(7).spawn(3)):
-        np.testing.assert_array_equal(logs[number].q[0], somewhere(number, np.random.default_rng(sequence)))
+        np.testing.assert_array_equal(
+            logs[number].q[0], somewhere(number, np.random.default_rng(sequence))
+        )
 
 
 def test_an_arm_is_the_same_alone_and_among_all():
-    settings = {"q0": somewhere, "gains": lambda number, random: {"stiffness": random.uniform(200.0, 900.0)}}
+    settings = {
+        "q0": somewhere,
+        "gains": lambda number, random: {"stiffness": random.uniform(200.0, 900.0)},
+    }
     logs = short(4, **settings, imperfections="like_ur5e")
     (alone,) = short([2], **settings, imperfections="like_ur5e")
     assert same(alone, logs[2])
@@ -159,7 +175,9 @@ def test_what_gains_can_not_do_is_one_warning():
     with pytest.warns(GainsWarning) as caught:
         short(2, law="admittance", gains=[None, light])
     (text,) = [str(each.message) for each in alone if each.category is GainsWarning]
-    assert [str(each.message) for each in caught if each.category is GainsWarning] == [f"1 of 2 arms: arm 1: {text}"]
+    assert [str(each.message) for each in caught if each.category is GainsWarning] == [
+        f"1 of 2 arms: arm 1: {text}"
+    ]
 
 
 # --- who simulates ---
@@ -188,7 +206,9 @@ class InThisProcess(Executor):
 
 def test_an_executor_simulates_and_stays_open():
     executor, done = InThisProcess(), []
-    logs = short(3, q0=somewhere, executor=executor, progress=lambda count, of: done.append((count, of)))
+    logs = short(
+        3, q0=somewhere, executor=executor, progress=lambda count, of: done.append((count, of))
+    )
     assert all(same(log, other) for log, other in zip(logs, short(3, q0=somewhere), strict=True))
     assert len(executor.futures) == 3
     assert executor.open

@@ -1,4 +1,6 @@
-"""The simulated robot: its physics against Pinocchio's, its joints' drives, its sensor, and what it refuses."""
+"""The simulated robot: its physics against Pinocchio's, its joints' drives, its sensor,
+and what it refuses.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +21,14 @@ from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.solids import Shape
 from robot_control_ros.sensing.wrench import WrenchPipeline
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
-from robot_control_ros.simulation.scene import JointLosses, Scene, SceneObject, Surface, load_scene, scene_names
+from robot_control_ros.simulation.scene import (
+    JointLosses,
+    Scene,
+    SceneObject,
+    Surface,
+    load_scene,
+    scene_names,
+)
 
 pytestmark = pytest.mark.sim
 
@@ -56,7 +65,11 @@ def push(plant, link, wrench):
 
 def plant_of(arm, **options):
     """Of a description as text, 500 samples per second."""
-    changes = {name: options.pop(name) for name in ("wrench_frame", "home", "rotor_inertia") if name in options}
+    changes = {
+        name: options.pop(name)
+        for name in ("wrench_frame", "home", "rotor_inertia")
+        if name in options
+    }
     config = arm.config(**changes)
     return MujocoPlant(config, urdf=arm.urdf, rate=500.0, **options), config
 
@@ -86,12 +99,16 @@ def test_a_rate_that_is_none_is_refused(ur5, rate):
 
 
 def fall(model, q, torque, seconds, step=1e-4):
-    """Joint angles and velocities under a constant torque from rest, by RK4 on the equation of motion."""
+    """Joint angles and velocities under a constant torque from rest, by RK4 on the
+    equation of motion.
+    """
     n = len(q)
 
     def rate(x):
         v = x[n:]
-        return np.concatenate((v, np.linalg.solve(model.mass(x[:n]), torque - model.bias(x[:n], v))))
+        return np.concatenate(
+            (v, np.linalg.solve(model.mass(x[:n]), torque - model.bias(x[:n], v)))
+        )
 
     x = np.concatenate((q, np.zeros(n)))
     for _ in range(round(seconds / step)):
@@ -102,8 +119,12 @@ def fall(model, q, torque, seconds, step=1e-4):
     return x[:n], x[n:]
 
 
-@pytest.mark.parametrize("torque", [np.zeros(6), np.array([30.0, -60.0, 20.0, 3.0, -4.0, 2.0])], ids=["free", "torque"])
-def test_effort_moves_the_arm_as_the_equation_of_motion_says_to_first_order_in_the_step(ur5, ur5_model, torque):
+@pytest.mark.parametrize(
+    "torque", [np.zeros(6), np.array([30.0, -60.0, 20.0, 3.0, -4.0, 2.0])], ids=["free", "torque"]
+)
+def test_effort_moves_the_arm_as_the_equation_of_motion_says_to_first_order_in_the_step(
+    ur5, ur5_model, torque
+):
     q, v = fall(ur5_model, HOME, torque, 0.1)
     errors = []
     for rate in (1000.0, 2000.0, 4000.0):
@@ -115,10 +136,14 @@ def test_effort_moves_the_arm_as_the_equation_of_motion_says_to_first_order_in_t
         errors.append(np.linalg.norm(np.concatenate((state.q - q, state.v - v))))
     assert np.linalg.norm(v) > 0.5
     assert errors[0] < 0.01 * np.linalg.norm(v)
-    np.testing.assert_allclose([errors[0] / errors[1], errors[1] / errors[2]], 2.0, rtol=0, atol=0.1)
+    np.testing.assert_allclose(
+        [errors[0] / errors[1], errors[1] / errors[2]], 2.0, rtol=0, atol=0.1
+    )
 
 
-def test_the_first_step_from_rest_is_exact_in_any_posture_in_which_nothing_touches(ur5, ur5_model, rng):
+def test_the_first_step_from_rest_is_exact_in_any_posture_in_which_nothing_touches(
+    ur5, ur5_model, rng
+):
     free = 0
     for _ in range(60):
         q = rng.uniform(-np.pi, np.pi, 6)
@@ -190,7 +215,9 @@ def test_the_first_sample_is_already_that_of_a_robot_that_is_held():
     arm = random_arm(2, 6, mount=MOUNT)
     plant, config = plant_of(arm, wrench_frame="link_6")
     first, later = plant.read(), run(plant, 0.2)[-1]
-    np.testing.assert_allclose(first.effort, arm.model().at(np.array(config.home)).gravity, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        first.effort, arm.model().at(np.array(config.home)).gravity, rtol=0, atol=1e-9
+    )
     np.testing.assert_allclose(first.wrench.force, later.wrench.force, rtol=0, atol=1e-6)
     np.testing.assert_allclose(first.wrench.torque, later.wrench.torque, rtol=0, atol=1e-6)
 
@@ -201,7 +228,8 @@ def test_position_is_reached_within_the_effort_limits(plant, ur5_model):
     states = run(plant, 1.0)
     efforts = np.array([state.effort for state in states])
     assert (abs(efforts) <= ur5_model.limits.effort).all()
-    assert (abs(efforts).max(axis=0) == ur5_model.limits.effort).any()  # the step was large enough to meet them
+    # the step was large enough to meet them
+    assert (abs(efforts).max(axis=0) == ur5_model.limits.effort).any()
     np.testing.assert_allclose(states[-1].q, goal, rtol=0, atol=1e-6)
     np.testing.assert_allclose(states[-1].v, 0.0, rtol=0, atol=1e-6)
 
@@ -225,7 +253,9 @@ def test_effort_is_what_was_commanded_as_far_as_the_limits_go(plant, ur5_model):
 
 def test_a_torque_that_lasts_moves_the_arm_as_one_that_is_set_anew_in_each_physics_step(ur5, rng):
     """A time-out that never comes makes the plant look at each step."""
-    together, stepwise = (MujocoPlant(ur5, rate=250.0, command_timeout=timeout) for timeout in (0.0, 10.0))
+    together, stepwise = (
+        MujocoPlant(ur5, rate=250.0, command_timeout=timeout) for timeout in (0.0, 10.0)
+    )
     gravity = together.dynamics(HOME, np.zeros(6))[1]
     for cycle in range(50):
         torque = gravity + rng.normal(size=6)
@@ -353,7 +383,10 @@ def test_samples_are_not_changed_by_what_comes_later(plant):
     push(plant, "tool0", WRENCH)
     state = run(plant, 0.1)[-1]
     names = ("q", "v", "effort")
-    kept = [getattr(state, name).copy() for name in names] + [state.wrench.force.copy(), state.wrench.torque.copy()]
+    kept = [getattr(state, name).copy() for name in names] + [
+        state.wrench.force.copy(),
+        state.wrench.torque.copy(),
+    ]
     run(plant, 0.1)
     now = [getattr(state, name) for name in names] + [state.wrench.force, state.wrench.torque]
     for before, after in zip(kept, now, strict=True):
@@ -395,7 +428,9 @@ def test_a_push_is_sensed_through_the_lever_between_sensor_and_tip(ur5, order):
     np.testing.assert_allclose(on_tip(state, model), wrench, rtol=0, atol=1e-6)
     lever = model.frame_pose("tool0")[:3, 3] - model.frame_pose("ft_frame")[:3, 3]
     torque_at_sensor = model.frame_pose("ft_frame")[:3, :3] @ state.wrench.torque
-    np.testing.assert_allclose(torque_at_sensor, wrench[3:] + np.cross(lever, wrench[:3]), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        torque_at_sensor, wrench[3:] + np.cross(lever, wrench[:3]), rtol=0, atol=1e-6
+    )
     assert np.linalg.norm(lever) == pytest.approx(np.sqrt(0.0525), abs=1e-9)
 
 
@@ -413,14 +448,17 @@ def test_the_sensor_feels_the_weight_of_what_is_beyond_it_as_a_downward_force():
     arm = planar_arm((0.5, 0.4))
     plant, _ = plant_of(arm, wrench_frame="link_2", home=(0.4, 0.7))
     wrench = on_tip(run(plant, 0.5)[-1], arm.model(), with_weight())
-    direction = np.array([np.cos(1.1), np.sin(1.1), 0.0])  # of the second bar; its mass is 0.2 m short of the tip
+    # of the second bar; its mass is 0.2 m short of the tip
+    direction = np.array([np.cos(1.1), np.sin(1.1), 0.0])
     weight = np.array([0.0, 0.0, -2.0 * 9.81])
     expected = np.concatenate((weight, np.cross(-0.2 * direction, weight)))
     np.testing.assert_allclose(wrench, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("frame", ["link_6", "tip"])
-def test_what_the_description_has_beyond_the_sensor_is_taken_out_of_the_wrench_without_being_asked(frame, rng):
+def test_what_the_description_has_beyond_the_sensor_is_taken_out_of_the_wrench_without_being_asked(
+    frame, rng
+):
     arm = random_arm(2, 6, mount=MOUNT)
     plant, _ = plant_of(arm, wrench_frame=frame)
     for _ in range(3):
@@ -445,7 +483,9 @@ def test_a_push_at_a_links_origin_loads_the_joints_by_its_jacobian(plant, ur5, u
 
 
 def test_the_lever_of_a_push_follows_the_link():
-    """A force on a turning bar: its power at the link's origin, and so the work, is that of the origin's path."""
+    """A force on a turning bar: its power at the link's origin, and so the work, is that
+    of the origin's path.
+    """
     arm = planar_arm((0.5, 0.4))
     plant, _ = plant_of(arm, home=(0.0, 0.5), rotor_inertia=(0.1, 0.1))
     model, force = arm.model(rotor_inertia=[0.1, 0.1]), np.array([3.0, 8.0, 0.0])
@@ -476,9 +516,12 @@ def test_an_unknown_link_is_refused_with_the_links_listed(plant):
 
 
 @pytest.mark.parametrize(
-    ("force", "torque"), [([0, 0, np.nan], [0, 0, 0]), ([0, 0, 0], [0, np.inf, 0]), ([0, 0], [0, 0, 0])]
+    ("force", "torque"),
+    [([0, 0, np.nan], [0, 0, 0]), ([0, 0, 0], [0, np.inf, 0]), ([0, 0], [0, 0, 0])],
 )
-def test_a_push_that_is_no_wrench_is_refused_and_the_last_one_stays(plant, ur5_model, force, torque):
+def test_a_push_that_is_no_wrench_is_refused_and_the_last_one_stays(
+    plant, ur5_model, force, torque
+):
     push(plant, "tool0", WRENCH)
     with refuses("push", bound=6):
         plant.push("tool0", np.array(force, dtype=float), np.array(torque, dtype=float))
@@ -489,13 +532,17 @@ def test_a_push_that_is_no_wrench_is_refused_and_the_last_one_stays(plant, ur5_m
 
 
 def test_a_velocity_that_goes_with_a_position_takes_the_lag_away(ur5):
-    """Behind a ramp of speed v the servo w² (q_c - q) - 2 w q̇ lags by 2 v / w; with + 2 w (v - q̇) it does not."""
+    """Behind a ramp of speed v the servo w² (q_c - q) - 2 w q̇ lags by 2 v / w; with + 2 w
+    (v - q̇) it does not.
+    """
     speed, lags = np.array([0.2, -0.1, 0.2, 0.3, -0.2, 0.4]), []
     for velocity_given in (None, speed):
         plant = MujocoPlant(ur5, rate=1000.0)
         for k in range(1000):
             state = plant.read()
-            plant.write(Command(CommandMode.POSITION, HOME + speed * k / 1000.0, velocity=velocity_given))
+            plant.write(
+                Command(CommandMode.POSITION, HOME + speed * k / 1000.0, velocity=velocity_given)
+            )
         lags.append(HOME + speed * 0.999 - state.q)
     np.testing.assert_allclose(lags[0], 2.0 * speed / 150.0, rtol=0.02)
     np.testing.assert_allclose(lags[1], 0.0, rtol=0, atol=0.02 * abs(lags[0]).min())
@@ -513,7 +560,9 @@ def test_the_servo_is_critically_damped_at_any_physics_step(ur5):
 
 
 class JointPD:
-    """Torque g(q) + k (q_r - q) + d (v_r - v), or that divided by d as a velocity; it keeps count of its calls."""
+    """Torque g(q) + k (q_r - q) + d (v_r - v), or that divided by d as a velocity; it keeps
+    count of its calls.
+    """
 
     @dataclass(frozen=True, eq=False)
     class Gains:
@@ -576,24 +625,32 @@ def test_a_joint_law_is_called_ten_times_in_50_ms_at_a_physics_step_of_5_ms(ur5,
 
 @pytest.mark.parametrize("goal", [HOME + 0.1, HOME + 3.0], ids=["near", "beyond the effort limits"])
 def test_a_joint_law_does_what_the_same_law_does_as_the_controller(ur5, ur5_model, goal):
-    inside = MujocoPlant(ur5, rate=20.0, joint_law=JOINT_PD, joint_law_gains={"damping": 30.0}, physics_step=0.005)
+    inside = MujocoPlant(
+        ur5, rate=20.0, joint_law=JOINT_PD, joint_law_gains={"damping": 30.0}, physics_step=0.005
+    )
     outside = MujocoPlant(ur5, rate=200.0, physics_step=0.005)
     inside.read()
     inside.write(position(goal))
     found = [inside.read() for _ in range(10)]
     for k in range(100):
         state = outside.read()
-        outside.write(effort(200.0 * (goal - state.q) - 30.0 * state.v + ur5_model.at(state.q).gravity))
+        outside.write(
+            effort(200.0 * (goal - state.q) - 30.0 * state.v + ur5_model.at(state.q).gravity)
+        )
         if k and k % 10 == 0:
             np.testing.assert_allclose(found[k // 10 - 1].q, state.q, rtol=0, atol=1e-12)
             np.testing.assert_allclose(found[k // 10 - 1].v, state.v, rtol=0, atol=1e-11)
     assert abs(state.q - HOME).max() > 0.05
 
 
-def test_a_joint_laws_velocity_is_reached_within_the_step_as_far_as_the_effort_limits_go(ur5, ur5_model):
+def test_a_joint_laws_velocity_is_reached_within_the_step_as_far_as_the_effort_limits_go(
+    ur5, ur5_model
+):
     gains = {"stiffness": 2.0, "damping": 1.0, "output": "velocity"}
     goal = HOME + np.array([0.01, -0.01, 0.01, 0.01, 0.01, -0.01])
-    plant = MujocoPlant(ur5, rate=200.0, joint_law=JOINT_PD, joint_law_gains=gains, physics_step=0.005)
+    plant = MujocoPlant(
+        ur5, rate=200.0, joint_law=JOINT_PD, joint_law_gains=gains, physics_step=0.005
+    )
     plant.read()
     plant.write(position(goal))
     before = plant.sample()
@@ -625,7 +682,9 @@ def test_a_joint_law_begins_anew_after_a_hold_and_a_reset(ur5, calls):
 def test_a_joint_law_takes_positions_only(ur5):
     plant = MujocoPlant(ur5, joint_law=JOINT_PD)
     for command in (effort(HOME), velocity(HOME)):
-        with pytest.raises(ConfigError, match=r"(effort|velocity) command: joint_law .*JointPD takes position only"):
+        with pytest.raises(
+            ConfigError, match=r"(effort|velocity) command: joint_law .*JointPD takes position only"
+        ):
             plant.write(command)
 
 
@@ -633,7 +692,10 @@ def test_a_joint_law_takes_positions_only(ur5):
     ("options", "words"),
     [
         ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),
-        ({"joint_law": JOINT_PD, "joint_law_gains": {"stiffness": -1.0}}, r"stiffness = -1: must be within \[0, 10000"),
+        (
+            {"joint_law": JOINT_PD, "joint_law_gains": {"stiffness": -1.0}},
+            r"stiffness = -1: must be within \[0, 10000",
+        ),
         ({"joint_law": f"{__name__}:NeedsWrench"}, "it needs a wrench, and the joints have none"),
         ({"physics_step": 0.0}, "physics_step = 0: must be above 0 s"),
         ({"physics_step": float("nan")}, "physics_step = nan"),
@@ -655,7 +717,8 @@ def test_a_physics_step_is_at_most_what_is_asked_for_and_divides_the_period(ur5,
 # --- a scene: objects, tool, what they do to each other ---
 
 STIFF = Surface(time_constant=0.005)
-TOOL_UP = np.array([0.0, -1.5708, 1.5708, 1.5708, -1.5708, 0.0])  # of the UR5: home with the tool turned up
+# of the UR5: home with the tool turned up
+TOOL_UP = np.array([0.0, -1.5708, 1.5708, 1.5708, -1.5708, 0.0])
 
 
 def shape(kind, size, position=(0, 0, 0), rotation=(0, 0, 0)):
@@ -666,7 +729,13 @@ def shape(kind, size, position=(0, 0, 0), rotation=(0, 0, 0)):
 
 def thing(solid, motion="fixed", mass=0.2, stiffness=1000.0, damping=20.0, surface=STIFF):
     return SceneObject(
-        name="thing", shape=solid, motion=motion, mass=mass, stiffness=stiffness, damping=damping, surface=surface
+        name="thing",
+        shape=solid,
+        motion=motion,
+        mass=mass,
+        stiffness=stiffness,
+        damping=damping,
+        surface=surface,
     )
 
 
@@ -675,7 +744,9 @@ def scene_of(*objects, **options):
 
 
 def tip_pose(robot, q):
-    return Chain(robot.urdf()).relative(robot.base, robot.tip, dict(zip(robot.joints, q, strict=True)))
+    return Chain(robot.urdf()).relative(
+        robot.base, robot.tip, dict(zip(robot.joints, q, strict=True))
+    )
 
 
 SPHERE = shape("sphere", 0.025, (0.0, 0.0, 0.025))
@@ -695,9 +766,12 @@ PAIRS = {
 def test_a_contact_wrench_is_that_of_the_object_on_the_robot_whichever_geom_comes_first(
     ur5, ur5_model, tool, kind, size, tool_first
 ):
-    """The servo of the slides presses with k (target - position); the joints carry it by the Jacobian."""
+    """The servo of the slides presses with k (target - position); the joints carry
+    it by the Jacobian.
+    """
     tip = tip_pose(ur5, HOME)[:3, 3]
-    start = tip - [0.0, 0.01, 0.12]  # below the tool, which points down, and aside: it presses off centre
+    # below the tool, which points down, and aside: it presses off centre
+    start = tip - [0.0, 0.01, 0.12]
     thing_below = thing(shape(kind, size, start), "slides")
     plant = MujocoPlant(ur5, scene=scene_of(thing_below, tool=tool))
     assert plant.contacts() == []
@@ -715,7 +789,9 @@ def test_a_contact_wrench_is_that_of_the_object_on_the_robot_whichever_geom_come
     assert pressing[2] > 10.0
     np.testing.assert_allclose(wrench[:3], pressing, rtol=0, atol=0.02)
     J = Chain(ur5.urdf()).jacobian("tool0", dict(zip(ur5.joints, state.q, strict=True)))
-    np.testing.assert_allclose(state.effort, ur5_model.at(state.q).gravity - J.T @ wrench, rtol=0, atol=0.02)
+    np.testing.assert_allclose(
+        state.effort, ur5_model.at(state.q).gravity - J.T @ wrench, rtol=0, atol=0.02
+    )
     tip_now = tip_pose(ur5, state.q)[:3, 3]
     moment = sum(c.wrench[3:] + np.cross(c.point - tip_now, c.wrench[:3]) for c in contacts)
     np.testing.assert_allclose(moment, wrench[3:], rtol=0, atol=1e-6)
@@ -730,7 +806,9 @@ def test_what_lies_on_the_robot_weighs_on_it(ur5):
     pose = tip_pose(ur5, TOOL_UP)
     np.testing.assert_allclose(pose[:3, 2], [0, 0, 1], rtol=0, atol=1e-4)
     plate = shape("box", (0.3, 0.3, 0.02), (0.0, 0.0, 0.02))
-    block = thing(shape("box", (0.1, 0.08, 0.06), pose[:3, 3] + [0.05, -0.08, 0.0602]), "free", mass=2.0)
+    block = thing(
+        shape("box", (0.1, 0.08, 0.06), pose[:3, 3] + [0.05, -0.08, 0.0602]), "free", mass=2.0
+    )
     plant = MujocoPlant(ur5, scene=scene_of(block, tool=plate), rate=500.0)
     plant.reset(TOOL_UP)
     state = run(plant, 2.0)[-1]
@@ -744,7 +822,9 @@ def test_what_lies_on_the_robot_weighs_on_it(ur5):
 
 
 def test_a_contact_with_a_plane_pushes_away_from_it(ur5):
-    """A plane comes first in every pair. Here it is a wall across x, which the tool reaches first."""
+    """A plane comes first in every pair. Here it is a wall across x, which the
+    tool reaches first.
+    """
     tip = tip_pose(ur5, HOME)[:3, 3]
     wall = thing(shape("plane", (), (tip[0] + 0.1245, 0.0, 0.0), (0.0, -np.pi / 2, 0.0)))
     plant = MujocoPlant(ur5, scene=scene_of(wall, tool=shape("sphere", 0.025, (0.0, -0.1, 0.0))))
@@ -756,12 +836,18 @@ def test_a_contact_with_a_plane_pushes_away_from_it(ur5):
 
 
 def test_the_sensor_feels_contacts_beyond_it_besides_the_weight():
-    """An arm with weight beyond its sensor, on a tilted mount: reading minus weight is the contact wrench."""
+    """An arm with weight beyond its sensor, on a tilted mount: reading minus weight is
+    the contact wrench.
+    """
     arm = random_arm(2, 6, mount=MOUNT)
     home = dict(zip(arm.joints, (0.5,) * 6, strict=True))
     tip = Chain(arm.urdf).relative("base", "tip", home)[:3, 3]
     ball = thing(shape("sphere", 0.03, tip + [0.1, 0.0, 0.0]), "slides")
-    plant, _ = plant_of(arm, wrench_frame="link_6", scene=scene_of(ball, tool=shape("sphere", 0.05, (0.0, 0.02, 0.0))))
+    plant, _ = plant_of(
+        arm,
+        wrench_frame="link_6",
+        scene=scene_of(ball, tool=shape("sphere", 0.05, (0.0, 0.02, 0.0))),
+    )
     model = arm.model()
     weight = on_tip(run(plant, 1.0)[-1], model, with_weight())
     assert np.linalg.norm(weight[:3]) > 5.0
@@ -775,7 +861,9 @@ def test_the_sensor_feels_contacts_beyond_it_besides_the_weight():
 
 def test_a_contact_before_the_sensor_is_listed_and_not_sensed(ur5, ur5_model):
     chain = Chain(ur5.urdf())
-    elbow = chain.relative("base_link", "forearm_link", dict(zip(ur5.joints, HOME, strict=True)))[:3, 3]
+    elbow = chain.relative("base_link", "forearm_link", dict(zip(ur5.joints, HOME, strict=True)))[
+        :3, 3
+    ]
     ball = thing(shape("sphere", 0.03, elbow + [0.0, 0.0, 0.2]), "slides")
     plant = MujocoPlant(ur5, scene=scene_of(ball))
     plant.move_object("thing", elbow + [0.0, 0.0, 0.05])
@@ -787,9 +875,12 @@ def test_a_contact_before_the_sensor_is_listed_and_not_sensed(ur5, ur5_model):
     assert not plant.contact_wrench().any()
     np.testing.assert_allclose(on_tip(state, ur5_model), 0.0, rtol=0, atol=1e-3)
     loads = [
-        chain.jacobian(c.link, dict(zip(ur5.joints, state.q, strict=True)), c.point).T @ c.wrench for c in contacts
+        chain.jacobian(c.link, dict(zip(ur5.joints, state.q, strict=True)), c.point).T @ c.wrench
+        for c in contacts
     ]
-    np.testing.assert_allclose(state.effort, ur5_model.at(state.q).gravity - sum(loads), rtol=0, atol=0.01)
+    np.testing.assert_allclose(
+        state.effort, ur5_model.at(state.q).gravity - sum(loads), rtol=0, atol=0.01
+    )
 
 
 def test_objects_stand_and_move_in_the_axes_of_the_base():
@@ -797,7 +888,9 @@ def test_objects_stand_and_move_in_the_axes_of_the_base():
     arm = random_arm(2, 6, mount=MOUNT)
     turn = (0.3, -0.4, 0.5)
     slider = thing(shape("box", (0.1, 0.2, 0.3), (1.0, 2.0, 3.0), turn), "slides")
-    faller = replace(thing(shape("box", (0.1, 0.2, 0.3), (4.0, 5.0, 6.0), turn), "free"), name="faller")
+    faller = replace(
+        thing(shape("box", (0.1, 0.2, 0.3), (4.0, 5.0, 6.0), turn), "free"), name="faller"
+    )
     post = replace(thing(shape("plane", (), (-7.0, -8.0, -90.0), turn)), name="post")
     scene = scene_of(slider, faller, post)
     plant, _ = plant_of(arm, scene=scene)
@@ -811,7 +904,10 @@ def test_objects_stand_and_move_in_the_axes_of_the_base():
     gravity = Rotation.from_euler("xyz", MOUNT[1]).as_matrix().T @ [0.0, 0.0, -9.81]
     fallen = plant.object_pose("faller")
     np.testing.assert_allclose(
-        fallen[:3, 3] - [4.0, 5.0, 6.0], gravity * seconds**2 / 2, rtol=0, atol=9.81 * seconds * 0.002
+        fallen[:3, 3] - [4.0, 5.0, 6.0],
+        gravity * seconds**2 / 2,
+        rtol=0,
+        atol=9.81 * seconds * 0.002,
     )
     np.testing.assert_allclose(fallen[:3, :3], faller.shape.pose[:3, :3], rtol=0, atol=1e-9)
     plant.reset()
@@ -830,23 +926,36 @@ def test_slides_pull_like_a_spring_and_a_damper_and_carry_the_weight(ur5):
     decay, frequency = 2.0 / 0.4, np.sqrt(50.0 / 0.2 - 25.0)
     for _ in range(10):
         t = run(plant, 0.05, 2000.0)[-1].time
-        share = 1.0 - np.exp(-decay * t) * (np.cos(frequency * t) + decay / frequency * np.sin(frequency * t))
-        np.testing.assert_allclose(plant.object_pose("thing")[:3, 3] - start, share * way, rtol=0, atol=2e-3)
+        share = 1.0 - np.exp(-decay * t) * (
+            np.cos(frequency * t) + decay / frequency * np.sin(frequency * t)
+        )
+        np.testing.assert_allclose(
+            plant.object_pose("thing")[:3, 3] - start, share * way, rtol=0, atol=2e-3
+        )
 
 
 def test_a_free_object_slides_on_a_table_when_friction_is_overcome(ur5):
-    """On a table tilted by 20 degrees: at rest with a coefficient of 0.5, at g (sin - f cos) with 0.1."""
+    """On a table tilted by 20 degrees: at rest with a coefficient of 0.5, at g
+    (sin - f cos) with 0.1.
+    """
     angle, moved = np.radians(20.0), {}
     for friction in (0.5, 0.1):
         surface = Surface(0.005, 1.0, friction)
-        table = replace(thing(shape("box", (4, 4, 0.1), (4, 0, 0), (0, angle, 0)), surface=surface), name="table")
+        table = replace(
+            thing(shape("box", (4, 4, 0.1), (4, 0, 0), (0, angle, 0)), surface=surface),
+            name="table",
+        )
         normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
-        solid = shape("box", (0.1, 0.1, 0.04), np.array([4.0, 0.0, 0.0]) + 0.07 * normal, (0, angle, 0))
+        solid = shape(
+            "box", (0.1, 0.1, 0.04), np.array([4.0, 0.0, 0.0]) + 0.07 * normal, (0, angle, 0)
+        )
         plant = MujocoPlant(ur5, scene=scene_of(table, thing(solid, "free", surface=surface)))
         run(plant, 0.5)
         moved[friction] = np.linalg.norm(plant.object_pose("thing")[:3, 3] - solid.pose[:3, 3])
     assert moved[0.5] < 2e-3
-    assert moved[0.1] == pytest.approx(9.81 * (np.sin(angle) - 0.1 * np.cos(angle)) * 0.5**2 / 2, rel=0.05)
+    assert moved[0.1] == pytest.approx(
+        9.81 * (np.sin(angle) - 0.1 * np.cos(angle)) * 0.5**2 / 2, rel=0.05
+    )
 
 
 def test_a_scene_changes_nothing_for_a_robot_that_touches_nothing(ur5):

@@ -117,9 +117,17 @@ def test_a_wrench_from_what_only_the_real_robot_measures_is_refused():
 
 
 def test_a_robot_that_carries_its_own_weight_does_so_in_the_simulation():
-    """Under its profile the law commands no gravity torque; the motion is that of the law that does."""
+    """Under its profile the law commands no gravity torque; the motion is that
+    of the law that does.
+    """
     free = {"max_force": 0.0, "max_torque": 0.0}
-    given = {"law": "impedance", "gains": free, "push": Push(force=(10.0, -5.0, 5.0)), "duration": 0.5, "rate": 500.0}
+    given = {
+        "law": "impedance",
+        "gains": free,
+        "push": Push(force=(10.0, -5.0, 5.0)),
+        "duration": 0.5,
+        "rate": 500.0,
+    }
     sim, real = short(robot="ur5e", **given), short(robot=load_robot("ur5e", "real"), **given)
     assert np.abs(sim.q - sim.q[0]).max() > 1e-3
     assert np.abs(real.command[0]).max() < 1e-9 < np.abs(sim.command[0]).max()
@@ -151,7 +159,9 @@ def test_the_log_of_every_law_has_one_finite_row_per_cycle(law):
     assert log.q[0] == pytest.approx(HOME)
 
 
-@pytest.mark.parametrize(("duration", "rate"), [(0.1, 1000.0), (0.1, 125.0), (0.29, 100.0), (0.03, 2000.0)])
+@pytest.mark.parametrize(
+    ("duration", "rate"), [(0.1, 1000.0), (0.1, 125.0), (0.29, 100.0), (0.03, 2000.0)]
+)
 def test_duration_times_rate_samples_are_taken_at_equal_distances(duration, rate):
     log = short(duration=duration, rate=rate)
     assert len(log) == round(duration * rate)
@@ -168,8 +178,11 @@ def test_what_is_logged_belongs_together():
         kin = model.at(log.q[k], log.v[k])
         assert log.pose[k] == pytest.approx(kin.pose, abs=1e-12)
         assert log.twist[k] == pytest.approx(kin.jacobian @ log.v[k], abs=1e-12)
-        assert log.pose_error[k, :3] == pytest.approx(log.pose[0, :3, 3] - log.pose[k, :3, 3], abs=1e-12)
-    assert np.array_equal(log.effort[1:], log.command[:-1])  # a torque acts during the cycle that follows
+        assert log.pose_error[k, :3] == pytest.approx(
+            log.pose[0, :3, 3] - log.pose[k, :3, 3], abs=1e-12
+        )
+    # a torque acts during the cycle that follows
+    assert np.array_equal(log.effort[1:], log.command[:-1])
 
 
 def test_two_runs_are_the_same_to_the_last_bit():
@@ -185,7 +198,9 @@ def test_two_runs_are_the_same_to_the_last_bit():
         if item.name in ("joints", "mode", "fault", "trouble"):
             assert getattr(one, item.name) == getattr(two, item.name), item.name
         else:
-            assert np.array_equal(getattr(one, item.name), getattr(two, item.name), equal_nan=True), item.name
+            assert np.array_equal(
+                getattr(one, item.name), getattr(two, item.name), equal_nan=True
+            ), item.name
 
 
 def test_a_robot_may_be_a_name_or_a_configuration():
@@ -278,7 +293,9 @@ def test_the_profile_s_own_rate_does_not_matter():
 
 
 def test_the_ball_pressed_into_the_tool_shares_the_way_between_two_springs():
-    """Its slides and the tip have 1000 N/m each, the overlap is 10 mm: nearly 5 mm and 5 N; the skin gives way, too."""
+    """Its slides and the tip have 1000 N/m each, the overlap is 10 mm: nearly 5 mm and 5 N; the
+    skin gives way, too.
+    """
     place = np.array([0.815, 0.0, 0.1])
     seen = []
 
@@ -304,7 +321,9 @@ def test_the_ball_pressed_into_the_tool_shares_the_way_between_two_springs():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("scene", "way"), [("wall", [0.12, 0.0, 0.0]), ("table", [0.0, 0.0, -0.15])], ids=["wall", "table"]
+    ("scene", "way"),
+    [("wall", [0.12, 0.0, 0.0]), ("table", [0.0, 0.0, -0.15])],
+    ids=["wall", "table"],
 )
 def test_a_wall_and_a_table_hold_the_tip_back_with_the_force_of_its_spring(scene, way):
     """The tip is sent 20 mm or so behind the surface, and stays in front of it."""
@@ -324,7 +343,9 @@ def test_a_wall_and_a_table_hold_the_tip_back_with_the_force_of_its_spring(scene
 
 
 def test_a_block_is_pushed_along_the_table():
-    """By the tip, 30 mm above the table, that is sent 150 mm along y: the last 24 mm of that against the block."""
+    """By the tip, 30 mm above the table, that is sent 150 mm along y: the last 24 mm of
+    that against the block.
+    """
     places = []
 
     def low(pose):
@@ -377,18 +398,30 @@ class Spring(HoldPosition):
     mode = CommandMode.EFFORT
 
     def compute(self, state, kin, reference, gains, dt):
-        return Command(CommandMode.EFFORT, kin.gravity + 400.0 * (reference.q - state.q) - 40.0 * state.v)
+        return Command(
+            CommandMode.EFFORT, kin.gravity + 400.0 * (reference.q - state.q) - 40.0 * state.v
+        )
 
 
 def test_a_joint_law_drives_the_motors_of_a_law_that_commands_positions():
-    """A torque τ at a joint turns it by τ / k; the servo that it replaces gives way by much less."""
+    """A torque τ at a joint turns it by τ / k; the servo that it replaces
+    gives way by much less.
+    """
     positions, spring = f"{__name__}:HoldPosition", f"{__name__}:Spring"
     torque = Push(torque=(0.0, 0.0, 4.0), link="shoulder_link")
-    arguments = {"law": positions, "push": torque, "duration": 2.0, "rate": 20.0, "physics_step": 0.005}
+    arguments = {
+        "law": positions,
+        "push": torque,
+        "duration": 2.0,
+        "rate": 20.0,
+        "physics_step": 0.005,
+    }
     soft, stiff = short(joint_law=spring, **arguments), short(**arguments)
     assert soft.mode is CommandMode.POSITION
     assert len(soft) == 40
     assert soft.q[-1, 0] - HOME[0] == pytest.approx(4.0 / 400.0, abs=1e-4)
     assert 0.0 < stiff.q[-1, 0] - HOME[0] < 0.1 * 4.0 / 400.0
-    with pytest.raises(ConfigError, match=r"effort command: joint_law .*Spring takes position only"):
+    with pytest.raises(
+        ConfigError, match=r"effort command: joint_law .*Spring takes position only"
+    ):
         short(law=spring, joint_law=spring)

@@ -1,4 +1,6 @@
-"""A simulation never hides trouble: faults, joints beyond their limits, commands that stay at a limit."""
+"""A simulation never hides trouble: faults, joints beyond their limits, commands
+that stay at a limit.
+"""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ from robot_control_ros.simulation.trouble import TroubleWarning, find_trouble
 
 UR5 = load_robot("ur5")
 JOINTS = ("elbow", "wrist")
-LIMITS = JointLimits(np.full(2, 10.0), np.array([2.0, 3.0]), np.array([-1.0, -math.inf]), np.array([1.0, math.inf]))
+LIMITS = JointLimits(
+    np.full(2, 10.0), np.array([2.0, 3.0]), np.array([-1.0, -math.inf]), np.array([1.0, math.inf])
+)
 TOO_DAMPED = {"damping": [1500.0] * 6}  # at 250 Hz
 
 
@@ -39,7 +43,9 @@ class BreaksDown:
 
     def compute(self, state, kin, reference, gains, dt):
         self.calls += 1
-        return Command(self.mode, kin.gravity if self.calls < 500 else np.full(len(state.q), math.nan))
+        return Command(
+            self.mode, kin.gravity if self.calls < 500 else np.full(len(state.q), math.nan)
+        )
 
 
 BREAKS_DOWN = f"{__name__}:{BreaksDown.__name__}"
@@ -48,7 +54,11 @@ BREAKS_DOWN = f"{__name__}:{BreaksDown.__name__}"
 def found(count=20, **columns):
     """The trouble in `count` samples of 0.1 s at rest, but for some columns."""
     still = {name: np.zeros((count, 2)) for name in ("q", "v")}
-    given = still | {"saturated": np.zeros((count, 2), bool), "fault": [""] * count, "limits": LIMITS} | columns
+    given = (
+        still
+        | {"saturated": np.zeros((count, 2), bool), "fault": [""] * count, "limits": LIMITS}
+        | columns
+    )
     return find_trouble(JOINTS, 0.1 * np.arange(count), **given)
 
 
@@ -73,11 +83,20 @@ def test_the_first_fault_is_found_with_its_time():
 
 @pytest.mark.parametrize(
     ("kind", "column", "joint", "value", "bound"),
-    [("position", "q", 0, -1.02, -1.0), ("velocity", "v", 0, 2.2, 2.0), ("velocity", "v", 1, -50.0, -3.0)],
+    [
+        ("position", "q", 0, -1.02, -1.0),
+        ("velocity", "v", 0, 2.2, 2.0),
+        ("velocity", "v", 1, -50.0, -3.0),
+    ],
 )
 def test_a_joint_beyond_a_limit_is_found_with_value_and_bound(kind, column, joint, value, bound):
     (trouble,) = found(**{column: columns(at=7, joint=joint, value=value)})
-    assert (trouble.kind, trouble.joint, trouble.value, trouble.bound) == (kind, JOINTS[joint], value, bound)
+    assert (trouble.kind, trouble.joint, trouble.value, trouble.bound) == (
+        kind,
+        JOINTS[joint],
+        value,
+        bound,
+    )
     assert trouble.time == pytest.approx(0.7)
 
 
@@ -87,7 +106,9 @@ def test_a_command_that_stays_at_its_limit_is_found():
 
 
 def test_what_went_wrong_first_comes_first():
-    kinds = [each.kind for each in found(q=columns(at=9, value=2.0), fault=[""] * 12 + ["late"] * 8)]
+    kinds = [
+        each.kind for each in found(q=columns(at=9, value=2.0), fault=[""] * 12 + ["late"] * 8)
+    ]
     assert kinds == ["position", "fault"]
 
 
@@ -109,7 +130,9 @@ def test_a_law_that_gives_nan_is_in_the_log_sample_by_sample():
 def test_an_arm_that_is_thrown_about_is_in_the_log():
     pytest.importorskip("mujoco")
     with pytest.warns(TroubleWarning, match="velocity limit"):
-        log = simulate(UR5, "gravity_compensation", push=Push(force=(500.0, 0.0, 0.0)), duration=1.0)
+        log = simulate(
+            UR5, "gravity_compensation", push=Push(force=(500.0, 0.0, 0.0)), duration=1.0
+        )
     assert "velocity" in {each.kind for each in log.trouble}
     assert log.soft_limited.any()
 
@@ -119,7 +142,15 @@ def test_an_arm_that_shakes_is_in_the_log_and_keeps_its_velocity_limits():
     pytest.importorskip("mujoco")
     push = Push(force=(20.0, 0.0, 0.0))
     with pytest.warns(TroubleWarning, match="at a limit"):
-        log = simulate(UR5, "impedance", TOO_DAMPED, rate=250.0, push=push, duration=1.5, ringing_reaction="warn")
+        log = simulate(
+            UR5,
+            "impedance",
+            TOO_DAMPED,
+            rate=250.0,
+            push=push,
+            duration=1.5,
+            ringing_reaction="warn",
+        )
     assert {each.kind for each in log.trouble} == {"saturated"}
     assert log.saturated.any()
     assert log.rate_limited.any()

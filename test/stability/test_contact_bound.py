@@ -1,4 +1,6 @@
-"""The bound of a virtual body in contact: its limits, the formula of wall_contact, and arms at a simulated wall."""
+"""The bound of a virtual body in contact: its limits, the formula of wall_contact, and arms
+at a simulated wall.
+"""
 
 import math
 from dataclasses import replace
@@ -23,7 +25,11 @@ def is_stable(contact, mass, damping, stiffness=0.0):
 
 def running_of(arm, rate, delay, gains):
     config = arm.config()
-    return RunningLaw(replace(config, profile=replace(config.profile, rate=rate, delay=delay)), "admittance", gains)
+    return RunningLaw(
+        replace(config, profile=replace(config.profile, rate=rate, delay=delay)),
+        "admittance",
+        gains,
+    )
 
 
 def test_a_free_body_without_load_is_stable_however_light(rng):
@@ -38,9 +44,15 @@ def test_a_free_body_must_be_heavy_beside_what_the_sensor_carries():
 
 
 def test_the_least_damping_is_about_the_wall_times_the_delay(rng):
-    """A body's position is that of one period later, so between delay - T and delay; the formula has a margin."""
+    """A body's position is that of one period later, so between delay - T and delay; the
+    formula has a margin.
+    """
     for _ in range(20):
-        period, inertia, mass = rng.choice([0.001, 0.002]), rng.uniform(3.0, 6.0), rng.uniform(10.0, 16.0)
+        period, inertia, mass = (
+            rng.choice([0.001, 0.002]),
+            rng.uniform(3.0, 6.0),
+            rng.uniform(10.0, 16.0),
+        )
         delay = rng.choice([2.0, 3.0, 4.0]) * period + 0.002
         contact = SampledContact(inertia, WALL, 0.0, period, delay)
         assert is_stable(contact, mass, 1.2 * float(least_damping(mass, delay + period / 2.0)))
@@ -57,7 +69,9 @@ def test_a_law_without_a_virtual_body_has_no_bound():
 
 
 def loses(running, model, q, delay, axis):
-    """Whether a spring that holds the tip at its place is shaken, more and more, by the law and ideal joint servos."""
+    """Whether a spring that holds the tip at its place is shaken, more and more, by the law and
+    ideal joint servos.
+    """
     every, law, gains = round(running.robot.period / STEP), running.law, running.gains.target
     late, start, v = round(delay / STEP), model.at(q), np.zeros(len(q))
     law.reset(SensedState(0.0, q, v, v, None, wrench_on_tip=np.zeros(6)), start)
@@ -95,7 +109,11 @@ def test_heavier_bodies_stay_at_a_wall_and_lighter_ones_are_shaken_off():
     """
     shaken = 0
     for seed in range(ARMS):
-        rng, axis, delay = np.random.default_rng(seed), seed % 3, (0.002, 0.004, 0.006)[seed // 3 % 3]
+        rng, axis, delay = (
+            np.random.default_rng(seed),
+            seed % 3,
+            (0.002, 0.004, 0.006)[seed // 3 % 3],
+        )
         gains = {"mass": 10.0, "selected_axes": np.eye(6)[axis], "damping_ratio": 1.5}
         arm = random_arm(seed, 6)
         model = arm.model(rotor_inertia=np.random.default_rng(seed).uniform(0.05, 0.5, 6))
@@ -105,7 +123,13 @@ def test_heavier_bodies_stay_at_a_wall_and_lighter_ones_are_shaken_off():
 
         assert math.isfinite(least)
         near, light = (
-            loses(running_of(arm, 500.0, delay, gains | {"mass": factor * least}), model, q, delay, axis)
+            loses(
+                running_of(arm, 500.0, delay, gains | {"mass": factor * least}),
+                model,
+                q,
+                delay,
+                axis,
+            )
             for factor in (1.25, 1.0 / 1.5)
         )
         assert not near, seed

@@ -1,4 +1,6 @@
-"""The bound of the stiffness: against textbook limits, and against a simulation that knows nothing of it."""
+"""The bound of the stiffness: against textbook limits, and against a simulation that
+knows nothing of it.
+"""
 
 import math
 from bisect import bisect_left
@@ -10,12 +12,20 @@ from arms import random_arm
 
 from robot_control_ros.core.types import JointSpaceReference, Reference, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.stability.stiffness_bound import STIFFEST, SampledArm, running_delay, stiffness_bound
+from robot_control_ros.stability.stiffness_bound import (
+    STIFFEST,
+    SampledArm,
+    running_delay,
+    stiffness_bound,
+)
 
 LAWS = ("impedance", "joint_impedance", "task_space_pd")
 STEP = 5e-4  # s of the simulation
 ARMS = 20
-GAINS = {"task_space_pd": {"stiffness": [500.0] * 3 + [50.0] * 3, "damping": [50.0] * 3 + [2.0] * 3}}  # light arms
+# light arms
+GAINS = {
+    "task_space_pd": {"stiffness": [500.0] * 3 + [50.0] * 3, "damping": [50.0] * 3 + [2.0] * 3}
+}
 
 
 def one_inertia(mass, period, delay, friction=0.0):
@@ -62,7 +72,11 @@ def test_a_fraction_of_a_period_lies_between_whole_ones(rng):
 
     def least(delay):
         """The number of the smallest inertia that is stable."""
-        return bisect_left(inertias, True, key=lambda value: is_stable(one_inertia(value, period, delay), 0.0, damping))
+        return bisect_left(
+            inertias,
+            True,
+            key=lambda value: is_stable(one_inertia(value, period, delay), 0.0, damping),
+        )
 
     limits = [least(delay) for delay in np.linspace(0.5, 4.0, 15) * period]
     assert 0 < limits[0] < limits[-1] < len(inertias)
@@ -77,7 +91,9 @@ def test_friction_lets_a_spring_have_less_damping(rng):
 
 
 def test_the_growth_is_that_of_a_recursion_written_out(rng):
-    """Three joints, two and a half periods late: the loop is iterated sample by sample, in small exact steps."""
+    """Three joints, two and a half periods late: the loop is iterated sample by sample,
+    in small exact steps.
+    """
     n, period, parts, late = 3, 0.002, 4, 10
     root = rng.normal(size=(n, n))
     mass = root @ root.T + np.eye(n)
@@ -108,16 +124,30 @@ def running_of(arm, law, rng, rate, delay):
 
 def reference_at(law, q, pose):
     rest = np.zeros(len(q))
-    return JointSpaceReference(q=q, v=rest, a=rest) if law == "joint_impedance" else Reference(pose=pose)
+    return (
+        JointSpaceReference(q=q, v=rest, a=rest)
+        if law == "joint_impedance"
+        else Reference(pose=pose)
+    )
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_law_s_joint_gains_are_the_derivatives_of_its_torque(law, rng):
     arm = random_arm(3, 7)
     running = running_of(arm, law, rng, 500.0, 0.0)
-    values = {"impedance": {"inertia": [2.0] * 3 + [0.1] * 3, "posture_stiffness": 5.0, "posture_damping": 2.0}}
+    values = {
+        "impedance": {
+            "inertia": [2.0] * 3 + [0.1] * 3,
+            "posture_stiffness": 5.0,
+            "posture_damping": 2.0,
+        }
+    }
     running = RunningLaw(running.robot, law, values.get(law))
-    model, q, h = arm.model(rotor_inertia=running.robot.rotor_inertia), rng.uniform(-1.5, 1.5, 7), 1e-6
+    model, q, h = (
+        arm.model(rotor_inertia=running.robot.rotor_inertia),
+        rng.uniform(-1.5, 1.5, 7),
+        1e-6,
+    )
     kin = model.at(q)
     stiffness, damping = running.law.joint_gains(running.gains.target, kin.mass, kin.jacobian)
     reference = reference_at(law, q, kin.pose)
@@ -126,14 +156,19 @@ def test_a_law_s_joint_gains_are_the_derivatives_of_its_torque(law, rng):
     def torque(dq, dv):
         there = model.at(q + dq, dv)
         state = RobotState(0.0, q + dq, dv, np.zeros(7))
-        return running.law.compute(state, there, reference, running.gains.target, 1e-9).values - there.gravity
+        return (
+            running.law.compute(state, there, reference, running.gains.target, 1e-9).values
+            - there.gravity
+        )
 
     rest = np.zeros(7)
     for found, wanted in (
         (np.transpose([torque(u, rest) - torque(-u, rest) for u in h * np.eye(7)]), stiffness),
         (np.transpose([torque(rest, u) - torque(rest, -u) for u in h * np.eye(7)]), damping),
     ):
-        np.testing.assert_allclose(-found / (2.0 * h), wanted, rtol=0.0, atol=2e-4 * np.abs(wanted).max())
+        np.testing.assert_allclose(
+            -found / (2.0 * h), wanted, rtol=0.0, atol=2e-4 * np.abs(wanted).max()
+        )
 
 
 def test_a_law_without_joint_gains_has_no_bound(rng):
@@ -151,12 +186,19 @@ def test_the_delay_is_the_profile_s_or_two_periods(rng):
 def test_friction_that_the_robot_compensates_itself_does_not_help_a_spring(rng, by_robot):
     arm = random_arm(5, 6, friction=True)
     robot = running_of(arm, "impedance", rng, 500.0, 0.004).robot
-    running = RunningLaw(replace(robot, profile=replace(robot.profile, friction_by_robot=by_robot)), "impedance")
+    running = RunningLaw(
+        replace(robot, profile=replace(robot.profile, friction_by_robot=by_robot)), "impedance"
+    )
     kin = arm.model(rotor_inertia=robot.rotor_inertia).at(rng.uniform(-1.5, 1.5, 6))
     spring = 100.0 * np.eye(6), np.zeros((6, 6))
-    felt, none = (stiffness_bound(running, kin, friction=share * kin.model.viscous_friction) for share in (1.0, 0.0))
+    felt, none = (
+        stiffness_bound(running, kin, friction=share * kin.model.viscous_friction)
+        for share in (1.0, 0.0)
+    )
     assert felt.arm.growth(*spring) < none.arm.growth(*spring)
-    assert stiffness_bound(running, kin).arm.growth(*spring) == (none if by_robot else felt).arm.growth(*spring)
+    assert stiffness_bound(running, kin).arm.growth(*spring) == (
+        none if by_robot else felt
+    ).arm.growth(*spring)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -172,7 +214,9 @@ def test_each_direction_s_bound_is_the_edge(law, rng):
         for value in (0.95 * upper[index], 1.2 * upper[index]):
             stiffness = gains.stiffness.copy()
             stiffness[(index, index) if stiffness.ndim == 2 else index] = value
-            joints = bound.law.joint_gains(replace(gains, stiffness=stiffness), bound.mass, bound.jacobian)
+            joints = bound.law.joint_gains(
+                replace(gains, stiffness=stiffness), bound.mass, bound.jacobian
+            )
             edge.append(bound.arm.growth(*joints) <= 1.0 + 1e-4)
         assert edge[0] or upper[index] == 0.0
         (spec,) = (each for each in running.gains.specs if each.name == "stiffness")
@@ -183,7 +227,9 @@ def test_each_direction_s_bound_is_the_edge(law, rng):
 
 
 def rings(running, model, q, factor, delay):
-    """Whether a nudged arm, with its full dynamics and the law's own code, moves faster and faster."""
+    """Whether a nudged arm, with its full dynamics and the law's own code,
+    moves faster and faster.
+    """
     gains = running.gains.target
     gains = replace(gains, stiffness=factor * gains.stiffness)
     every = round(running.robot.period / STEP)
@@ -197,8 +243,11 @@ def rings(running, model, q, factor, delay):
         if k % every == 0:
             state = RobotState(k * STEP, q, v, np.zeros(len(q)))
             kin = model.update(q, v)
-            due.append((k + late, law.compute(state, kin, reference, gains, running.robot.period).values))
-            moving = v if running.name == "joint_impedance" else kin.twist  # a redundant arm's drift is no ringing
+            due.append(
+                (k + late, law.compute(state, kin, reference, gains, running.robot.period).values)
+            )
+            # a redundant arm's drift is no ringing
+            moving = v if running.name == "joint_impedance" else kin.twist
             speeds.append(float(np.abs(moving).max()))
             if speeds[-1] > 1.0:
                 return True
@@ -211,7 +260,9 @@ def rings(running, model, q, factor, delay):
     return last > max(second, 0.01 * first)
 
 
-@pytest.mark.parametrize("law", [LAWS[0], *(pytest.param(law, marks=pytest.mark.long) for law in LAWS[1:])])
+@pytest.mark.parametrize(
+    "law", [LAWS[0], *(pytest.param(law, marks=pytest.mark.long) for law in LAWS[1:])]
+)
 def test_below_the_bound_random_arms_come_to_rest_and_beyond_they_ring(law):
     rang = 0
     for seed in range(ARMS):

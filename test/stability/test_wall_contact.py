@@ -1,4 +1,6 @@
-"""The bound for gains against a wall: against the sampled loop in closed form, as a warning, and in simulation."""
+"""The bound for gains against a wall: against the sampled loop in closed form, as a
+warning, and in simulation.
+"""
 
 import math
 import warnings
@@ -28,7 +30,9 @@ PARTS = 8  # of a period, in which the arm moves on
 
 
 def contact_ratio(mass, damping, wall, period, delay, inertia, w=SERVO_BANDWIDTH):
-    """The least damping ratio of the sampled loop: a body, its commands under way, and a servoed arm at a wall."""
+    """The least damping ratio of the sampled loop: a body, its commands under way, and a
+    servoed arm at a wall.
+    """
     late = round(PARTS * delay / period)
     under_way = math.ceil(late / PARTS) + 1
     arm = np.zeros((4, 4))
@@ -53,7 +57,9 @@ def contact_ratio(mass, damping, wall, period, delay, inertia, w=SERVO_BANDWIDTH
 
 @pytest.mark.few(8)
 @pytest.mark.parametrize(("mass", "inertia"), product((2.0, 10.0, 16.0), (1.2, 2.7, 6.1)))
-@pytest.mark.parametrize(("rate", "delay"), [(1000, 0.004), (500, 0.004), (125, 0.008), (125, 0.016)])
+@pytest.mark.parametrize(
+    ("rate", "delay"), [(1000, 0.004), (500, 0.004), (125, 0.008), (125, 0.016)]
+)
 def test_the_bound_is_that_of_the_sampled_loop_or_somewhat_more(mass, inertia, rate, delay):
     arguments = WALL, 1.0 / rate, delay, inertia
     exact = brentq(lambda b: contact_ratio(mass, b, *arguments) - RATIO, 1.0, 3000.0)
@@ -62,7 +68,11 @@ def test_the_bound_is_that_of_the_sampled_loop_or_somewhat_more(mass, inertia, r
 
 
 def test_a_stiffer_wall_or_more_delay_needs_more_damping():
-    assert least_damping(2.0, 0.004) < least_damping(2.0, 0.005) < least_damping(2.0, 0.005, 2.0 * WALL)
+    assert (
+        least_damping(2.0, 0.004)
+        < least_damping(2.0, 0.005)
+        < least_damping(2.0, 0.005, 2.0 * WALL)
+    )
     assert least_damping([2.0, 4.0], 0.004).shape == (2,)
 
 
@@ -93,7 +103,12 @@ def test_gains_that_cannot_hold_are_taken_and_told_with_the_bound():
     law = RunningLaw(load_robot("ur5"), "admittance", LIGHT)
     assert law.gains.target.mass[0, 0] == 2.0
     least = float(least_damping(2.0, usual_lag(0.002)))
-    for part in ("along x, y, z", "damping 63 N·s/m", f"at least {least:.0f}", "mass of 2 kg at 500 Hz"):
+    for part in (
+        "along x, y, z",
+        "damping 63 N·s/m",
+        f"at least {least:.0f}",
+        "mass of 2 kg at 500 Hz",
+    ):
         assert part in law.warning
     law.gains.set({"damping": least})
     assert law.warning == ""
@@ -102,8 +117,14 @@ def test_gains_that_cannot_hold_are_taken_and_told_with_the_bound():
 def test_the_bound_counts_the_rate_and_the_axes_that_give_way():
     robot = load_robot("ur5")
     assert RunningLaw(robot.at_rate(2000.0), "admittance", LIGHT).warning == ""
-    assert "along y:" in RunningLaw(robot, "admittance", {**LIGHT, "selected_axes": [0, 1, 0, 1, 1, 1]}).warning
-    assert RunningLaw(robot, "admittance", {**LIGHT, "selected_axes": [0, 0, 0, 1, 1, 1]}).warning == ""
+    assert (
+        "along y:"
+        in RunningLaw(robot, "admittance", {**LIGHT, "selected_axes": [0, 1, 0, 1, 1, 1]}).warning
+    )
+    assert (
+        RunningLaw(robot, "admittance", {**LIGHT, "selected_axes": [0, 0, 0, 1, 1, 1]}).warning
+        == ""
+    )
     assert RunningLaw(robot, "impedance").warning == ""
 
 
@@ -132,7 +153,10 @@ def test_a_simulation_warns_of_gains(capsys):
         warnings.simplefilter("error", GainsWarning)
         simulate("ur5", "admittance", duration=0.01, rate=500.0)
     settings = [f"--set={name}={value}" for name, value in LIGHT.items()]
-    assert main(["simulate", "--law", "admittance", "--seconds", "0.01", "--rate", "500", *settings]) == 0
+    assert (
+        main(["simulate", "--law", "admittance", "--seconds", "0.01", "--rate", "500", *settings])
+        == 0
+    )
     assert "robot_control: warning: admittance: against a wall" in capsys.readouterr().err
 
 
@@ -175,7 +199,9 @@ def test_laws_of_torque_stay_in_contact_with_late_commands(name, law):
 @pytest.mark.sim
 def test_too_much_damping_for_late_commands_shakes_at_the_wall():
     pytest.importorskip("mujoco")
-    pressed = press("gen3", "task_space_pd", 500.0, 0.004, gains={"damping": [100.0] * 3 + [50.0] * 3})
+    pressed = press(
+        "gen3", "task_space_pd", 500.0, 0.004, gains={"damping": [100.0] * 3 + [50.0] * 3}
+    )
     assert not pressed.holds
 
 
@@ -186,14 +212,18 @@ def test_a_law_that_does_not_give_way_is_stopped_and_says_why():
 
 
 @pytest.mark.parametrize(("failing", "status"), [("", 0), ("impedance", 1)])
-def test_the_table_has_a_line_for_each_law_and_fails_where_nothing_was_said(failing, status, monkeypatch, capsys):
+def test_the_table_has_a_line_for_each_law_and_fails_where_nothing_was_said(
+    failing, status, monkeypatch, capsys
+):
     def pressed(name, law, rate, delay):
         return Pressed(name, law, rate, delay, 9 if law == failing else 0, 10.0, 0.0, "", "")
 
     monkeypatch.setattr("evidence.stability.press.press", pressed)
     assert main(["stability", "--wall", "--robot", "gen3"]) == status
     lines = capsys.readouterr().out.splitlines()[1:]
-    assert [line.split()[:2] for line in lines] == [["gen3", law] for law in LAWS for _ in CONDITIONS]
+    assert [line.split()[:2] for line in lines] == [
+        ["gen3", law] for law in LAWS for _ in CONDITIONS
+    ]
 
 
 @pytest.mark.long

@@ -1,8 +1,9 @@
 """Tests of the system, each in a process of its own: none can hang, crash or disturb another one.
 
-This is a plug-in of pytest. The process of a test is forked from pytest's, runs the test with its fixtures, writes its
-reports into a file, and ends at once, without the clean-up of interpreter and middleware. Whoever runs longer than its
-limit is ended, with everything that it has started, and its stacks are the report. A test that fails is run once more.
+This is a plug-in of pytest. The process of a test is forked from pytest's, runs the test with its
+fixtures, writes its reports into a file, and ends at once, without the clean-up of interpreter and
+middleware. Whoever runs longer than its limit is ended, with everything that it has started, and
+its stacks are the report. A test that fails is run once more.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from parts import is_system
 from processes import alive, children, descendants, kill_tagged, tagged
 
 LIMIT = 120.0  # s that a test may take, where it has no mark `limit`
-TAG = "ROBOT_CONTROL_TEST_PROCESS"  # an environment variable by which descendants are found, whoever their parent is
+# an environment variable by which descendants are found, whoever their parent is
+TAG = "ROBOT_CONTROL_TEST_PROCESS"
 STACKS_TIME = 20.0  # s for the stacks of one process
 NOT_AVAILABLE = "are not available"
 MAX_STACKS = 8  # processes whose stacks are shown
@@ -54,7 +56,9 @@ class Ended:
 
     def text(self) -> str:
         """Why it failed."""
-        return "\n".join([self.failure, *(report.longreprtext for report in self.reports if report.failed)]).strip()
+        return "\n".join(
+            [self.failure, *(report.longreprtext for report in self.reports if report.failed)]
+        ).strip()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -70,14 +74,20 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             report.sections.append(("of the first try, which failed", first.text()))
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    item.session._setupstate.teardown_exact(nextitem)  # of what an earlier test in this process shares with this one
+    # of what an earlier test in this process shares with this one
+    item.session._setupstate.teardown_exact(nextitem)
     return True
 
 
 def reports_of(item: pytest.Item, ended: Ended) -> list[pytest.TestReport]:
     if not ended.failure:
         return ended.reports
-    words = {"outcome": "failed", "longrepr": ended.failure, "when": "call", "duration": ended.duration}
+    words = {
+        "outcome": "failed",
+        "longrepr": ended.failure,
+        "when": "call",
+        "duration": ended.duration,
+    }
     return [pytest.TestReport(item.nodeid, item.location, dict.fromkeys(item.keywords, 1), **words)]
 
 
@@ -106,19 +116,31 @@ def run(item: pytest.Item) -> Ended:
         if in_time and reports is not None:
             return Ended(reports)
         status = os.waitstatus_to_exitcode(test.status)
-        why = f"ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        words = f"the test's process {why}, without a result" if in_time else f"not ended within {limit:g} s"
+        why = (
+            f"ended by {signal.Signals(-status).name}"
+            if status < 0
+            else f"ended with status {status}"
+        )
+        words = (
+            f"the test's process {why}, without a result"
+            if in_time
+            else f"not ended within {limit:g} s"
+        )
         parts = [words, test.said(), stacks, captured(item)]
         return Ended([], "\n".join(filter(None, parts)), time.monotonic() - begin)
 
 
 def captured(item: pytest.Item) -> str:
-    """What a process that is gone has printed: pytest's files of the output are those of its children, too."""
+    """What a process that is gone has printed: pytest's files of the output are those
+    of its children, too.
+    """
     manager = item.config.pluginmanager.getplugin("capturemanager")
     if manager is None or manager._global_capturing is None:
         return ""
     out, err = manager.read_global_capture()
-    return "\n".join(f"--- {name} ---\n{text}" for name, text in (("stdout", out), ("stderr", err)) if text)
+    return "\n".join(
+        f"--- {name} ---\n{text}" for name, text in (("stdout", out), ("stderr", err)) if text
+    )
 
 
 class Process:
@@ -162,7 +184,9 @@ class Process:
                     partly.write_bytes(pickle.dumps((item.config.rootpath, plain)))
                     partly.rename(self._results)
                     status = 0
-                except BaseException:  # the test has left its frame: pytest.exit(), Ctrl-C of its own
+                except (
+                    BaseException
+                ):  # the test has left its frame: pytest.exit(), Ctrl-C of its own
                     traceback.print_exc(limit=-2, file=said)
                     said.flush()
         finally:
@@ -183,10 +207,14 @@ class Process:
 
     def said(self) -> str:
         """What the fault handler has written: stacks of a crash, or where it hung."""
-        return self._said.read_text(encoding="utf-8", errors="replace") if self._said.exists() else ""
+        return (
+            self._said.read_text(encoding="utf-8", errors="replace") if self._said.exists() else ""
+        )
 
     def others(self) -> list[int]:
-        """What it has started and is still there, also where the parent is gone; nodes are not among them."""
+        """What it has started and is still there, also where the parent is gone; nodes
+        are not among them.
+        """
         found = {*descendants(self.pid), *tagged(self._variable)}
         return sorted(each for each in found - {self.pid} if alive(each))
 
@@ -201,7 +229,8 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGUSR2)
                 time.sleep(1.0)  # the fault handler writes them into the file of what is said
-        return "\n".join([own, *(each for each in others if NOT_AVAILABLE not in each)])  # some are no Python
+        # some are no Python
+        return "\n".join([own, *(each for each in others if NOT_AVAILABLE not in each)])
 
     def end(self) -> None:
         """End it and all that it has started."""
@@ -219,12 +248,16 @@ class Process:
 
 def stacks_of(pid: int) -> str:
     """The stacks of a process by py-spy, native ones if they can be had."""
-    program = shutil.which("py-spy", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    program = shutil.which(
+        "py-spy", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    )
     error = "py-spy is not installed"
     for options in (["--native"], []) if program else ():
         command = [str(program), "dump", *options, "--pid", str(pid)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=STACKS_TIME, check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=STACKS_TIME, check=False
+            )
         except subprocess.TimeoutExpired:
             error = f"{' '.join(command)}: no answer"
             continue
@@ -238,7 +271,9 @@ def stacks_of(pid: int) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", f"limit(seconds): what a test of the system may take, instead of {LIMIT:g} s")
+    config.addinivalue_line(
+        "markers", f"limit(seconds): what a test of the system may take, instead of {LIMIT:g} s"
+    )
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:

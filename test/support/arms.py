@@ -1,4 +1,6 @@
-"""Arms for the tests: descriptions as text, and their mechanics by textbook formulae, without a robotics library."""
+"""Arms for the tests: descriptions as text, and their mechanics by textbook formulae, without
+a robotics library.
+"""
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +27,9 @@ def profile_names(robot: str) -> list[str]:
 
 
 def arm_of_the_package(name: str) -> tuple[RobotModel, Array, Array, Array]:
-    """Model of a robot of the package, its axes (6,), and ranges (n,) of its joints that can be tried [rad]."""
+    """Model of a robot of the package, its axes (6,), and ranges (n,) of its joints that
+    can be tried [rad].
+    """
     robot = load_robot(name)
     model = RobotModel.of(robot)
     lower, upper = np.maximum(model.limits.lower, -3.0), np.minimum(model.limits.upper, 3.0)
@@ -47,7 +51,9 @@ class Arm:
 
     def model(self, joints: Sequence[str] | None = None, **options: Any) -> RobotModel:
         """The package's model of it; `joints` reorders them."""
-        return RobotModel(self.urdf, self.joints if joints is None else joints, self.base, self.tip, **options)
+        return RobotModel(
+            self.urdf, self.joints if joints is None else joints, self.base, self.tip, **options
+        )
 
     def config(self, **changes: Any) -> RobotConfig:
         """A robot configuration; its description must be handed on as text."""
@@ -74,7 +80,9 @@ class Arm:
 
 
 def slowest_swing(robot: RobotConfig, stiffness: Sequence[float]) -> float:
-    """Lowest frequency [rad/s] of a robot of the package at home, its tip held by a stiffness (6,)."""
+    """Lowest frequency [rad/s] of a robot of the package at home, its tip held
+    by a stiffness (6,).
+    """
     model, q = RobotModel.of(robot), np.array(robot.home)
     jacobian = model.at(q).jacobian
     mobility = jacobian @ np.linalg.solve(model.mass(q), jacobian.T)
@@ -89,11 +97,20 @@ def numbers(values: Iterable[float]) -> str:
 
 def inertial(rng: np.random.Generator) -> str:
     """Inertia of eight point masses: physically valid whatever they are."""
-    points, masses = rng.uniform(-0.1, 0.1, (8, 3)) + np.array([0.0, 0.0, 0.1]), rng.uniform(0.05, 0.3, 8)
+    points, masses = (
+        rng.uniform(-0.1, 0.1, (8, 3)) + np.array([0.0, 0.0, 0.1]),
+        rng.uniform(0.05, 0.3, 8),
+    )
     centre = masses @ points / masses.sum()
     arms = points - centre
-    about_centre = sum(m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, arms, strict=True))
-    entries = " ".join(f'i{"xyz"[i]}{"xyz"[j]}="{float(about_centre[i, j])!r}"' for i in range(3) for j in range(i, 3))
+    about_centre = sum(
+        m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, arms, strict=True)
+    )
+    entries = " ".join(
+        f'i{"xyz"[i]}{"xyz"[j]}="{float(about_centre[i, j])!r}"'
+        for i in range(3)
+        for j in range(i, 3)
+    )
     mass = float(masses.sum())
     return f'<inertial><origin xyz="{numbers(centre)}"/><mass value="{mass!r}"/><inertia {entries}/></inertial>'
 
@@ -157,20 +174,30 @@ def random_arm(
         joints.append(name)
         parent = child
     parts.append('<link name="tip"/>')
-    parts.append(fixed_joint("tip_joint", parent, "tip", origin((0.05, -0.1, 0.2), (0.3, -0.5, 0.7))))
+    parts.append(
+        fixed_joint("tip_joint", parent, "tip", origin((0.05, -0.1, 0.2), (0.3, -0.5, 0.7)))
+    )
     if gripper:
         weights = [inertial(np.random.default_rng((seed, 100 + i))) for i in range(3)]
         for name, weight in zip(("palm", "left_finger", "right_finger"), weights, strict=True):
             parts.append(f'<link name="{name}">{weight}</link>')
         parts.append(fixed_joint("palm_joint", "tip", "palm", origin((0.0, 0.0, 0.05))))
-        parts.append(moving_joint("left_joint", "palm", "left_finger", origin((0.0, 0.05, 0.1)), (0.0, 1.0, 0.0)))
+        parts.append(
+            moving_joint(
+                "left_joint", "palm", "left_finger", origin((0.0, 0.05, 0.1)), (0.0, 1.0, 0.0)
+            )
+        )
         slide = origin((0.0, -0.05, 0.1))
-        parts.append(moving_joint("right_joint", "palm", "right_finger", slide, (0.0, 1.0, 0.0), "prismatic"))
+        parts.append(
+            moving_joint("right_joint", "palm", "right_finger", slide, (0.0, 1.0, 0.0), "prismatic")
+        )
     return Arm("\n".join([*parts, "</robot>"]), tuple(joints))
 
 
 def planar_arm(lengths: Sequence[float] = (0.5, 0.4, 0.3)) -> Arm:
-    """Joints about vertical axes, moving the tip in the x-y plane; each link is a bar with its mass at half length."""
+    """Joints about vertical axes, moving the tip in the x-y plane; each link is a bar with its
+    mass at half length.
+    """
     parts = ['<robot name="planar">', '<link name="base"/>']
     parent, at = "base", 0.0
     for i, length in enumerate(lengths):
@@ -184,7 +211,9 @@ def planar_arm(lengths: Sequence[float] = (0.5, 0.4, 0.3)) -> Arm:
         parent, at = name, length
     parts.append('<link name="tip"/>')
     parts.append(fixed_joint("tip_joint", parent, "tip", origin((at, 0.0, 0.0))))
-    return Arm("\n".join([*parts, "</robot>"]), tuple(f"joint_{i + 1}" for i in range(len(lengths))))
+    return Arm(
+        "\n".join([*parts, "</robot>"]), tuple(f"joint_{i + 1}" for i in range(len(lengths)))
+    )
 
 
 def transform(xyz: Any, rotation: Rotation) -> np.ndarray:
@@ -194,21 +223,28 @@ def transform(xyz: Any, rotation: Rotation) -> np.ndarray:
 
 
 def _vector(element: ElementTree.Element | None, name: str, default: str) -> np.ndarray:
-    return np.array((default if element is None else element.get(name, default)).split(), dtype=float)
+    return np.array(
+        (default if element is None else element.get(name, default)).split(), dtype=float
+    )
 
 
 def _placement(element: ElementTree.Element) -> np.ndarray:
     found = element.find("origin")
-    turned = Rotation.from_euler("xyz", _vector(found, "rpy", "0 0 0"))  # about fixed axes, as in URDF
+    # about fixed axes, as in URDF
+    turned = Rotation.from_euler("xyz", _vector(found, "rpy", "0 0 0"))
     return transform(_vector(found, "xyz", "0 0 0"), turned)
 
 
 class Chain:
-    """RobotDynamics and dynamics of a description in the axes of its root; joints that aren't named are at 0."""
+    """RobotDynamics and dynamics of a description in the axes of its root; joints that
+    aren't named are at 0.
+    """
 
     def __init__(self, urdf: str) -> None:
         self._robot = ElementTree.fromstring(urdf)
-        self._joints = {joint.find("child").get("link"): joint for joint in self._robot.findall("joint")}
+        self._joints = {
+            joint.find("child").get("link"): joint for joint in self._robot.findall("joint")
+        }
 
     def pose(self, link: str, angles: Mapping[str, float]) -> np.ndarray:
         """Pose (4, 4) of a link in the root."""
@@ -219,15 +255,21 @@ class Chain:
         if joint.get("type") in ("revolute", "continuous"):
             axis = _vector(joint.find("axis"), "xyz", "1 0 0")
             angle = angles.get(joint.get("name"), 0.0)
-            pose = pose @ transform(np.zeros(3), Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)))
+            pose = pose @ transform(
+                np.zeros(3), Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
+            )
         return pose
 
     def relative(self, base: str, link: str, angles: Mapping[str, float]) -> np.ndarray:
         """Pose (4, 4) of a link in another one."""
         return np.linalg.inv(self.pose(base, angles)) @ self.pose(link, angles)
 
-    def jacobian(self, link: str, angles: Mapping[str, float], point: np.ndarray | None = None) -> np.ndarray:
-        """Geometric Jacobian (6, n) of a point of the link, by default its origin; columns ordered as `angles`."""
+    def jacobian(
+        self, link: str, angles: Mapping[str, float], point: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Geometric Jacobian (6, n) of a point of the link, by default its origin; columns
+        ordered as `angles`.
+        """
         point = self.pose(link, angles)[:3, 3] if point is None else point
         columns = {name: np.zeros(6) for name in angles}
         while link in self._joints:
@@ -236,19 +278,29 @@ class Chain:
                 pose = self.pose(link, angles)
                 axis = _vector(joint.find("axis"), "xyz", "1 0 0")
                 axis = pose[:3, :3] @ axis / np.linalg.norm(axis)
-                columns[joint.get("name")] = np.concatenate((np.cross(axis, point - pose[:3, 3]), axis))
+                columns[joint.get("name")] = np.concatenate(
+                    (np.cross(axis, point - pose[:3, 3]), axis)
+                )
             link = joint.find("parent").get("link")
         return np.column_stack(list(columns.values()))
 
-    def _masses(self, angles: Mapping[str, float]) -> Iterable[tuple[str, float, np.ndarray, np.ndarray]]:
-        """Of each link with mass: its name, mass, centre and inertia about it in the root's axes."""
+    def _masses(
+        self, angles: Mapping[str, float]
+    ) -> Iterable[tuple[str, float, np.ndarray, np.ndarray]]:
+        """Of each link with mass: its name, mass, centre and inertia about it
+        in the root's axes.
+        """
         for link in self._robot.findall("link"):
             weight = link.find("inertial")
             if weight is not None:
                 at = self.pose(link.get("name"), angles) @ _placement(weight)
                 i = {key: float(value) for key, value in weight.find("inertia").attrib.items()}
                 inertia = np.array(
-                    [[i["ixx"], i["ixy"], i["ixz"]], [i["ixy"], i["iyy"], i["iyz"]], [i["ixz"], i["iyz"], i["izz"]]]
+                    [
+                        [i["ixx"], i["ixy"], i["ixz"]],
+                        [i["ixy"], i["iyy"], i["iyz"]],
+                        [i["ixz"], i["iyz"], i["izz"]],
+                    ]
                 )
                 mass = float(weight.find("mass").get("value"))
                 yield link.get("name"), mass, at[:3, 3], at[:3, :3] @ inertia @ at[:3, :3].T
@@ -272,7 +324,9 @@ def slope(function: Callable[[float], Any], step: float = 1e-5) -> np.ndarray:
     return (8.0 * near - far) / (12.0 * step)
 
 
-def gradient(function: Callable[[np.ndarray], Any], at: np.ndarray, step: float = 1e-5) -> np.ndarray:
+def gradient(
+    function: Callable[[np.ndarray], Any], at: np.ndarray, step: float = 1e-5
+) -> np.ndarray:
     """Derivatives (…, n) at a point (n,), by central differences."""
     unit = np.eye(len(at))
     return np.stack([slope(lambda h, u=u: function(at + h * u), step) for u in unit], axis=-1)

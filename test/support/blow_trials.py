@@ -1,7 +1,8 @@
-"""Arms in MuJoCo that run into a body of 75 N/mm: how hard the blow is, and what still presses later.
+"""Arms in MuJoCo that run into a body of 75 N/mm: how hard the blow is, and what still presses
+later.
 
-``python test/support/blow_trials.py [COUNT] [free] [ROBOT ...] [LAW ...]`` prints a table: COUNT random approaches of
-each robot and law. With the word ``free`` nothing bounds the blows.
+``python test/support/blow_trials.py [COUNT] [free] [ROBOT ...] [LAW ...]`` prints a table: COUNT
+random approaches of each robot and law. With the word ``free`` nothing bounds the blows.
 """
 
 import sys
@@ -23,7 +24,13 @@ STEP = 0.0005  # s, of the physics
 BODY = 75000.0  # N/m, a hand: ISO/TS 15066
 LIMIT = 65.0  # N
 ROBOTS = ("ur5e", "gen3")
-EFFORT_LAWS = ("impedance", "task_space_pd", "joint_impedance", "joint_pid_effort", "position_domain_pd")
+EFFORT_LAWS = (
+    "impedance",
+    "task_space_pd",
+    "joint_impedance",
+    "joint_pid_effort",
+    "position_domain_pd",
+)
 LAWS = (
     *((law, "effort") for law in EFFORT_LAWS),
     ("gravity_compensation", "effort"),
@@ -98,7 +105,9 @@ class BodyInTheWay(TrialArm):
         state = super().sample()
         force = np.zeros(3)
         if self._normal is not None:
-            depth = float(self._normal @ (self._dynamics.at(state.q, state.v).pose[:3, 3] - self._surface))
+            depth = float(
+                self._normal @ (self._dynamics.at(state.q, state.v).pose[:3, 3] - self._surface)
+            )
             force = -max(self._stiffness * depth, 0.0) * self._normal
         self.forces[-1] = force
         if force.any():
@@ -108,10 +117,16 @@ class BodyInTheWay(TrialArm):
 
 
 def draw_way(robot, model, clearance, rng):
-    """A free posture (n,), a direction (3,), and the posture (n,) behind the body; with the gap to the body [m]."""
+    """A free posture (n,), a direction (3,), and the posture (n,) behind the body; with the
+    gap to the body [m].
+    """
     home = np.array(robot.home)
     while True:
-        q = np.clip(home + rng.uniform(-REACH, REACH, robot.n), model.limits.lower + 0.1, model.limits.upper - 0.1)
+        q = np.clip(
+            home + rng.uniform(-REACH, REACH, robot.n),
+            model.limits.lower + 0.1,
+            model.limits.upper - 0.1,
+        )
         direction = rng.normal(size=3)
         direction /= np.linalg.norm(direction)
         gap = rng.uniform(*GAPS)
@@ -137,7 +152,9 @@ def effective_mass(kin, direction):
 
 
 def approach(name, law, output, seed, limit=LIMIT, delay=0.002):
-    """One random approach; `limit` [N] is `contact.max_impact`, None leaves the settings as they are."""
+    """One random approach; `limit` [N] is `contact.max_impact`, None leaves the
+    settings as they are.
+    """
     rng = np.random.default_rng(seed)
     robot = load_robot(name)
     model = RobotModel.of(robot)
@@ -157,7 +174,11 @@ def approach(name, law, output, seed, limit=LIMIT, delay=0.002):
     )
     gains = {} if outputs(law) == (None,) else {"output": output}
     if law == "force_control":
-        gains |= {"force_axes": np.abs(axis), "force": PRESS * axis, "approach_speed": min(speed, 0.1)}
+        gains |= {
+            "force_axes": np.abs(axis),
+            "force": PRESS * axis,
+            "approach_speed": min(speed, 0.1),
+        }
     arm = BodyInTheWay(robot)
     arm.place(q)
     loop = ControlLoop(robot, law, gains, model=model)
@@ -210,7 +231,9 @@ def approach(name, law, output, seed, limit=LIMIT, delay=0.002):
     line.close()
     forces = np.linalg.norm(arm.forces, axis=1)
     if first is None:
-        return Blow(0.0, 0.0, np.nan, np.nan, speed, tuple(faults), tuple(warnings), loop.contact.reaction)
+        return Blow(
+            0.0, 0.0, np.nan, np.nan, speed, tuple(faults), tuple(warnings), loop.contact.reaction
+        )
     left = float(forces[-round(LAST / STEP) :].max())
     report = tuple(faults), tuple(warnings), loop.contact.reaction
     return Blow(float(forces.max()), left, touched_at, mass, speed, *report)
@@ -218,7 +241,9 @@ def approach(name, law, output, seed, limit=LIMIT, delay=0.002):
 
 def table(count, robots, laws, limit):
     """Print a line for each robot and law."""
-    print("| robot | law | touched | median, N | largest, N | above | left, N | speed, m/s | reactions | faults |")
+    print(
+        "| robot | law | touched | median, N | largest, N | above | left, N | speed, m/s | reactions | faults |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in robots:
         for law, output in laws:

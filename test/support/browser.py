@@ -44,7 +44,8 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-port=0",
 )
-ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}  # to workers, before they run
+# to workers, before they run
+ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 FIND = """(() => {
   const seen = each => each.getClientRects().length;
   const own = each => [...each.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent).join("").trim();
@@ -101,7 +102,13 @@ class Browser:
         self._count = 0
         self._folder = tempfile.TemporaryDirectory(prefix="browser", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
-            [program, *FLAGS, f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}", "about:blank"],
+            [
+                program,
+                *FLAGS,
+                f"--user-data-dir={self._folder.name}",
+                f"--window-size={width},{height}",
+                "about:blank",
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -111,7 +118,13 @@ class Browser:
             for domain in ("Page", "Network", "Runtime", "Log"):
                 self.do(f"{domain}.enable")
             self.do("Target.setAutoAttach", **ATTACH)
-            self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+            self.do(
+                "Emulation.setDeviceMetricsOverride",
+                width=width,
+                height=height,
+                deviceScaleFactor=1,
+                mobile=False,
+            )
             self.do("Page.navigate", url=address)
         except BaseException:
             self.kill()
@@ -134,11 +147,19 @@ class Browser:
         """Address of the window's websocket, once the browser has written down its port."""
         path, deadline = Path(self._folder.name) / "DevToolsActivePort", time.monotonic() + LIMIT
         while not (path.exists() and path.read_text().count("\n")):
-            assert self._process.poll() is None, f"{self._process.args[0]} ended with {self._process.returncode}"  # type: ignore[index]
+            assert self._process.poll() is None, (
+                f"{self._process.args[0]} ended with {self._process.returncode}"
+            )  # type: ignore[index]
             assert time.monotonic() < deadline, "no browser"
             time.sleep(0.01)
         with urlopen(f"http://127.0.0.1:{path.read_text().split()[0]}/json") as answer:
-            return str(next(each["webSocketDebuggerUrl"] for each in json.load(answer) if each["type"] == "page"))
+            return str(
+                next(
+                    each["webSocketDebuggerUrl"]
+                    for each in json.load(answer)
+                    if each["type"] == "page"
+                )
+            )
 
     # --- the protocol ---
 
@@ -164,7 +185,11 @@ class Browser:
             case None:
                 self._answers[message["id"]] = message
             case "Target.attachedToTarget":
-                for method in ("Network.enable", "Runtime.enable", "Runtime.runIfWaitingForDebugger"):
+                for method in (
+                    "Network.enable",
+                    "Runtime.enable",
+                    "Runtime.runIfWaitingForDebugger",
+                ):
                     self._send(method, {}, sessionId=said["sessionId"])
             case "Page.screencastFrame":
                 self.frames.append((said["metadata"]["timestamp"], base64.b64decode(said["data"])))
@@ -176,7 +201,9 @@ class Browser:
             case "Runtime.exceptionThrown":
                 self.complaints.append(json.dumps(said["exceptionDetails"])[:1000])
             case "Runtime.consoleAPICalled" if said["type"] == "error":
-                self.complaints.append(" ".join(str(each.get("value", each)) for each in said["args"])[:1000])
+                self.complaints.append(
+                    " ".join(str(each.get("value", each)) for each in said["args"])[:1000]
+                )
             case "Log.entryAdded" if said["entry"]["level"] == "error":
                 self.complaints.append(said["entry"]["text"])
 
@@ -184,16 +211,20 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression."""
-        answer = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.do(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def find(self, text: str, selector: str = "", value: str = "1") -> Any:
-        """Something of the visible element that bears this text, or of the nearest to it that a selector matches.
+        """Something of the visible element that bears this text, or of the nearest to it that a
+        selector matches.
 
         Args:
             text: all of the element's own.
-            selector: CSS, searched for among the text's neighbours, the nearest first; "" is the element itself.
+            selector: CSS, searched for among the text's neighbours, the nearest first; "" is the
+                element itself.
             value: a JavaScript expression of it, `found`.
 
         Returns:
@@ -209,7 +240,9 @@ class Browser:
 
     def shows(self, words: str) -> bool:
         """Whether the words are to be read on the page."""
-        return bool(self.evaluate(f"document.body?.innerText.includes({json.dumps(words)}) ?? false"))
+        return bool(
+            self.evaluate(f"document.body?.innerText.includes({json.dumps(words)}) ?? false")
+        )
 
     def wait(self, condition: Callable[[], Any], what: str) -> Any:
         """What the condition returns when it holds."""
@@ -240,7 +273,9 @@ class Browser:
     # --- the mouse ---
 
     def mouse(self, kind: str, x: float, y: float, *, held: bool = False) -> None:
-        """An event of the mouse: Moved, Pressed or Released, while the left button is held or not."""
+        """An event of the mouse: Moved, Pressed or Released, while the left
+        button is held or not.
+        """
         button = "none" if kind == "Moved" and not held else "left"
         self.do(
             "Input.dispatchMouseEvent",

@@ -31,7 +31,9 @@ class Camera:
     @property
     def query(self) -> str:
         """For the page's address."""
-        place, aim = (",".join(f"{number:g}" for number in point) for point in (self.position, self.look_at))
+        place, aim = (
+            ",".join(f"{number:g}" for number in point) for point in (self.position, self.look_at)
+        )
         return f"?initialCameraPosition={place}&initialCameraLookAt={aim}&initialCameraFov={self.fov:g}"
 
     def pixel(self, point: Array, browser: Browser) -> Array:

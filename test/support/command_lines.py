@@ -8,7 +8,17 @@ FREE = {
     "--namespace": "the same",
     "--study": "any text",
 }  # what nothing can be wrong with before it runs
-NAMES = ("--robot", "--law", "--scene", "--topology", "--profile", "--entries", "--interface", "--host", "--callback")
+NAMES = (
+    "--robot",
+    "--law",
+    "--scene",
+    "--topology",
+    "--profile",
+    "--entries",
+    "--interface",
+    "--host",
+    "--callback",
+)
 NAMES += (
     "--gains",
     "--set",
@@ -28,7 +38,18 @@ NAMES += (
     "--storage",
     "--rows",
 )
-FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults", "--against", "--record")
+FILES = (
+    "--csv",
+    "--out",
+    "--plot",
+    "--json",
+    "--page",
+    "--output",
+    "--schemas",
+    "--faults",
+    "--against",
+    "--record",
+)
 UNUSABLE = "nonsense.invalid"
 
 
@@ -37,7 +58,9 @@ def parsers(parser, words=()):
     below = parser.subcommands()
     if not below:
         return {" ".join(words): parser}
-    return {line: each for name in below for line, each in parsers(below[name], (*words, name)).items()}
+    return {
+        line: each for name in below for line, each in parsers(below[name], (*words, name)).items()
+    }
 
 
 def wrong_values(action):

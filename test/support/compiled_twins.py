@@ -1,9 +1,10 @@
 """Every call of a compiled function, made twice: compiled, and by its own text run as Python.
 
-``python test/support/compiled_twins.py`` rehearses every law on two robots, and prints for each compiled function how
-often it was compared, and the largest difference. In this process the functions that a function calls are Python, too:
-each is compared by itself. One that gets a namedtuple of views is compared with the function that calls it: by itself
-it would be compiled anew in each process, for Numba can't keep it.
+``python test/support/compiled_twins.py`` rehearses every law on two robots, and prints for each
+compiled function how often it was compared, and the largest difference. In this process the
+functions that a function calls are Python, too: each is compared by itself. One that gets a
+namedtuple of views is compared with the function that calls it: by itself it would be compiled anew
+in each process, for Numba can't keep it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def _strained(random: np.random.Generator, coupled: bool) -> tuple[Any, ...]:
 
 
 def _entering(random: np.random.Generator) -> tuple[Any, ...]:
-    """A virtual body, and a link in whose axes it shall go on: what a rehearsal meets a few times, or never."""
+    """A virtual body, and a link in whose axes it shall go on: what a rehearsal meets a
+    few times, or never.
+    """
     from robot_control_ros.core.spatial import make_pose, rotation_exp
     from robot_control_ros.laws.spring.bounded_spring import FRAME
     from robot_control_ros.laws.spring.compliance_frame import WITH_LINK
@@ -57,7 +60,13 @@ def _entering(random: np.random.Generator) -> tuple[Any, ...]:
     frame, place = FRAME.single(0)
     place["kind"] = WITH_LINK
     place["link_pose"] = make_pose(random.normal(size=3), rotation_exp(random.normal(size=3)))
-    return body, frame, np.zeros(1), np.zeros(1), make_pose(random.normal(size=3), rotation_exp(random.normal(size=3)))
+    return (
+        body,
+        frame,
+        np.zeros(1),
+        np.zeros(1),
+        make_pose(random.normal(size=3), rotation_exp(random.normal(size=3))),
+    )
 
 
 def _half_periods(random: np.random.Generator) -> Any:
@@ -72,7 +81,9 @@ def _half_periods(random: np.random.Generator) -> Any:
 
 
 def _marked(random: np.random.Generator) -> tuple[Any, ...]:
-    """Memory of a detector of ringing whose marks say all that it judges by, a joint, and how many marks count."""
+    """Memory of a detector of ringing whose marks say all that it judges by, a joint, and
+    how many marks count.
+    """
     from robot_control_ros.sensing.ringing import MEMORY
 
     row, named = MEMORY.single(2)
@@ -98,7 +109,15 @@ def _nearest(random: np.random.Generator) -> tuple[Any, ...]:
         _bodies.extend((model.chain, Clearance(robot, model).bodies.bodies))
     chain, bodies = _bodies
     pair = int(random.integers(len(bodies.pairs)))
-    return chain, bodies, random.uniform(-3.0, 3.0, 6), pair, np.empty((2, 3)), np.empty(3), np.empty(6)
+    return (
+        chain,
+        bodies,
+        random.uniform(-3.0, 3.0, 6),
+        pair,
+        np.empty((2, 3)),
+        np.empty(3),
+        np.empty(6),
+    )
 
 
 _bodies: list[Any] = []
@@ -135,9 +154,16 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "laws.spring.bounded_spring._coupled_gradient": lambda random: _strained(random, coupled=True),
     "laws.force.pressing.reset_pressing": lambda random: (random.normal(size=13), random.random()),
     "laws.admittance._enter_frame": _entering,
-    "laws.position_domain_pd._share": lambda random: (*random.uniform(0.0, 0.1, 3), float(random.integers(3))),
+    "laws.position_domain_pd._share": lambda random: (
+        *random.uniform(0.0, 0.1, 3),
+        float(random.integers(3)),
+    ),
     "laws.impedance._have_turned": lambda random: tuple(random.normal(size=(2, 6))),
-    "sensing.wrench.accelerate": lambda random: (_carrying(random), random.normal(size=6), random.random()),
+    "sensing.wrench.accelerate": lambda random: (
+        _carrying(random),
+        random.normal(size=6),
+        random.random(),
+    ),
     "sensing.wrench.add_load": lambda random: (
         _carrying(random),
         random.normal(size=(4, 4)),
@@ -148,7 +174,11 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "sensing.ringing._growth_fed": _marked,
     "robot.distances.nearest_into": _nearest,
     "robot.distances._line_to_box": _line_and_box,
-    "robot.distances._point_to_box": lambda random: (random.normal(size=3), random.uniform(0.1, 0.5, 3), np.empty(3)),
+    "robot.distances._point_to_box": lambda random: (
+        random.normal(size=3),
+        random.uniform(0.1, 0.5, 3),
+        np.empty(3),
+    ),
     "control.clearance_guard.slow_down": lambda random: (
         0.5,
         np.zeros(6),
@@ -161,7 +191,11 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     ),
     "robot.distances._stand_on": lambda random: (*random.normal(size=(2, 3)), np.empty(3)),
     "sensing.ringing._mean_energy": lambda random: (_half_periods(random), 1, 3),
-    "core.rotations.wrench_at_into": lambda random: (random.normal(size=6), random.normal(size=(4, 4)), np.empty(6)),
+    "core.rotations.wrench_at_into": lambda random: (
+        random.normal(size=6),
+        random.normal(size=(4, 4)),
+        np.empty(6),
+    ),
 }
 
 
@@ -194,7 +228,9 @@ class Twin:
         Twin.comparing += 1
         result = self._dispatcher.py_func(*arguments)
         Twin.comparing -= 1
-        self.difference = max(self.difference, difference((result, arguments), (self._dispatcher(*others), others)))
+        self.difference = max(
+            self.difference, difference((result, arguments), (self._dispatcher(*others), others))
+        )
         return result
 
 
@@ -232,15 +268,17 @@ def copy(value: Any) -> Any:
         return value
     made = np.empty_like(value)
     if not (value.flags.c_contiguous or value.flags.f_contiguous):
-        made = np.empty([2 * size for size in value.shape], value.dtype)[(slice(None, None, 2),) * value.ndim]
+        made = np.empty([2 * size for size in value.shape], value.dtype)[
+            (slice(None, None, 2),) * value.ndim
+        ]
     made[...] = value
     made.flags.writeable = value.flags.writeable
     return made
 
 
 def difference(one: Any, other: Any) -> float:
-    """The largest one of two results, in parts of the largest number where that is above 1; infinite where only one is
-    a number, or their shapes differ.
+    """The largest one of two results, in parts of the largest number where that is above 1;
+    infinite where only one is a number, or their shapes differ.
     """
     if isinstance(one, tuple):
         return max((difference(*each) for each in zip(one, other, strict=True)), default=0.0)
@@ -248,7 +286,9 @@ def difference(one: Any, other: Any) -> float:
         return 0.0 if one is other else np.inf
     a, b = np.asarray(one, float), np.asarray(other, float)
     finite = np.isfinite(a)
-    if a.shape != b.shape or (not finite.all() and not np.array_equal(a[~finite], b[~finite], equal_nan=True)):
+    if a.shape != b.shape or (
+        not finite.all() and not np.array_equal(a[~finite], b[~finite], equal_nan=True)
+    ):
         return np.inf
     scale = max(1.0, np.abs(a[finite]).max(initial=0.0))
     largest = float(np.abs(a[finite] - b[finite]).max(initial=0.0))
@@ -292,7 +332,9 @@ def main() -> None:
     for name, arguments in OTHERS.items():
         for _ in range(100):
             Twin.all[name](*arguments(generator))
-    json.dump({name: [each.compared, each.difference] for name, each in Twin.all.items()}, sys.stdout)
+    json.dump(
+        {name: [each.compared, each.difference] for name, each in Twin.all.items()}, sys.stdout
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A robot that only the test knows, a page of it, and a browser that speaks viser's websocket; see :mod:`web`."""
+"""A robot that only the test knows, a page of it, and a browser that speaks viser's
+websocket; see :mod:`web`.
+"""
 
 import html
 import re
@@ -35,7 +37,9 @@ def until(condition, what):
 
 
 class FakeIdentification:
-    """An identification whose steps the test shows; it takes what it is asked for, but for what `refusal` says."""
+    """An identification whose steps the test shows; it takes what it is asked for, but for
+    what `refusal` says.
+    """
 
     def __init__(self):
         self.step, self.refusal, self.asked = None, "", []
@@ -66,7 +70,8 @@ class FakeLink:
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
         self.joint_targets, self.twists = [], []
-        self.cycles, self.cycle_queries = [], []  # rows that recorders keep, by name; `come_cycle` adds to them
+        # rows that recorders keep, by name; `come_cycle` adds to them
+        self.cycles, self.cycle_queries = [], []
         self.cycle_refusal = ""
         self.now = RobotTelemetry(q=np.array(ROBOT.home), reference=HOME)
         self.state = Health(answers=True, lifecycle="active")
@@ -75,7 +80,9 @@ class FakeLink:
         self.gains = {
             "stiffness": Parameter("stiffness", STIFFNESS, STIFFNESS, "Spring.", unit, *bounds),
             "coriolis": Parameter("coriolis", False, False, "Compensate it."),
-            "output": Parameter("output", "effort", "effort", "What.", choices=("effort", "position")),
+            "output": Parameter(
+                "output", "effort", "effort", "What.", choices=("effort", "position")
+            ),
         }
 
     def come(self, **blocks):
@@ -101,7 +108,14 @@ class FakeLink:
         first = max(end + first, 0) if first < 0 else min(first, end)
         rows = np.array(self.cycles[first : first + MOST_CYCLES], CYCLE.kept_dtype(ROBOT.n))
         widths = {name: rows.dtype[name].itemsize // 8 for name in fields}
-        reply(CycleAnswer("", first, end, {name: rows[name].reshape(-1, width) for name, width in widths.items()}))
+        reply(
+            CycleAnswer(
+                "",
+                first,
+                end,
+                {name: rows[name].reshape(-1, width) for name, width in widths.items()},
+            )
+        )
 
     def telemetry(self):
         return self.now
@@ -130,7 +144,9 @@ class FakeLink:
 
     def set_gains(self, values, reply):
         if not self.refusal:
-            self.gains = self.gains | {name: replace(self.gains[name], value=value) for name, value in values.items()}
+            self.gains = self.gains | {
+                name: replace(self.gains[name], value=value) for name, value in values.items()
+            }
         self.answer(("gains", dict(values)), reply)
 
     def requests(self):
@@ -195,7 +211,9 @@ def press_stop(page):
 def camera(position, height=720, width=1280):
     """What a browser tells of its view: where the camera is [m], and the window's size [px]."""
     up, ahead = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0)
-    return messages.ViewerCameraMessage(ahead, position, 0.8, 0.01, 1000.0, height, width, (0.0, 0.0, 0.0), up)
+    return messages.ViewerCameraMessage(
+        ahead, position, 0.8, 0.01, 1000.0, height, width, (0.0, 0.0, 0.0), up
+    )
 
 
 def packed(message):
@@ -255,21 +273,31 @@ class Browser:
     def drag_node(self, name, phase, point):
         """A drag of a node itself, not of a gizmo."""
         point = tuple(float(part) for part in point)
-        self.send(messages.SceneNodeDragMessage(phase, name, None, point, (0.5, 0.5), point, (0.5, 0.5), "left", None))
+        self.send(
+            messages.SceneNodeDragMessage(
+                phase, name, None, point, (0.5, 0.5), point, (0.5, 0.5), "left", None
+            )
+        )
 
     def begin_drag(self, name):
         self.send(messages.TransformControlsDragStartMessage(name))
 
     def drag(self, name, pose):
         turn = viser.transforms.SO3.from_matrix(pose[:3, :3]).wxyz
-        self.send(messages.TransformControlsUpdateMessage(name, tuple(turn.tolist()), tuple(pose[:3, 3].tolist())))
+        self.send(
+            messages.TransformControlsUpdateMessage(
+                name, tuple(turn.tolist()), tuple(pose[:3, 3].tolist())
+            )
+        )
 
     def end_drag(self, name):
         self.send(messages.TransformControlsDragEndMessage(name))
 
 
 def unpacked(message):
-    """The part of a message of viser that isn't numbers: its sizes unpacked and packed, then msgpack in zstd."""
+    """The part of a message of viser that isn't numbers: its sizes unpacked and packed,
+    then msgpack in zstd.
+    """
     packed = int.from_bytes(message[8:16], "little")
     return zstandard.ZstdDecompressor().decompress(message[16 : 16 + packed])
 
@@ -287,4 +315,8 @@ def text(page):
 
 
 def folder(page, label):
-    return next(child for child in children(page) if isinstance(child, viser.GuiFolderHandle) and child.label == label)
+    return next(
+        child
+        for child in children(page)
+        if isinstance(child, viser.GuiFolderHandle) and child.label == label
+    )

@@ -1,4 +1,6 @@
-"""A simulated arm under a real controller, the page of it, and browsers that have opened the page."""
+"""A simulated arm under a real controller, the page of it, and browsers that
+have opened the page.
+"""
 
 import io
 from functools import partial
@@ -53,11 +55,18 @@ class System:
         """Start every node that doesn't run."""
         for name, spec in self._specs.items():
             if name not in self.children or self.children[name].process.poll() is not None:
-                self.children[name] = self.ros.start(name, dict(spec.parameters), remappings=dict(spec.remappings))
+                self.children[name] = self.ros.start(
+                    name, dict(spec.parameters), remappings=dict(spec.remappings)
+                )
 
     def wait_for_answers(self):
-        """Until a new controller answers: the services of a killed one are still known for a while."""
-        client, answers = self.ros.node.create_client(SetParameters, "/controller/set_parameters"), []
+        """Until a new controller answers: the services of a killed one are
+        still known for a while.
+        """
+        client, answers = (
+            self.ros.node.create_client(SetParameters, "/controller/set_parameters"),
+            [],
+        )
         self.ros.until(
             lambda: any(each.done() for each in answers),
             "an answer of the new controller",
@@ -70,7 +79,10 @@ class System:
         address = Access.of_user().address("127.0.0.1", port)
         browser = Browser(address + self._camera.query.replace("?", "&"), *self._size)
         try:
-            browser.wait(lambda: browser.shows(ACTIVE) and browser.box(SLIDER), "the page of an active controller")
+            browser.wait(
+                lambda: browser.shows(ACTIVE) and browser.box(SLIDER),
+                "the page of an active controller",
+            )
             browser.wait(lambda: self._is_drawn(browser, tip), "the arm in the view")
         except BaseException:
             browser.kill()
@@ -86,7 +98,9 @@ class System:
     def pose(self, topic="pose"):
         """Of the tip, or of another topic of the controller, (4, 4), as it is now."""
         self._newest.clear()
-        return read_pose(self.ros.until(lambda: self._newest.get(topic), f"/controller/{topic}").pose)
+        return read_pose(
+            self.ros.until(lambda: self._newest.get(topic), f"/controller/{topic}").pose
+        )
 
     def tip(self):
         return self.pose()[:3, 3]
@@ -98,6 +112,8 @@ class System:
         return self.ros.get("controller", "impedance.stiffness")
 
     def grip(self, browser, way=(0.0, 0.0, 0.0)):
-        """Where to take hold of the target (2,) [px], or where that would be had it moved by (3,) in the base [m]."""
+        """Where to take hold of the target (2,) [px], or where that would be had it moved by
+        (3,) in the base [m].
+        """
         reference = self.pose("reference_pose")
         return self._camera.pixel(reference[:3, 3] + GRIP * reference[:3, 2] + way, browser)

@@ -1,14 +1,17 @@
-"""How Fast DDS goes deaf: a program that provokes it, and a way to make one given process deaf on purpose.
+"""How Fast DDS goes deaf: a program that provokes it, and a way to make one given process deaf on
+purpose.
 
-A deaf process still publishes, but no message reaches it any more. In Fast DDS 3.2 two of its threads wait for each
-other when another process's publisher vanishes at the wrong moment; docs/middleware.md says how.
+A deaf process still publishes, but no message reaches it any more. In Fast DDS 3.2 two of its
+threads wait for each other when another process's publisher vanishes at the wrong moment;
+docs/middleware.md says how.
 
-    python test/support/deafness.py alone                 one node; counts the publishers that vanish until it is deaf
-    python test/support/deafness.py churn --domain 61     makes publishers vanish beside the programs of a domain
-    python test/support/deafness.py stop PID              stops the middleware's threads of a process until Ctrl-C
+    python test/support/deafness.py alone                 one node; counts the publishers that
+    vanish until it is deaf python test/support/deafness.py churn --domain 61     makes publishers
+    vanish beside the programs of a domain python test/support/deafness.py stop PID
+    stops the middleware's threads of a process until Ctrl-C
 
-``alone`` takes ``--announce SECONDS`` (0 for the middleware's own), ``--lease SECONDS``, ``--shared-memory``,
-``--best-effort``, ``--readers N`` and ``--seconds N``.
+``alone`` takes ``--announce SECONDS`` (0 for the middleware's own), ``--lease SECONDS``,
+``--shared-memory``, ``--best-effort``, ``--readers N`` and ``--seconds N``.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ from typing import Any
 TOPICS = 4
 LIFE = 0.02  # s that a publisher lives
 GAP = 0.001  # s between two of its messages: readers are busy with answers when it ends
-ANSWER = 0.002, 0.008  # s from a question to its client's end: readers acknowledge 5 ms after a message
+# s from a question to its client's end: readers acknowledge 5 ms after a message
+ANSWER = 0.002, 0.008
 WRITERS = 8  # of one program that makes publishers vanish
 SILENT = 1.0  # s after which a process that hears no sample of its own is deaf
 
@@ -54,8 +58,8 @@ def middleware_threads(process: int) -> list[int]:
 class Deafened:
     """A process whose middleware stands still, from the construction until :meth:`close`.
 
-    Only the threads of the middleware are stopped, one by one, as a debugger does it. All others go on. Linux allows it
-    to the process that has started it, and to root.
+    Only the threads of the middleware are stopped, one by one, as a debugger does it. All others go
+    on. Linux allows it to the process that has started it, and to root.
 
     Args:
         process: its number.
@@ -67,7 +71,8 @@ class Deafened:
     def __init__(self, process: int) -> None:
         self._process, self._error = process, 0
         self._stopped, self._end = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._hold, daemon=True)  # whoever stops a thread must wait for it
+        # whoever stops a thread must wait for it
+        self._thread = threading.Thread(target=self._hold, daemon=True)
         self._thread.start()
         self._stopped.wait()
         if self._error:
@@ -118,7 +123,10 @@ def vanish(reliable: bool) -> None:
     node, gone = rclpy.create_node(f"writer_{os.getpid()}"), 0
     qos = _qos(QoSProfile, reliable)
     while True:
-        made = [node.create_publisher(Empty, f"topic_{number % TOPICS}", qos) for number in range(WRITERS)]
+        made = [
+            node.create_publisher(Empty, f"topic_{number % TOPICS}", qos)
+            for number in range(WRITERS)
+        ]
         end = time.monotonic() + LIFE
         while time.monotonic() < end:
             for publisher in made:
@@ -131,7 +139,8 @@ def vanish(reliable: bool) -> None:
 
 
 def churn(seconds: float) -> None:
-    """Make publishers and clients vanish on each reliable topic and each service that a program of this domain reads.
+    """Make publishers and clients vanish on each reliable topic and each service that a program of
+    this domain reads.
 
     They send nothing that changes a program: they only ask for names of parameters.
     """
@@ -139,7 +148,9 @@ def churn(seconds: float) -> None:
     from rclpy.qos import QoSProfile, ReliabilityPolicy
 
     rclpy.init()
-    node = rclpy.create_node(f"churn_{os.getpid()}", enable_rosout=False, start_parameter_services=False)
+    node = rclpy.create_node(
+        f"churn_{os.getpid()}", enable_rosout=False, start_parameter_services=False
+    )
     end, gone, reliable = time.monotonic() + seconds, 0, QoSProfile(depth=1)
 
     def read_reliably(topic: str) -> bool:
@@ -159,7 +170,8 @@ def churn(seconds: float) -> None:
             if kinds[0] == "rcl_interfaces/srv/ListParameters":
                 asked.append(client)
         time.sleep(LIFE)
-        for client in random.sample(asked, min(1, len(asked))):  # a lost answer holds a program up for 0.1 s
+        # a lost answer holds a program up for 0.1 s
+        for client in random.sample(asked, min(1, len(asked))):
             client.call_async(client.srv_type.Request())
         time.sleep(random.uniform(*ANSWER))
         for destroy, each in made:
@@ -182,8 +194,15 @@ def alone(options: argparse.Namespace) -> None:
         for number in range(options.readers):
             node.create_subscription(Empty, f"topic_{number % TOPICS}", lambda _: None, qos)
         own = node.create_publisher(Empty, "~/own", _qos(QoSProfile, reliable=False))
-        back = node.create_subscription(Empty, "~/own", lambda _: None, _qos(QoSProfile, reliable=False))
-        command = [sys.executable, __file__, "vanish", *(["--best-effort"] if options.best_effort else [])]
+        back = node.create_subscription(
+            Empty, "~/own", lambda _: None, _qos(QoSProfile, reliable=False)
+        )
+        command = [
+            sys.executable,
+            __file__,
+            "vanish",
+            *(["--best-effort"] if options.best_effort else []),
+        ]
         writers = subprocess.Popen(command, stdout=subprocess.PIPE)
         gone, lines = 0, writers.stdout
         assert lines is not None
@@ -218,7 +237,10 @@ def _type(name: str) -> Any:
 def _qos(profile: Any, reliable: bool) -> Any:
     from rclpy.qos import ReliabilityPolicy
 
-    return profile(depth=10, reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT)
+    return profile(
+        depth=10,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+    )
 
 
 # --- settings of the middleware ---
@@ -236,9 +258,14 @@ PROFILES = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def middleware_environment(options: argparse.Namespace, folder: Path) -> dict[str, str]:
-    """The environment of a process under these options; the file that it names is written into the folder."""
+    """The environment of a process under these options; the file that it names is
+    written into the folder.
+    """
     discovery = ""
-    for element, value in (("leaseDuration", options.lease), ("leaseAnnouncement", options.announce)):
+    for element, value in (
+        ("leaseDuration", options.lease),
+        ("leaseAnnouncement", options.announce),
+    ):
         if value:
             whole = int(value)
             discovery += f"<{element}><sec>{whole}</sec><nanosec>{int((value - whole) * 1e9)}</nanosec></{element}>"
@@ -252,8 +279,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     kinds = parser.add_subparsers(dest="kind", required=True)
     single = kinds.add_parser("alone")
-    single.add_argument("--announce", type=float, default=0.0, help="period of participants' announcements [s]")
-    single.add_argument("--lease", type=float, default=0.0, help="after which a silent participant is forgotten [s]")
+    single.add_argument(
+        "--announce", type=float, default=0.0, help="period of participants' announcements [s]"
+    )
+    single.add_argument(
+        "--lease", type=float, default=0.0, help="after which a silent participant is forgotten [s]"
+    )
     single.add_argument("--readers", type=int, default=40)
     single.add_argument("--shared-memory", action="store_true")
     single.add_argument("--seconds", type=float, default=60.0)

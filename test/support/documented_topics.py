@@ -1,4 +1,6 @@
-"""The topics of the nodes, as the tables of the pages declare them: there is no other list of them."""
+"""The topics of the nodes, as the tables of the pages declare them: there is no
+other list of them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Topic(NamedTuple):
         """A pattern of the full names that the topic may have."""
         name = self.name.replace("~", f"/{self.node}")
         name = re.escape(name if name.startswith("/") else f"/{name}")
-        name = name.replace("forward_effort_controller", "forward_(effort|position|velocity)_controller")
+        name = name.replace(
+            "forward_effort_controller", "forward_(effort|position|velocity)_controller"
+        )
         return re.sub(r"<\w+>", r"[^/]+", name)
 
 
@@ -53,7 +57,11 @@ class Topic(NamedTuple):
 def documented_topics(node: str) -> list[Topic]:
     """The topics of a node, in the order of the table on its page."""
     table = (DOCS / PAGES[node]).read_text(encoding="utf-8").split(HEAD)[1]
-    return [topic for line in table.split("\n\n")[0].splitlines() for topic in _topics_of_row(node, line)]
+    return [
+        topic
+        for line in table.split("\n\n")[0].splitlines()
+        for topic in _topics_of_row(node, line)
+    ]
 
 
 def _topics_of_row(node: str, line: str) -> list[Topic]:
@@ -70,7 +78,9 @@ def _topics_of_row(node: str, line: str) -> list[Topic]:
 
 
 def _types(cell: str) -> list[str]:
-    """The types in a cell; in ``geometry_msgs/TwistStamped, WrenchStamped`` the package holds for both."""
+    """The types in a cell; in ``geometry_msgs/TwistStamped, WrenchStamped`` the
+    package holds for both.
+    """
     package, found = "", []
     for prefix, name in re.findall(r"(?:(\w+)/)?\b([A-Z]\w+)", cell):
         package = prefix or package
@@ -108,11 +118,15 @@ def _differences_of(ros: Any, node: str) -> list[str]:
 def _is_offered(topic: Topic, offered: dict[str, list[str]]) -> bool:
     fitting = [name for name in offered if re.fullmatch(topic.pattern(), name)]
     kind = topic.type.replace("/", "/msg/")
-    return all(kind in offered[name] for name in fitting) and bool(fitting or topic.name in SOMETIMES)
+    return all(kind in offered[name] for name in fitting) and bool(
+        fitting or topic.name in SOMETIMES
+    )
 
 
 def _is_declared(name: str, direction: str, declared: Sequence[Topic]) -> bool:
     if name in OF_ROS or name.rpartition("/")[2].startswith("_"):  # a node's message to itself
         return True
-    known = [topic for topic in declared if direction in topic.directions or "commands" in topic.name]
+    known = [
+        topic for topic in declared if direction in topic.directions or "commands" in topic.name
+    ]
     return any(re.fullmatch(topic.pattern(), name) for topic in known)

@@ -1,7 +1,10 @@
-"""The driver behind a cable that meddles: a bus process with a law, and an emulator whose replies are changed.
+"""The driver behind a cable that meddles: a bus process with a law, and an emulator whose replies
+are changed.
 
-`python ethercat_meddler.py SECONDS SEED`, in a network namespace of its own, prints what it saw as JSON.
-`… emulate SEED` is the emulator: lines on its standard input switch the meddling on and off, and ask for a report.
+`python ethercat_meddler.py SECONDS SEED`, in a network namespace of its own, prints what it saw as
+JSON.
+`… emulate SEED` is the emulator: lines on its standard input switch the meddling on and off, and
+ask for a report.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ SHARE = 0.05  # of the replies that are changed meanwhile
 
 
 class Meddler:
-    """A line that loses, doubles, delays, exchanges, cuts and changes the replies of the one behind it.
+    """A line that loses, doubles, delays, exchanges, cuts and changes the replies of the one behind
+    it.
 
     Attributes:
         on: whether it does.
@@ -75,7 +79,9 @@ class Meddler:
             self._turn_at = now + round(1e9 * draw.uniform(*(MEDDLED if self._meddles else CALM)))
         if not self._meddles or draw.random() > SHARE:
             return self._put(reply, now)
-        how = draw.choice(("lost", "double", "late", "exchanged", "cut", "changed", "changed", "changed"))
+        how = draw.choice(
+            ("lost", "double", "late", "exchanged", "cut", "changed", "changed", "changed")
+        )
         self.counts[how] += 1
         if how == "double":
             self._put(reply, now)
@@ -146,7 +152,9 @@ class Emulator:
 
     def __init__(self, seed: int) -> None:
         command = [sys.executable, __file__, "emulate", str(seed)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._answer()
 
     def tell(self, command: str) -> dict:
@@ -205,7 +213,12 @@ def meddle(seconds: float, seed: int) -> dict:
     topology = load_topology(ROBOT)
     robot = robot.at_rate(1.0 / topology.cycle)
     settings = BusSettings(
-        interface=MASTER, topology=ROBOT, robot=ROBOT, profile="ethercat", priority=40, in_process=True
+        interface=MASTER,
+        topology=ROBOT,
+        robot=ROBOT,
+        profile="ethercat",
+        priority=40,
+        in_process=True,
     )
     settings = BusSettings(**{**settings.__dict__, **EMULATED_BUS_TIMEOUTS})
     client = BusClient(settings)
@@ -231,8 +244,17 @@ def meddle(seconds: float, seed: int) -> dict:
             operator.tick()
             status = client.status()
             recovered = status is not None and status.action is Action.RUN
-        seen = {**emulator.tell("off"), "recovered": recovered, "memory": memory, "cycles": client.timing.count}
-        seen |= {"requests": operator.enabled, "stops": operator.stops, "by_itself": operator.by_itself}
+        seen = {
+            **emulator.tell("off"),
+            "recovered": recovered,
+            "memory": memory,
+            "cycles": client.timing.count,
+        }
+        seen |= {
+            "requests": operator.enabled,
+            "stops": operator.stops,
+            "by_itself": operator.by_itself,
+        }
         loop.close()
     emulator.close()
     return seen

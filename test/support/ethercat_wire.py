@@ -1,7 +1,8 @@
 """Programs on an emulated bus: `python ethercat_wire.py SCENARIO` prints what it saw, as JSON.
 
-They run in a network namespace of their own, at the two ends of a veth pair. `arm`: a master, and the emulated arm.
-`commands`: `robot_control ethercat`, and the emulated arm. `loopback`: two ROS 2 nodes.
+They run in a network namespace of their own, at the two ends of a veth pair. `arm`: a master, and
+the emulated arm. `commands`: `robot_control ethercat`, and the emulated arm. `loopback`: two ROS 2
+nodes.
 """
 
 import contextlib
@@ -37,7 +38,9 @@ def loopback() -> dict:
     command = [sys.executable, "-c", NODE]
     talker = subprocess.Popen([*command, "talk"], env=environment())
     try:
-        heard = subprocess.run([*command, "listen"], env=environment(), capture_output=True, text=True)
+        heard = subprocess.run(
+            [*command, "listen"], env=environment(), capture_output=True, text=True
+        )
     finally:
         talker.kill()
         talker.wait()
@@ -178,4 +181,6 @@ def commands() -> dict:
 
 if __name__ == "__main__":
     enter_namespace()
-    print("\n" + json.dumps({"arm": arm, "commands": commands, "loopback": loopback}[sys.argv[1]]()))
+    print(
+        "\n" + json.dumps({"arm": arm, "commands": commands, "loopback": loopback}[sys.argv[1]]())
+    )

@@ -1,9 +1,11 @@
-"""Nodes forked from a process that has imported what isn't ROS, and has loaded what is compiled: most of the time that
-a node takes to start is that.
+"""Nodes forked from a process that has imported what isn't ROS, and has loaded what is compiled:
+most of the time that a node takes to start is that.
 
-The process is this module as a program. ROS isn't imported before the fork, for its libraries start threads
-(LTTng's), which a forked process doesn't have, and which are looked for when it ends. It isn't multiprocessing's
-forkserver because that ends its children with ``os._exit``: how a node's process ends is among what is tested.
+The process is this module as a program. ROS isn't imported before the fork, for its libraries start
+threads
+(LTTng's), which a forked process doesn't have, and which are looked for when it ends. It isn't
+multiprocessing's forkserver because that ends its children with ``os._exit``: how a node's process
+ends is among what is tested.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ from typing import Any
 
 from processes import kill_tagged
 
-BEFORE = ("robot_control_ros.control.loop", "robot_control_ros.laws", "robot_control_ros.simulation.mujoco_plant")
+BEFORE = (
+    "robot_control_ros.control.loop",
+    "robot_control_ros.laws",
+    "robot_control_ros.simulation.mujoco_plant",
+)
 MAX_MESSAGE = 1 << 17
 MAX_END = 10.0  # s that the process may take to end
 MAX_ANSWER = 60.0  # s
@@ -41,10 +47,18 @@ class Forked:
         variables: its environment.
     """
 
-    def __init__(self, module: str, *arguments: str, out: str, err: str, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, module: str, *arguments: str, out: str, err: str, variables: Mapping[str, str]
+    ) -> None:
         self.args: list[str] = [sys.executable, "-m", module, *arguments]
         self.returncode: int | None = None
-        request = {"module": module, "arguments": arguments, "out": out, "err": err, "variables": dict(variables)}
+        request = {
+            "module": module,
+            "arguments": arguments,
+            "out": out,
+            "err": err,
+            "variables": dict(variables),
+        }
         self.pid: int = _ask(request)
         self._end = os.pidfd_open(self.pid)
 
@@ -73,7 +87,8 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-_server: list[Any] = []  # its process, the socket by which it gets links, and this process's own link to it
+# its process, the socket by which it gets links, and this process's own link to it
+_server: list[Any] = []
 
 
 class Link:
@@ -100,7 +115,8 @@ def link(variable: str) -> Link:
     """Make a further link, for a process that is forked from this one.
 
     Args:
-        variable: `NAME=value`, which is in the environment of all that it starts: these end with the link, too.
+        variable: `NAME=value`, which is in the environment of all that it starts: these end with
+            the link, too.
     """
     if not _server:
         _start()
@@ -160,7 +176,8 @@ def _close() -> None:
 
 
 def serve(control: socket.socket) -> dict[str, Any] | None:
-    """Answer until the tests' process is gone, which gives None; in a forked child the request comes back.
+    """Answer until the tests' process is gone, which gives None; in a forked child the request
+    comes back.
 
     Args:
         control: brings links, each for one process of tests.
@@ -213,7 +230,9 @@ def status_of(node: int, nodes: set[int]) -> int | None:
 
 
 def kill(nodes: set[int], variable: str) -> None:
-    """End those that no test is left to end: nodes, and processes that have the variable in their environment."""
+    """End those that no test is left to end: nodes, and processes that have the variable
+    in their environment.
+    """
     for pid in nodes:
         os.kill(pid, signal.SIGKILL)
     for pid in nodes:

@@ -1,4 +1,6 @@
-"""Random postures in which a robot touches neither itself nor its cell: the simulated arm collides there."""
+"""Random postures in which a robot touches neither itself nor its cell: the simulated
+arm collides there.
+"""
 
 from robot_control_ros.references.clearance import Clearance
 from robot_control_ros.robot.model import RobotModel

@@ -1,7 +1,8 @@
-"""A UR5e with dry friction in its joints: what the compensation leaves of the error, and what a push does.
+"""A UR5e with dry friction in its joints: what the compensation leaves of the error, and what a
+push does.
 
-``python test/support/friction_trials.py`` prints the figures of docs/controller.md, and more. Arguments are delays
-in ms.
+``python test/support/friction_trials.py`` prints the figures of docs/controller.md, and more.
+Arguments are delays in ms.
 """
 
 import sys
@@ -27,7 +28,8 @@ DIRECTIONS = tuple(sign * axis for axis in np.eye(3) for sign in (1.0, -1.0))
 
 @dataclass(frozen=True)
 class Found:
-    """Error [m, rad] before the push, motion [m] and speed [m/s] until then, and how far the push moved the tip [m].
+    """Error [m, rad] before the push, motion [m] and speed [m/s] until then, and how far the push
+    moved the tip [m].
 
     `pushed` is of a push in the direction of the move, or against it.
     """
@@ -42,7 +44,9 @@ class Found:
 def trial(direction, gains, delay=0.002, *, back=False):
     """Move the tip by 0.11 m in 1 s, wait, and push on in the same direction, or back."""
     robot = load_robot("ur5e").with_rotors(0.1).at_rate(RATE)
-    plant = MujocoPlant(robot, rate=PHYSICS_RATE, scene=Scene("friction", joints=JointLosses(friction=FRICTION)))
+    plant = MujocoPlant(
+        robot, rate=PHYSICS_RATE, scene=Scene("friction", joints=JointLosses(friction=FRICTION))
+    )
     line = DelayedPlant(plant, PHYSICS_RATE, rate=RATE, delay=delay)
     loop = ControlLoop(robot, "impedance", GAINS | gains)
     rows, at = [], round(READ * RATE)
@@ -62,7 +66,9 @@ def trial(direction, gains, delay=0.002, *, back=False):
     still = rows[at - round(WINDOW * RATE) : at]
     error, speed = still[-1, 6:], size(still[:, 3:6], axis=1).max()
     pushed = size(rows[-1, :3] - still[-1, :3])
-    return Found(size(error[:3]), size(error[3:]), size(np.ptp(still[:, :3], axis=0)), speed, pushed)
+    return Found(
+        size(error[:3]), size(error[3:]), size(np.ptp(still[:, :3], axis=0)), speed, pushed
+    )
 
 
 CASES = {
@@ -76,10 +82,14 @@ CASES = {
 
 
 def main(delays):
-    """Print the table for each delay [s]: of each column the least and the most over the six directions."""
+    """Print the table for each delay [s]: of each column the least and the most over
+    the six directions.
+    """
     for delay in delays:
         print(f"\n{1e3 * delay:g} ms of delay\n")
-        print("| `friction_bound` | error | rotation | motion in 1.4 s | speed | 20 N on | 20 N back |")
+        print(
+            "| `friction_bound` | error | rotation | motion in 1.4 s | speed | 20 N on | 20 N back |"
+        )
         print("|---|---|---|---|---|---|---|")
         for name, gains in CASES.items():
             found = [trial(direction, gains, delay) for direction in DIRECTIONS]

@@ -1,11 +1,14 @@
-"""A ROS graph inside one process, without DDS, without threads, on a clock that only the test moves.
+"""A ROS graph inside one process, without DDS, without threads, on a clock that only the test
+moves.
 
-rclpy's own Python code runs unchanged: nodes, parameters, lifecycle, actions. What is replaced is the native layer
-below it (``rclpy.impl.implementation_singleton``): each class here stands for that layer's class of the same name.
-Messages travel as serialised bytes, so what a node gets is a copy, and malformed bytes can be sent.
+rclpy's own Python code runs unchanged: nodes, parameters, lifecycle, actions. What is replaced is
+the native layer below it (``rclpy.impl.implementation_singleton``): each class here stands for that
+layer's class of the same name. Messages travel as serialised bytes, so what a node gets is a copy,
+and malformed bytes can be sent.
 
-A message arrives `LATENCY` after it was published; a timer fires when it is due. Whatever happens, happens in the order
-of these times, and takes no time itself. So a test that runs twice sees the same, on any machine.
+A message arrives `LATENCY` after it was published; a timer fires when it is due. Whatever happens,
+happens in the order of these times, and takes no time itself. So a test that runs twice sees the
+same, on any machine.
 """
 
 from __future__ import annotations
@@ -44,10 +47,11 @@ class Graph(SteppedTime):
         publishers, subscriptions, services, clients: by full name.
         timers: all of them.
         lines: what was logged: name of the logger, severity, text.
-        on_message: called with the publisher and the serialised message; what it returns is delivered. A list of
+        on_message: called with the publisher and the serialised message; what it returns is
+            delivered. A list of
             (delay [ns], bytes) stands for loss, delays, duplicates and damage.
-        on_latched: how much later [ns] a subscription that has just come gets a message that was kept for it; called
-            with the publisher and the number of the message.
+        on_latched: how much later [ns] a subscription that has just come gets a message that was
+            kept for it; called with the publisher and the number of the message.
         sees: whether a node has discovered a publisher of another one; None where each has at once.
         launch: the command line of the node that is made next.
         process: whose code runs; None for the test's own.
@@ -146,7 +150,9 @@ class Launch:
             self.remappings[old] = new
 
     def values(self, name: str, namespace: str) -> dict[str, Any]:
-        """The parameters of a node: those of the files that are for it, then those of the command line."""
+        """The parameters of a node: those of the files that are for it, then those
+        of the command line.
+        """
         full = f"{namespace.rstrip('/')}/{name}"
         values: dict[str, Any] = {}
         for path in self.files:
@@ -196,7 +202,8 @@ class Node(Entity):
     """The native node.
 
     Attributes:
-        owner: rclpy's node, once it is spun; what comes for one that nobody spins waits in its subscriptions.
+        owner: rclpy's node, once it is spun; what comes for one that nobody spins waits in its
+            subscriptions.
         entities: what was created on it.
         launch: its command line.
         process: that it is in; None for the test's own.
@@ -236,7 +243,9 @@ class Node(Entity):
         return self.get_fully_qualified_name().strip("/").replace("/", ".")
 
     def get_parameters(self, kind: Any) -> dict[str, Any]:
-        values = self.launch.values(self.name, self.namespace) | {"start_type_description_service": False}
+        values = self.launch.values(self.name, self.namespace) | {
+            "start_type_description_service": False
+        }
         return {name: kind(name, value=value) for name, value in values.items()}
 
     def resolve(self, name: str, only_expand: bool = False) -> str:
@@ -268,7 +277,11 @@ class Node(Entity):
         return [(each.name, each.namespace, "/") for each in self.graph.nodes]
 
     def get_action_names_and_types(self) -> list[tuple[str, list[str]]]:
-        return [(name, [_type_name(each[0].kind)]) for name, each in self.graph.action_servers.items() if each]
+        return [
+            (name, [_type_name(each[0].kind)])
+            for name, each in self.graph.action_servers.items()
+            if each
+        ]
 
     def run(self, action: Callable[[], None]) -> None:
         """Let its process do something: at once, or when it is no longer held."""
@@ -313,7 +326,9 @@ class Named(Entity):
         qos: rmw's profile, as a dictionary.
     """
 
-    def __init__(self, node: Node, kind: Any, name: str, qos: Any, among: dict[str, list[Any]]) -> None:
+    def __init__(
+        self, node: Node, kind: Any, name: str, qos: Any, among: dict[str, list[Any]]
+    ) -> None:
         super().__init__()
         self.node, self.kind, self.name = node, kind, node.resolve(name)
         self.qos: dict[str, Any] = qos.to_dict()
@@ -417,8 +432,13 @@ def matches(writer: Publisher, reader: Subscription) -> bool:
     """Whether kinds and qualities of service let a subscription get what a publisher sends."""
     return (
         writer.kind is reader.kind
-        and not (writer.qos["reliability"] == _BEST_EFFORT and reader.qos["reliability"] == _RELIABLE)
-        and not (reader.qos["durability"] == _TRANSIENT_LOCAL and writer.qos["durability"] != _TRANSIENT_LOCAL)
+        and not (
+            writer.qos["reliability"] == _BEST_EFFORT and reader.qos["reliability"] == _RELIABLE
+        )
+        and not (
+            reader.qos["durability"] == _TRANSIENT_LOCAL
+            and writer.qos["durability"] != _TRANSIENT_LOCAL
+        )
     )
 
 
@@ -495,7 +515,9 @@ class Client(Named):
 
 
 class Clock(Entity):
-    """The native clock: steady, of the system, or ROS's, which follows /clock where it is told to."""
+    """The native clock: steady, of the system, or ROS's, which follows /clock
+    where it is told to.
+    """
 
     def __init__(self, kind: int) -> None:
         super().__init__()
@@ -513,7 +535,11 @@ class Clock(Entity):
         """The time."""
         if self._follows:
             return self._followed
-        return self._graph.now if self._kind == native.ClockType.STEADY_TIME else EPOCH + self._graph.now
+        return (
+            self._graph.now
+            if self._kind == native.ClockType.STEADY_TIME
+            else EPOCH + self._graph.now
+        )
 
     def get_now(self) -> SimpleNamespace:
         return SimpleNamespace(nanoseconds=self.nanoseconds())
@@ -626,7 +652,9 @@ class EventHandle(Entity):
 
 
 class LifecycleStateMachine(Entity):
-    """The native state machine of a lifecycle node, as in design.ros2.org/articles/node_lifecycle.html."""
+    """The native state machine of a lifecycle node, as in
+    design.ros2.org/articles/node_lifecycle.html.
+    """
 
     def __init__(self, node: Node, communicates: bool) -> None:
         super().__init__()
@@ -637,9 +665,17 @@ class LifecycleStateMachine(Entity):
             return
         check_for_type_support(TransitionEvent)
         self._events = Publisher(
-            node, TransitionEvent, "~/transition_event", native.rmw_qos_profile_t.predefined("qos_profile_default")
+            node,
+            TransitionEvent,
+            "~/transition_event",
+            native.rmw_qos_profile_t.predefined("qos_profile_default"),
         )
-        from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
+        from lifecycle_msgs.srv import (
+            ChangeState,
+            GetAvailableStates,
+            GetAvailableTransitions,
+            GetState,
+        )
 
         for name, kind in (
             ("change_state", ChangeState),
@@ -665,7 +701,10 @@ class LifecycleStateMachine(Entity):
 
     @property
     def transition_graph(self) -> list[tuple[int, str, int, str, int, str]]:
-        return [(number, label, start, _STATES[start], end, _STATES[end]) for number, label, start, end in _TRANSITIONS]
+        return [
+            (number, label, start, _STATES[start], end, _STATES[end])
+            for number, label, start, end in _TRANSITIONS
+        ]
 
     def get_transition_by_label(self, label: str) -> int:
         for number, name, start, _ in _TRANSITIONS:
@@ -679,7 +718,9 @@ class LifecycleStateMachine(Entity):
                 self._state = end
                 if publish and self._events is not None:
                     event = TransitionEvent(transition=Transition(id=number, label=label))
-                    event.start_state, event.goal_state = (State(id=one, label=_STATES[one]) for one in (start, end))
+                    event.start_state, event.goal_state = (
+                        State(id=one, label=_STATES[one]) for one in (start, end)
+                    )
                     self._events.publish(event)
                 return
         raise native.RCLError(f"no transition {number} from {_STATES[self._state]}")
@@ -715,7 +756,9 @@ _BEGIN = [  # number, label, from, through, to after success, to after failure
 
 
 def _transitions() -> list[tuple[int, str, int, int]]:
-    """Number, label, from, to; those through a state get a number of their own for each of their ends."""
+    """Number, label, from, to; those through a state get a number of their own for
+    each of their ends.
+    """
     found: list[tuple[int, str, int, int]] = []
     ends: dict[tuple[int, str], int] = {}
     for name, start, through, success, failure in _BEGIN:
@@ -729,7 +772,9 @@ def _transitions() -> list[tuple[int, str, int, int]]:
     ends[_ERROR, "transition_success"] = State.PRIMARY_STATE_UNCONFIGURED
     ends[_ERROR, "transition_failure"] = _FINALIZED
     ends[_ERROR, "transition_error"] = _FINALIZED
-    found += [(100 + count, label, start, end) for count, ((start, label), end) in enumerate(ends.items())]
+    found += [
+        (100 + count, label, start, end) for count, ((start, label), end) in enumerate(ends.items())
+    ]
     return found
 
 
@@ -780,7 +825,9 @@ class ActionEnd(Named):
         return self.inbox.ready()
 
     def _handle(self) -> None:
-        found = next((each for each in self.node.owner.waitables if self in vars(each).values()), None)
+        found = next(
+            (each for each in self.node.owner.waitables if self in vars(each).values()), None
+        )
         if found is not None and found.is_ready(None):
             call(self.node, found.execute, found.take_data())
 
@@ -802,7 +849,9 @@ class GoalHeader:
 class ActionServer(ActionEnd):
     """The native server of an action; results are kept for ever."""
 
-    def __init__(self, node: Node, clock: Any, kind: Any, name: str, qos: Any, *others: Any) -> None:
+    def __init__(
+        self, node: Node, clock: Any, kind: Any, name: str, qos: Any, *others: Any
+    ) -> None:
         super().__init__(node, kind, name, qos, node.graph.action_servers)
         self.inbox = Inboxes(("goal", "cancel", "result", "expired"))
         self.goals: list[ActionGoalHandle] = []
@@ -934,7 +983,9 @@ def _type_name(kind: Any) -> str:
     return f"{package}/{folder}/{kind.__name__}"
 
 
-def _names_and_types(lists: dict[str, list[Any]], *more: dict[str, list[Any]]) -> list[tuple[str, list[str]]]:
+def _names_and_types(
+    lists: dict[str, list[Any]], *more: dict[str, list[Any]]
+) -> list[tuple[str, list[str]]]:
     kinds: dict[str, set[str]] = {}
     for each in (lists, *more):
         for name, entities in each.items():
@@ -944,7 +995,9 @@ def _names_and_types(lists: dict[str, list[Any]], *more: dict[str, list[Any]]) -
 
 def _of_node(lists: dict[str, list[Any]], name: str, namespace: str) -> dict[str, list[Any]]:
     return {
-        topic: [each for each in entities if (each.node.name, each.node.namespace) == (name, namespace)]
+        topic: [
+            each for each in entities if (each.node.name, each.node.namespace) == (name, namespace)
+        ]
         for topic, entities in lists.items()
     }
 
@@ -952,7 +1005,9 @@ def _of_node(lists: dict[str, list[Any]], name: str, namespace: str) -> dict[str
 def _discovered(node: Any, topic: str) -> list[Any]:
     """The publishers of a topic that a node has discovered."""
     found, sees = node.graph.publishers.get(topic, []), node.graph.sees
-    return found if sees is None else [each for each in found if each.node is node or sees(node, each)]
+    return (
+        found if sees is None else [each for each in found if each.node is node or sees(node, each)]
+    )
 
 
 def _infos(entities: list[Named], kind: int) -> list[dict[str, Any]]:
@@ -975,19 +1030,22 @@ def _log(severity: int, name: str, message: str, *place: Any) -> None:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "rclpy_resolve_name": lambda node, name, only_expand, is_service: node.resolve(name, only_expand),
+    "rclpy_resolve_name": lambda node, name, only_expand, is_service: node.resolve(
+        name, only_expand
+    ),
     "rclpy_remap_topic_name": lambda node, name: node.resolve(name),
     "rclpy_get_topic_names_and_types": lambda node, plain: _names_and_types(
         node.graph.publishers, node.graph.subscriptions
     ),
-    "rclpy_get_service_names_and_types": lambda node: _names_and_types(  # a client alone makes its name known, too
+    # a client alone makes its name known, too
+    "rclpy_get_service_names_and_types": lambda node: _names_and_types(
         node.graph.services, node.graph.clients
     ),
-    "rclpy_get_publisher_names_and_types_by_node": lambda node, plain, name, space: _names_and_types(
-        _of_node(node.graph.publishers, name, space)
+    "rclpy_get_publisher_names_and_types_by_node": lambda node, plain, name, space: (
+        _names_and_types(_of_node(node.graph.publishers, name, space))
     ),
-    "rclpy_get_subscriber_names_and_types_by_node": lambda node, plain, name, space: _names_and_types(
-        _of_node(node.graph.subscriptions, name, space)
+    "rclpy_get_subscriber_names_and_types_by_node": lambda node, plain, name, space: (
+        _names_and_types(_of_node(node.graph.subscriptions, name, space))
     ),
     "rclpy_get_service_names_and_types_by_node": lambda node, name, space: _names_and_types(
         _of_node(node.graph.services, name, space)
@@ -995,7 +1053,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rclpy_get_client_names_and_types_by_node": lambda node, name, space: _names_and_types(
         _of_node(node.graph.clients, name, space)
     ),
-    "rclpy_get_publishers_info_by_topic": lambda node, topic, plain: _infos(_discovered(node, topic), 1),
+    "rclpy_get_publishers_info_by_topic": lambda node, topic, plain: _infos(
+        _discovered(node, topic), 1
+    ),
     "rclpy_get_subscriptions_info_by_topic": lambda node, topic, plain: _infos(
         node.graph.subscriptions.get(topic, []), 2
     ),
@@ -1026,7 +1086,12 @@ def current() -> Graph:
     return _graphs[-1]
 
 
-def call(node: Node, function: Callable[..., Any], *arguments: Any, then: Callable[[Any], None] | None = None) -> None:
+def call(
+    node: Node,
+    function: Callable[..., Any],
+    *arguments: Any,
+    then: Callable[[Any], None] | None = None,
+) -> None:
     """Let a node's executor call something, a coroutine as well."""
     node.owner.executor.call(node, function, *arguments, then=then)
 

@@ -1,7 +1,8 @@
 """Random imperfect arms, identified over ROS in lockstep.
 
-``python test/support/identification_over_ros.py FILE [COUNT]`` identifies arms that the file lacks, at most COUNT, and
-adds a line of JSON for each. Then it prints the table of all in the file: who stops it can go on later.
+``python test/support/identification_over_ros.py FILE [COUNT]`` identifies arms that the file lacks,
+at most COUNT, and adds a line of JSON for each. Then it prints the table of all in the file: who
+stops it can go on later.
 """
 
 import json
@@ -36,7 +37,11 @@ from robot_control_ros.simulation.imperfect.imperfections import load_imperfecti
 
 SEEDS = range(100, 100 + SETS)
 WRENCH = "/force_torque_sensor_broadcaster/wrench"
-BEFORE = {"law": "impedance", "joint_impedance.stiffness": [90.0] * 6, "joint_impedance.damping_ratio": [0.9] * 6}
+BEFORE = {
+    "law": "impedance",
+    "joint_impedance.stiffness": [90.0] * 6,
+    "joint_impedance.damping_ratio": [0.9] * 6,
+}
 LIMIT = 240.0  # s until an identification ends, or takes its next step
 
 
@@ -63,7 +68,9 @@ class System:
     def run(self, *arguments):
         """A Python program in the domain of the arm."""
         pipe, command = subprocess.PIPE, [sys.executable, *arguments]
-        return subprocess.Popen(command, env=self.ros.environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(
+            command, env=self.ros.environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
 
     def wait_for_motion(self, process):
         """Until the joint moves that a process identifies."""
@@ -74,7 +81,9 @@ class System:
             assert process.poll() is None, process.communicate()
             return True
 
-        self.ros.until(lambda: runs() and self.ros.get("controller", "law") == "joint_impedance", "its law")
+        self.ros.until(
+            lambda: runs() and self.ros.get("controller", "law") == "joint_impedance", "its law"
+        )
         self.ros.until(lambda: runs() and self.moves(), "motion")
 
     def moves(self):
@@ -96,7 +105,8 @@ class Trial:
     Attributes:
         seed: of the arm.
         figures: found, see :class:`Figure`.
-        beyond: by how much a joint left the bounds shown, in rad or rad/s; none where it is at most 0.
+        beyond: by how much a joint left the bounds shown, in rad or rad/s; none where it is at most
+            0.
         duration: of the identification [s].
     """
 
@@ -107,7 +117,9 @@ class Trial:
 
 
 def trial(folder, seed):
-    """Identify one random arm; law and gains must then be those of before, and the written file must fit the robot."""
+    """Identify one random arm; law and gains must then be those of before, and the written file
+    must fit the robot.
+    """
     arm = random_arm(seed)
     file = folder / "arm.yaml"
     file.write_text(yaml.safe_dump(_given(arm)), encoding="utf-8")
@@ -118,7 +130,9 @@ def trial(folder, seed):
         results.append(identify_running("controller", request, PlanKeeper(dialog, results)))
 
     with Ros(folder) as ros:
-        system = System(ros, imperfections=str(file), pacing="lockstep", clock_rate=500.0, physics_step=STEP)
+        system = System(
+            ros, imperfections=str(file), pacing="lockstep", clock_rate=500.0, physics_step=STEP
+        )
         states = ros.subscribe(JointState, "/joint_states")
         began = time.monotonic()
         _run(ros, IdentificationThread(identify))
@@ -126,7 +140,10 @@ def trial(folder, seed):
         assert system.is_as_before()
     load_imperfections(str(request.file)).check(ROBOT)
     plan, found = results
-    q, v = (np.array([getattr(each, name) for each in states.messages]) for name in ("position", "velocity"))
+    q, v = (
+        np.array([getattr(each, name) for each in states.messages])
+        for name in ("position", "velocity")
+    )
     excess = (q - plan.upper, plan.lower - q, np.abs(v) - plan.speed)
     beyond = max(float(each.max()) for each in excess)
     return Trial(seed, figures(arm, MOVED, found), beyond, duration)
@@ -171,7 +188,9 @@ def read(path):
     """The trials in a file, by their seeds."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     rows = [json.loads(line) for line in lines]
-    trials = [Trial(**row | {"figures": [Figure(**each) for each in row["figures"]]}) for row in rows]
+    trials = [
+        Trial(**row | {"figures": [Figure(**each) for each in row["figures"]]}) for row in rows
+    ]
     return {each.seed: each for each in trials}
 
 
@@ -184,7 +203,10 @@ def main(path, count=SETS):
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(found)) + "\n")
         wrong = [each.name for each in wrong_figures(found.figures)]
-        print(f"{seed}: {found.duration:.0f} s, beyond the bounds {found.beyond:.3g}, wrong: {wrong}", flush=True)
+        print(
+            f"{seed}: {found.duration:.0f} s, beyond the bounds {found.beyond:.3g}, wrong: {wrong}",
+            flush=True,
+        )
     trials = read(path).values()
     print_table([each.figures for each in trials])
     print(f"{len(trials)} arms; {sum(each.beyond > 0.0 for each in trials)} left the bounds shown")

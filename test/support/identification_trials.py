@@ -43,9 +43,12 @@ def random_arm(seed):
             r.uniform(0.005, 0.02),
         ),
         friction=LoadedFriction(
-            coulomb=tuple(r.uniform(1.0, 7.0, n) * LARGE), viscous=tuple(r.uniform(1.0, 5.0, n) * LARGE)
+            coulomb=tuple(r.uniform(1.0, 7.0, n) * LARGE),
+            viscous=tuple(r.uniform(1.0, 5.0, n) * LARGE),
         ),
-        model=ModelErrors(payload_mass=r.uniform(0.5, 3.0), payload_centre=tuple(r.uniform(-0.05, 0.05, 3))),
+        model=ModelErrors(
+            payload_mass=r.uniform(0.5, 3.0), payload_centre=tuple(r.uniform(-0.05, 0.05, 3))
+        ),
     )
 
 
@@ -77,7 +80,9 @@ def figures(arm, joints, found):
     """Each figure of an arm; friction of the joints that moved, given by their names."""
     moved = [ROBOT.joints.index(each) for each in joints]
     noise, friction, mass = arm.noise, arm.friction, arm.model.payload_mass
-    coulomb, viscous, effort = (np.array(each) for each in (friction.coulomb, friction.viscous, noise.effort))
+    coulomb, viscous, effort = (
+        np.array(each) for each in (friction.coulomb, friction.viscous, noise.effort)
+    )
     wrench = np.array([noise.force, noise.torque])
     delay = arm.commands.delay + arm.commands.jitter / 2.0
     rows = [
@@ -85,8 +90,22 @@ def figures(arm, joints, found):
         ("Coulomb friction", "N·m", found.coulomb, coulomb, np.maximum(0.1 * coulomb, 0.2), moved),
         ("viscous friction", "N·m·s/rad", found.viscous, viscous, 0.2 * viscous, moved),
         ("noise of efforts", "N·m", found.line.noise, effort, 0.2 * effort, ...),
-        ("noise of positions", "rad", found.position_noise, noise.position[0], 0.2 * noise.position[0], ...),
-        ("noise of velocities", "rad/s", found.velocity_noise, noise.velocity[0], 0.2 * noise.velocity[0], ...),
+        (
+            "noise of positions",
+            "rad",
+            found.position_noise,
+            noise.position[0],
+            0.2 * noise.position[0],
+            ...,
+        ),
+        (
+            "noise of velocities",
+            "rad/s",
+            found.velocity_noise,
+            noise.velocity[0],
+            0.2 * noise.velocity[0],
+            ...,
+        ),
         ("noise of forces and torques", "N, N·m", found.wrench_noise, wrench, 0.2 * wrench, ...),
     ]
     if len(moved) > 1:
@@ -104,7 +123,9 @@ def wrong_figures(found):
 
 
 def inside(sets):
-    """For each figure the fraction of true values in the stated intervals, over the figures of several sets."""
+    """For each figure the fraction of true values in the stated intervals, over the
+    figures of several sets.
+    """
     held = {}
     for each in (figure for found in sets for figure in found):
         held.setdefault(each.name, []).extend(each.inside)
@@ -112,15 +133,22 @@ def inside(sets):
 
 
 def print_table(sets):
-    """Errors of several sets, how many values are within their bounds, and how many truths in their intervals."""
-    print("| figure | median error | largest error | of its bound | within the bound | truth in the interval |")
+    """Errors of several sets, how many values are within their bounds, and how many truths
+    in their intervals.
+    """
+    print(
+        "| figure | median error | largest error | of its bound | within the bound | truth in the interval |"
+    )
     print("|---|---|---|---|---|---|")
     for same in zip(*sets, strict=True):
         error, true, bound, held = (
-            np.concatenate([getattr(each, name) for each in same]) for name in ("error", "true", "bound", "inside")
+            np.concatenate([getattr(each, name) for each in same])
+            for name in ("error", "true", "bound", "inside")
         )
         scale, unit, digits = (1.0 / true, " %", 1) if same[0].unit != "s" else (10.0, " ms", 3)
-        median, largest = (f"{100 * of(scale * error):.{digits}f}{unit}" for of in (np.median, np.max))
+        median, largest = (
+            f"{100 * of(scale * error):.{digits}f}{unit}" for of in (np.median, np.max)
+        )
         within, count = error <= bound, len(error)
         shares = f"{(error / bound).max():.0%} | {within.sum()} of {count} | {int(held.sum())} of {count}"
         print(f"| {same[0].name} | {median} | {largest} | {shares} |")

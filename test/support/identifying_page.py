@@ -1,4 +1,6 @@
-"""As a program: the node of the page, whose user begins an identification and agrees to its bounds."""
+"""As a program: the node of the page, whose user begins an identification and
+agrees to its bounds.
+"""
 
 from robot_control_ros.nodes.dashboard import node
 from robot_control_ros.ros.running import run

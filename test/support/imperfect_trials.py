@@ -1,6 +1,8 @@
-"""Random imperfect arms that hold, move, jog and press: nothing is wrong with them, so no guard may react.
+"""Random imperfect arms that hold, move, jog and press: nothing is wrong with them, so no guard may
+react.
 
-``python test/support/imperfect_trials.py [SECONDS] [ROBOT ...] [LAW ...]`` prints a line for each law and robot.
+``python test/support/imperfect_trials.py [SECONDS] [ROBOT ...] [LAW ...]`` prints a line for each
+law and robot.
 """
 
 import sys
@@ -50,8 +52,9 @@ SURFACE = 1e4, 100.0  # N/m, N·s/m
 def random_arm(model, seed):
     """Imperfections of an arm; a joint has a friction of half of its effort limit at most.
 
-    Gears are rigid beyond their backlash. Late commands and elastic gears make real instabilities: a Gen3 under
-    task_space_pd, with 10⁴ N·m/rad and 6 ms, rings at 39 Hz, without backlash as well, and without delay not.
+    Gears are rigid beyond their backlash. Late commands and elastic gears make real instabilities:
+    a Gen3 under task_space_pd, with 10⁴ N·m/rad and 6 ms, rings at 39 Hz, without backlash as well,
+    and without delay not.
     """
     r = np.random.default_rng(seed)
     n = model.n
@@ -114,11 +117,15 @@ class ImperfectTrial:
 
     @property
     def presses(self):
-        """Whether it presses on a surface: force control does, for the tip moves freely otherwise."""
+        """Whether it presses on a surface: force control does, for the tip
+        moves freely otherwise.
+        """
         return self.law == "force_control"
 
     def alarms(self, seconds):
-        """What the guards have told or done within a time [s], each once with the time when it began [s]."""
+        """What the guards have told or done within a time [s], each once with the
+        time when it began [s].
+        """
         robot = load_robot(self.robot)
         loop = ControlLoop(robot, self.law, PRESSES if self.presses else None, recorded=1.0)
         arm, plant = arm_and_plant(robot, self.arm or random_arm(loop.model, self.seed))
@@ -163,7 +170,9 @@ def move(loop, random):
         pose[:3, :3] = rotation_exp(random.uniform(-0.2, 0.2, 3)) @ pose[:3, :3]
         loop.motion.move_to(pose)
     elif kind == 1:
-        loop.motion.move_joints_to(np.array(loop.robot.home) + random.uniform(-0.3, 0.3, loop.robot.n))
+        loop.motion.move_joints_to(
+            np.array(loop.robot.home) + random.uniform(-0.3, 0.3, loop.robot.n)
+        )
     else:
         loop.motion.jog(np.append(random.uniform(-0.1, 0.1, 3), random.uniform(-0.2, 0.2, 3)), 1.0)
 

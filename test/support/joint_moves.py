@@ -7,7 +7,9 @@ from robot_control_ros.references.time_scaling import QuinticTimeScaling
 
 
 class JointMove:
-    """From rest at q0 (n,) at `time` to rest at `goal`, all joints together, the slowest at its limit `speed` (n,)."""
+    """From rest at q0 (n,) at `time` to rest at `goal`, all joints together, the slowest at its
+    limit `speed` (n,).
+    """
 
     def __init__(self, model, q0, goal, time, speed):
         self._scaling = QuinticTimeScaling.within(1.0, 1.0 / (np.abs(goal - q0) / speed).max())

@@ -1,4 +1,6 @@
-"""Servers of a lab, on free ports of this machine: a Dask scheduler with workers, and a PostgreSQL database."""
+"""Servers of a lab, on free ports of this machine: a Dask scheduler with workers, and a
+PostgreSQL database.
+"""
 
 import contextlib
 import os
@@ -75,7 +77,12 @@ class DaskLab:
             process.wait()
 
     def _start(self, *arguments, **variables):
-        environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "OMP_NUM_THREADS": "1", **variables}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(SUPPORT),
+            "OMP_NUM_THREADS": "1",
+            **variables,
+        }
         command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
         log = (self._folder / f"{arguments[0]}.log").open("ab")
         return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
@@ -110,7 +117,12 @@ def postgresql(folder):
     run = {"user": user, "check": True, "capture_output": True, "cwd": data}
     subprocess.run([tools / "initdb", "-D", data / "db", "-A", "trust", "-U", name], **run)
     # What it starts keeps an output open: that would be waited for.
-    quiet = {**run, "capture_output": False, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    quiet = {
+        **run,
+        "capture_output": False,
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }
     subprocess.run([tools / "pg_ctl", "-D", data / "db", "-o", settings, "-w", "start"], **quiet)
     try:
         yield f"postgresql://{name}@127.0.0.1:{port}/postgres"

@@ -1,6 +1,7 @@
 """Which laws the tests of every law run over.
 
-The environment variable ROBOT_CONTROL_LAWS adds laws of a user's own: package.module:Class, several with spaces.
+The environment variable ROBOT_CONTROL_LAWS adds laws of a user's own: package.module:Class, several
+with spaces.
 """
 
 import os
@@ -17,7 +18,10 @@ LAWS = [*law_names(plugins=False), *os.environ.get("ROBOT_CONTROL_LAWS", "").spl
 
 def outputs(law):
     """The words of a law's gain `output`; None for a law without that choice."""
-    return next((spec.choices for spec in gain_specs(law_class(law).Gains) if spec.name == "output"), (None,))
+    return next(
+        (spec.choices for spec in gain_specs(law_class(law).Gains) if spec.name == "output"),
+        (None,),
+    )
 
 
 def has_target(law, robot):

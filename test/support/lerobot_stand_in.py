@@ -1,4 +1,6 @@
-"""The parts of LeRobot 0.6.2 that the plug-in uses, by its source: the abstract robot, and a dataset's checks."""
+"""The parts of LeRobot 0.6.2 that the plug-in uses, by its source: the abstract robot, and
+a dataset's checks.
+"""
 
 import abc
 import importlib
@@ -99,18 +101,25 @@ class LeRobotDataset:
 
 
 def load_plugin(name):
-    """Import a package and all its modules, as LeRobot does for the option `discover_packages_path`."""
+    """Import a package and all its modules, as LeRobot does for the option
+    `discover_packages_path`.
+    """
     package = importlib.import_module(name)
     for module in pkgutil.iter_modules(package.__path__, f"{name}."):
         importlib.import_module(module.name)
 
 
 def install(monkeypatch):
-    """Make this module importable as `lerobot`, and forget a plug-in that an earlier test imported."""
+    """Make this module importable as `lerobot`, and forget a plug-in that an
+    earlier test imported.
+    """
     contents = {
         "lerobot": {},
         "lerobot.robots": {"Robot": Robot, "RobotConfig": RobotConfig},
-        "lerobot.cameras": {"CameraConfig": object, "make_cameras_from_configs": lambda configs: {**configs}},
+        "lerobot.cameras": {
+            "CameraConfig": object,
+            "make_cameras_from_configs": lambda configs: {**configs},
+        },
         "lerobot.utils": {},
         "lerobot.utils.errors": {
             "DeviceNotConnectedError": DeviceNotConnectedError,

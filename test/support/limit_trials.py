@@ -1,8 +1,9 @@
-"""Arms in MuJoCo under effort laws, with targets far away and pushes: how near the joints come to their limits.
+"""Arms in MuJoCo under effort laws, with targets far away and pushes: how near the joints come to
+their limits.
 
-``python test/support/limit_trials.py [ROBOT ...] [LAW ...] [500Hz] [1000Hz] [0ms] [2ms]`` prints the table of 10⁴ s, or
-a part of it. All takes three hours. With the word ``rests`` it prints how long the joints move on after their targets
-rest.
+``python test/support/limit_trials.py [ROBOT ...] [LAW ...] [500Hz] [1000Hz] [0ms] [2ms]`` prints
+the table of 10⁴ s, or a part of it. All takes three hours. With the word ``rests`` it prints how
+long the joints move on after their targets rest.
 """
 
 import sys
@@ -27,8 +28,10 @@ EFFORT_LAWS = (
     "gravity_compensation",
     "force_control",
 )
-GAINS = {"force_control": {"force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}}  # without, it is impedance to the last bit
-RATES, DELAYS = {"500Hz": 500.0, "1000Hz": 1000.0}, {"2ms": 0.002, "0ms": 0.0}  # Hz, s, by their words
+# without, it is impedance to the last bit
+GAINS = {"force_control": {"force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}}
+# Hz, s, by their words
+RATES, DELAYS = {"500Hz": 500.0, "1000Hz": 1000.0}, {"2ms": 0.002, "0ms": 0.0}
 TARGETS = 30  # of a row of the table
 STILL = 0.01  # rad/s
 REACH, SHOULDER = {"ur5": 0.85, "ur5e": 0.85, "gen3": 0.9}, np.array([0.0, 0.0, 0.1])  # m
@@ -42,7 +45,8 @@ class Rest:
 
     Attributes:
         speed: of a joint, 2 s after the target came to rest and its push ended [rad/s].
-        after: how long after that the joints were slower than 0.01 rad/s for good, or for half a second [s].
+        after: how long after that the joints were slower than 0.01 rad/s for good, or for half a
+            second [s].
         beyond_reach: whether the target is.
         distance: of the tip from the target at the end [m].
     """
@@ -95,7 +99,9 @@ class StraightMove:
         way, pose = self.goal[:3, 3] - self.start[:3, 3], np.eye(4)
         pose[:3, 3] = self.start[:3, 3] + part * way
         pose[:3, :3] = self.start[:3, :3] @ rotation_exp(part * self.turn)
-        return Reference(pose=pose, twist=speed * np.concatenate((way, self.start[:3, :3] @ self.turn)))
+        return Reference(
+            pose=pose, twist=speed * np.concatenate((way, self.start[:3, :3] @ self.turn))
+        )
 
 
 def random_targets(name, count, rng):
@@ -106,12 +112,23 @@ def random_targets(name, count, rng):
 
 
 def trial(
-    name, law, *, targets=None, count=1, pushes=0.5, rate=500.0, delay=0.0, seed=0, speed=0.4, patience=REST
+    name,
+    law,
+    *,
+    targets=None,
+    count=1,
+    pushes=0.5,
+    rate=500.0,
+    delay=0.0,
+    seed=0,
+    speed=0.4,
+    patience=REST,
 ) -> Outcome:
     """Lead the tip to targets (k, 3) [m], at `speed` [m/s], and push it on every other way, or so.
 
-    A push has up to 150 N, but at most 60 % of what the effort limits hold at the posture. The next target comes 2 s
-    after the last one rests, or where the arm doesn't, up to `patience` [s] after it.
+    A push has up to 150 N, but at most 60 % of what the effort limits hold at the posture. The next
+    target comes 2 s after the last one rests, or where the arm doesn't, up to `patience` [s] after
+    it.
     """
     rng = np.random.default_rng(seed)
     robot = load_robot(name).at_rate(rate)
@@ -126,7 +143,11 @@ def trial(
     for target in random_targets(name, count, rng) if targets is None else targets:
         start, goal, now = goal, np.eye(4), loop.state.time
         goal[:3, 3] = target
-        turn = Rotation.from_rotvec(0.7 * rng.normal(size=3)) if targets is None else Rotation.identity()
+        turn = (
+            Rotation.from_rotvec(0.7 * rng.normal(size=3))
+            if targets is None
+            else Rotation.identity()
+        )
         goal[:3, :3] = start[:3, :3] @ turn.as_matrix()
         duration = max(1.0, float(np.linalg.norm(goal[:3, 3] - start[:3, 3])) / speed)
         if law != "gravity_compensation":
@@ -137,13 +158,21 @@ def trial(
         end = begin + rng.uniform(0.1, 1.5)
         last = moved = max(now + duration, end if force.any() else 0.0)
         rest = 0.0
-        while loop.state.time < last + REST + 0.2 or (loop.state.time < min(moved + 0.5, last + patience)):
-            pushed = force * _share(loop, limits, force) if begin <= loop.state.time < end else np.zeros(3)
+        while loop.state.time < last + REST + 0.2 or (
+            loop.state.time < min(moved + 0.5, last + patience)
+        ):
+            pushed = (
+                force * _share(loop, limits, force)
+                if begin <= loop.state.time < end
+                else np.zeros(3)
+            )
             plant.push(robot.tip, pushed, np.zeros(3))
             line.write(loop.tick(line.read()))
             state = loop.state
             worst = max(worst, float(np.max(np.abs(state.v) / limits.velocity)))
-            beyond = max(beyond, float(np.max(np.maximum(state.q - limits.upper, limits.lower - state.q))))
+            beyond = max(
+                beyond, float(np.max(np.maximum(state.q - limits.upper, limits.lower - state.q)))
+            )
             faults |= {loop.fault} - {""}
             fastest = float(np.abs(state.v).max())
             if last + REST < state.time <= last + REST + 0.2:
@@ -151,12 +180,20 @@ def trial(
             if fastest > STILL:
                 moved = max(state.time, last)
         distance = float(np.linalg.norm(loop.pose_error()[:3]))
-        rests.append(Rest(rest, moved - last, bool(np.linalg.norm(target - SHOULDER) > REACH[name]), distance))
-    return Outcome(worst, beyond, tuple(rests), distance, loop.state.time, tuple(faults), loop.warning)
+        rests.append(
+            Rest(
+                rest, moved - last, bool(np.linalg.norm(target - SHOULDER) > REACH[name]), distance
+            )
+        )
+    return Outcome(
+        worst, beyond, tuple(rests), distance, loop.state.time, tuple(faults), loop.warning
+    )
 
 
 def _share(loop, limits, force):
-    """Of the force, that the joints hold with 60 % of what gravity leaves of their effort limits."""
+    """Of the force, that the joints hold with 60 % of what gravity leaves of
+    their effort limits.
+    """
     torque = np.abs(loop.kin.jacobian[:3].T @ force)
     room = 0.6 * np.maximum(limits.effort - np.abs(loop.kin.gravity), 0.0)
     return min(1.0, float(np.min(room / np.maximum(torque, 1e-9))))
@@ -164,25 +201,38 @@ def _share(loop, limits, force):
 
 def print_limits():
     """Print the table, rows as they come: 30 targets of each robot, law, rate and delay."""
-    print("| robot | law | rate | delay | s | speed / limit | rad beyond | at rest | fastest, rad/s | faults |")
+    print(
+        "| robot | law | rate | delay | s | speed / limit | rad beyond | at rest | fastest, rad/s | faults |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for delay, rate, name, law in chosen(DELAYS, RATES, REACH, EFFORT_LAWS):
         found = trial(name, law, count=TARGETS, rate=RATES[rate], delay=DELAYS[delay])
         still = sum(rest.speed <= STILL for rest in found.rests)
         row = (name, law, rate, delay, f"{found.time:.0f}", f"{found.speed:.2f}")
-        end = (f"{found.beyond:.4f}", f"{still} of {TARGETS}", f"{found.rest:.3f}", "; ".join(found.faults))
+        end = (
+            f"{found.beyond:.4f}",
+            f"{still} of {TARGETS}",
+            f"{found.rest:.3f}",
+            "; ".join(found.faults),
+        )
         print(f"| {' | '.join(row + end)} |", flush=True)
 
 
 def print_rests():
-    """Print how many of the joints rest in time, and when the others do: 8 targets of each robot and law."""
-    print("| robot | law | targets | at rest after 2 s | median, s | last, s | still moving after 20 s |")
+    """Print how many of the joints rest in time, and when the others do: 8 targets of
+    each robot and law.
+    """
+    print(
+        "| robot | law | targets | at rest after 2 s | median, s | last, s | still moving after 20 s |"
+    )
     print("|---|---|---|---|---|---|---|")
     for delay, rate, name, law in chosen({"0ms": 0.0}, {"500Hz": 500.0}, REACH, EFFORT_LAWS):
         found = trial(name, law, count=8, rate=RATES[rate], delay=DELAYS[delay], patience=PATIENCE)
         for word, beyond in (("in reach", False), ("beyond", True)):
             after = [each.after for each in found.rests if each.beyond_reach == beyond]
-            in_time, late = (sum(each <= limit for each in after) for limit in (REST, PATIENCE - 0.1))
+            in_time, late = (
+                sum(each <= limit for each in after) for limit in (REST, PATIENCE - 0.1)
+            )
             row = (
                 f"{len(after)} {word}",
                 str(in_time),

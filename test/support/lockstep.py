@@ -1,7 +1,9 @@
-"""Nodes of the package in the test's own process, in lockstep: no DDS, no threads, no clock but a stepped one.
+"""Nodes of the package in the test's own process, in lockstep: no DDS, no threads, no clock but a
+stepped one.
 
-:class:`LockstepRos` is used as :class:`ros_support.Ros` is, which starts the same nodes as processes of their own. What
-happens, happens in an order that the test decides; a wait ends as soon as its condition holds.
+:class:`LockstepRos` is used as :class:`ros_support.Ros` is, which starts the same nodes as
+processes of their own. What happens, happens in an order that the test decides; a wait ends as soon
+as its condition holds.
 """
 
 from __future__ import annotations
@@ -81,7 +83,11 @@ class LockstepExecutor:
         return task
 
     def call(
-        self, node: Any, function: Callable[..., Any], *arguments: Any, then: Callable[[Any], None] | None = None
+        self,
+        node: Any,
+        function: Callable[..., Any],
+        *arguments: Any,
+        then: Callable[[Any], None] | None = None,
     ) -> None:
         """Call a function, or run a coroutine, of a node; `then` gets what it returns."""
         process = node.process
@@ -129,7 +135,9 @@ class LockstepExecutor:
 
 
 class NestedExecutor(LockstepExecutor):
-    """An executor that a callback makes for itself, and spins: meanwhile the rest of its process waits."""
+    """An executor that a callback makes for itself, and spins: meanwhile the rest
+    of its process waits.
+    """
 
     def __init__(self, context: Any) -> None:
         super().__init__(context, graph.current())
@@ -202,7 +210,11 @@ class NodeProcess:
             self._end(FAULT)
         finally:
             self._graph.process = before
-        if self.node is not None and getattr(self.node, "failed", False) and self.returncode is None:
+        if (
+            self.node is not None
+            and getattr(self.node, "failed", False)
+            and self.returncode is None
+        ):
             self._end(1)
 
     def adopt(self, handle: graph.Node) -> None:
@@ -272,7 +284,9 @@ class NodeProcess:
 
     def _look_whether_finished(self, delay: int) -> None:
         """Ask the node after a delay [ns]; a process that is stopped does it when it goes on."""
-        self._graph.after(delay, lambda: self.handles[0].run(lambda: self.do(self._end_when_finished)))
+        self._graph.after(
+            delay, lambda: self.handles[0].run(lambda: self.do(self._end_when_finished))
+        )
 
     def _end(self, status: int) -> None:
         node, self.node = self.node, None
@@ -300,13 +314,16 @@ def _maker(executable: str) -> Callable[[], Any]:
     found: list[Callable[[], Any]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run", found.append)
-        patch.setattr(os, "nice", lambda step: 0)  # it would be for the tests' own process, and for good
+        # it would be for the tests' own process, and for good
+        patch.setattr(os, "nice", lambda step: 0)
         module.main()
     return found[0]
 
 
 class AtOnce:
-    """An executor of ``concurrent.futures`` that has no thread: a computation is done when it has been asked for."""
+    """An executor of ``concurrent.futures`` that has no thread: a computation is done when it
+    has been asked for.
+    """
 
     def __init__(self, workers: int, name: str) -> None:
         pass
@@ -321,7 +338,9 @@ class AtOnce:
 
 
 class SteppedPeriodic:
-    """A thread that calls a function again and again, without the thread: see ``ros/periodic.py``."""
+    """A thread that calls a function again and again, without the thread: see
+    ``ros/periodic.py``.
+    """
 
     def __init__(self, step: Callable[[], float], name: str, limit: float = 0.0) -> None:
         self.step = step
@@ -419,11 +438,17 @@ class World:
         for module in (hearing, watchdog_node):
             patch.setattr(module, "Periodic", SteppedPeriodic)
         patch.setattr(controller_manager, "SingleThreadedExecutor", NestedExecutor)
-        patch.setattr(ros_thread, "SingleThreadedExecutor", lambda context: LockstepExecutor(context, graph.current()))
+        patch.setattr(
+            ros_thread,
+            "SingleThreadedExecutor",
+            lambda context: LockstepExecutor(context, graph.current()),
+        )
         patch.setattr(ros_thread, "leave_shared_memory", lambda: None)
         patch.setattr(ros_backend, "RosThread", LockstepThread)
         patch.setattr(over_ros, "RosThread", LockstepThread)
-        patch.setattr(ros_backend.RosBackend, "clock", staticmethod(lambda: graph.current().now * 1e-9))
+        patch.setattr(
+            ros_backend.RosBackend, "clock", staticmethod(lambda: graph.current().now * 1e-9)
+        )
         patch.setattr(ros_backend.RosBackend, "concurrent", False)
         patch.setattr(StateFeed, "wait", wait_for_state)
         patch.setitem(Throttle.params, "throttle_time_source_type", SteppedClock())
@@ -460,7 +485,8 @@ def wait_for_state(feed: StateFeed, seen: Any, limit: float) -> None:
 
 
 class LockstepRos(Ros):
-    """A graph of its own, a node of the test's in it, and the nodes of the package that the test starts there.
+    """A graph of its own, a node of the test's in it, and the nodes of the package that the test
+    starts there.
 
     Attributes:
         graph: what happens, and when.
@@ -504,8 +530,12 @@ class LockstepRos(Ros):
         """Start a node of the package, or the node that `make_node` makes."""
         self.graph.use()
         usual = {"realtime_priority": 0} if executable in TIMED else {}
-        arguments = NodeSpec(executable, executable, {**usual, **(parameters or {})}, **spec).ros_arguments()
-        child = LockstepChild(NodeProcess(executable, arguments, self.executor, self.graph, make_node))
+        arguments = NodeSpec(
+            executable, executable, {**usual, **(parameters or {})}, **spec
+        ).ros_arguments()
+        child = LockstepChild(
+            NodeProcess(executable, arguments, self.executor, self.graph, make_node)
+        )
         self.children.append(child)
         return child
 

@@ -1,9 +1,10 @@
-"""A look-alike of ros2_control in front of a simulated arm: manager, forward and trajectory controllers.
+"""A look-alike of ros2_control in front of a simulated arm: manager, forward and trajectory
+controllers.
 
-It speaks the real one's protocol and keeps its order: a switch takes effect in the next update, and is published on
-``~/activity`` after that. A forward controller forgets its command when it is activated, and executes none before the
-next one arrives (ros2_controllers, forward_controllers_base.cpp). The trajectory controller begins where the joints
-are.
+It speaks the real one's protocol and keeps its order: a switch takes effect in the next update, and
+is published on ``~/activity`` after that. A forward controller forgets its command when it is
+activated, and executes none before the next one arrives (ros2_controllers,
+forward_controllers_base.cpp). The trajectory controller begins where the joints are.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 STAND_IN = Path(__file__).parent / "stand_in"
 TRAJECTORY = "joint_trajectory_controller"
 FORWARD = {mode: f"forward_{mode.value}_controller" for mode in CommandMode}
-UNANSWERED = 0.2  # s for which time stands still where a joint state isn't answered: machines of tests are loaded
+# s for which time stands still where a joint state isn't answered: machines of tests are loaded
+UNANSWERED = 0.2
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ROBOT = """
 name: managed
@@ -47,14 +49,18 @@ profiles:
 
 
 def managed_robot(folder: Path, rate: float, mode: CommandMode) -> tuple[str, RobotConfig]:
-    """A UR5 behind ros2_control, one command interface of which works: its file, and its configuration."""
+    """A UR5 behind ros2_control, one command interface of which works: its file,
+    and its configuration.
+    """
     path = folder / "managed.yaml"
     path.write_text(ROBOT.format(rate=rate, mode=mode.value), encoding="utf-8")
     return str(path), load_robot(str(path), "managed")
 
 
 def use_stand_in(ros: Ros, monkeypatch: Any, *packages: str) -> None:
-    """Let this process and the nodes that it starts have messages of packages, where these aren't installed."""
+    """Let this process and the nodes that it starts have messages of packages, where
+    these aren't installed.
+    """
     for package in packages:
         found = find_spec(package)
         if found is None or str(found.origin).startswith(str(STAND_IN)):
@@ -108,14 +114,23 @@ class ManagedRobot:
 
         self.states = dict.fromkeys(self.states, "inactive")
         self.node = self._ros.create_node("controller_manager")
-        self._activity = self.node.create_publisher(ControllerManagerActivity, "/controller_manager/activity", LATCHED)
+        self._activity = self.node.create_publisher(
+            ControllerManagerActivity, "/controller_manager/activity", LATCHED
+        )
         self._kind = ControllerManagerActivity
         self._states = self.node.create_publisher(JointState, "joint_states", 10)
-        self.node.create_service(ListControllers, "/controller_manager/list_controllers", self._list)
-        self.node.create_service(SwitchController, "/controller_manager/switch_controller", self._switch)
+        self.node.create_service(
+            ListControllers, "/controller_manager/list_controllers", self._list
+        )
+        self.node.create_service(
+            SwitchController, "/controller_manager/switch_controller", self._switch
+        )
         for name in FORWARD.values():
             self.node.create_subscription(
-                Float64MultiArray, f"/{name}/commands", lambda message, name=name: self._take(name, message), 10
+                Float64MultiArray,
+                f"/{name}/commands",
+                lambda message, name=name: self._take(name, message),
+                10,
             )
         self.node.create_timer(1.0 / self.robot.profile.rate, self._update)
         self._publish_activity()
@@ -126,11 +141,13 @@ class ManagedRobot:
         self.node.destroy_node()
         self.plant.close()
 
-    def switch(self, activate: list[str], deactivate: list[str] | None = None, strict: bool = True) -> bool:
+    def switch(
+        self, activate: list[str], deactivate: list[str] | None = None, strict: bool = True
+    ) -> bool:
         """Change who has the joints, as the service does; returns whether it was accepted.
 
-        A strict switch is refused where a controller isn't loaded, or is already as it should be, or where two would
-        have the joints; best effort leaves such out, but for the last.
+        A strict switch is refused where a controller isn't loaded, or is already as it should be,
+        or where two would have the joints; best effort leaves such out, but for the last.
         """
         accepted = self._begin_switch(activate, deactivate or [], strict)
         self._ros.until(lambda: not self._pending, "a switch of controllers")
@@ -143,7 +160,9 @@ class ManagedRobot:
             return False
         activate = [name for name in activate if name not in wrong]
         deactivate = [name for name in deactivate if name not in wrong]
-        remaining = {name for name, state in self.states.items() if state == "active"} - set(deactivate)
+        remaining = {name for name, state in self.states.items() if state == "active"} - set(
+            deactivate
+        )
         if len(remaining | set(activate)) > 1:
             return False
         self._pending.append((self._updates + self._delay, activate, deactivate))
@@ -164,7 +183,11 @@ class ManagedRobot:
         from controller_manager_msgs.msg import ControllerState
 
         response.controller = [
-            ControllerState(name=name, state=state, claimed_interfaces=self._claimed(name) if state == "active" else [])
+            ControllerState(
+                name=name,
+                state=state,
+                claimed_interfaces=self._claimed(name) if state == "active" else [],
+            )
             for name, state in self.states.items()
         ]
         return response
@@ -184,7 +207,10 @@ class ManagedRobot:
         from controller_manager_msgs.msg import NamedLifecycleState
         from lifecycle_msgs.msg import State
 
-        return [NamedLifecycleState(name=name, state=State(label=state)) for name, state in self.states.items()]
+        return [
+            NamedLifecycleState(name=name, state=State(label=state))
+            for name, state in self.states.items()
+        ]
 
     # --- one update: switches, then the controllers, then the joints ---
 
@@ -207,7 +233,9 @@ class ManagedRobot:
         self._command()
         message = JointState(name=list(self.robot.joints))
         message.header.stamp = to_stamp(state.time)
-        message.position, message.velocity, message.effort = (x.tolist() for x in (state.q, state.v, state.effort))
+        message.position, message.velocity, message.effort = (
+            x.tolist() for x in (state.q, state.v, state.effort)
+        )
         self._answered, self._sent_at = False, time.monotonic()
         self._states.publish(message)
         for entry in switched:
@@ -215,7 +243,9 @@ class ManagedRobot:
             self._publish_activity()
 
     def _activate(self, activate: list[str], deactivate: list[str]) -> None:
-        self.states.update(dict.fromkeys(deactivate, "inactive") | dict.fromkeys(activate, "active"))
+        self.states.update(
+            dict.fromkeys(deactivate, "inactive") | dict.fromkeys(activate, "active")
+        )
         for name in activate:
             self.plant.close()  # held before the first command
             if name == TRAJECTORY:
@@ -225,13 +255,17 @@ class ManagedRobot:
                 self._received[name] = None
 
     def _command(self) -> None:
-        """Hand the active controller's command to the joints; they hold where nobody has commanded them yet."""
+        """Hand the active controller's command to the joints; they hold where nobody has
+        commanded them yet.
+        """
         active = next((name for name, state in self.states.items() if state == "active"), "")
         command = None
         if active == TRAJECTORY and self._goal is not None:
             start, goal, begin, seconds = self._goal
             s = min((self.plant.time - begin) / seconds, 1.0)
-            command = Command(CommandMode.POSITION, start + (3.0 * s**2 - 2.0 * s**3) * (goal - start))
+            command = Command(
+                CommandMode.POSITION, start + (3.0 * s**2 - 2.0 * s**3) * (goal - start)
+            )
         elif active and self._received.get(active) is not None:
             command = Command(CommandMode(active.split("_")[1]), self._received[active])
         if command is not None:

@@ -16,6 +16,8 @@ def read(path):
         messages.setdefault(each.channel.topic, []).append((each.log_time_ns, each.ros_msg))
     with path.open("rb") as file:
         reader = make_reader(file)
-        metadata = {name: value for each in reader.iter_metadata() for name, value in each.metadata.items()}
+        metadata = {
+            name: value for each in reader.iter_metadata() for name, value in each.metadata.items()
+        }
         assert reader.get_summary().statistics.message_count == sum(map(len, messages.values()))
     return messages, metadata

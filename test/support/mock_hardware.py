@@ -1,4 +1,6 @@
-"""ros2_control with forward controllers on mock_components, played over topics: joints are where they are sent."""
+"""ros2_control with forward controllers on mock_components, played over topics: joints are
+where they are sent.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,17 @@ from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.ros.messages import to_stamp
 
 RATE = 50.0  # Hz
-PATIENCE = 0.2  # s for which its time stands still where a joint state isn't answered: machines of tests are loaded
+# s for which its time stands still where a joint state isn't answered: machines of tests are loaded
+PATIENCE = 0.2
 WRENCH = "/force_torque_sensor_broadcaster/wrench"
 
 
 class MockHardware:
     """Broadcasters and forward controllers in a node called controller_manager, as they really are.
 
-    Joint states come in alphabetical order. Commands are taken best effort; those of another size or with numbers that
-    aren't finite are dropped; the last one holds for ever. Parts are added one by one; :meth:`start` adds all.
+    Joint states come in alphabetical order. Commands are taken best effort; those of another size
+    or with numbers that aren't finite are dropped; the last one holds for ever. Parts are added one
+    by one; :meth:`start` adds all.
 
     Args:
         ros: the test's; the hardware runs while that spins.
@@ -71,13 +75,18 @@ class MockHardware:
         for mode in ("position", "velocity"):
             topic = f"/forward_{mode}_controller/commands"
             self.node.create_subscription(
-                Float64MultiArray, topic, lambda message, mode=mode: self._on_command(mode, message), qos
+                Float64MultiArray,
+                topic,
+                lambda message, mode=mode: self._on_command(mode, message),
+                qos,
             )
 
         self._manage()
 
     def _manage(self) -> None:
-        """Answer what the controller asks the controller manager, where the messages for that are installed."""
+        """Answer what the controller asks the controller manager, where the messages for
+        that are installed.
+        """
         try:
             services: Any = importlib.import_module("controller_manager_msgs.srv")
             messages: Any = importlib.import_module("controller_manager_msgs.msg")
@@ -89,10 +98,14 @@ class MockHardware:
         }
 
         def answer(request: Any, response: Any) -> Any:
-            response.controller = [messages.ControllerState(name=name, state=state) for name, state in states.items()]
+            response.controller = [
+                messages.ControllerState(name=name, state=state) for name, state in states.items()
+            ]
             return response
 
-        self.node.create_service(services.ListControllers, "/controller_manager/list_controllers", answer)
+        self.node.create_service(
+            services.ListControllers, "/controller_manager/list_controllers", answer
+        )
 
     def publish_wrenches(self) -> None:
         self._wrenches = self.node.create_publisher(WrenchStamped, WRENCH, 10)
@@ -104,7 +117,9 @@ class MockHardware:
             self._command = values
 
     def _update(self) -> None:
-        if self._states is None or not (self._answered or time.monotonic() - self._sent_at > PATIENCE):
+        if self._states is None or not (
+            self._answered or time.monotonic() - self._sent_at > PATIENCE
+        ):
             return
         dt = 1.0 / RATE
         self.time += dt
@@ -124,7 +139,9 @@ class MockHardware:
         if self._wrenches is not None:
             wrench = WrenchStamped()
             wrench.header.stamp, wrench.header.frame_id = message.header.stamp, self.frame
-            wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z = self.force.tolist()
+            wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z = (
+                self.force.tolist()
+            )
             self._wrenches.publish(wrench)
         self.path.append(self.q)
         self._answered, self._sent_at = False, time.monotonic()

@@ -1,4 +1,5 @@
-"""As a program: a page of a robot that only the test knows; it prints what the page asks of the robot.
+"""As a program: a page of a robot that only the test knows; it prints what the page asks of the
+robot.
 
 Args: the port.
 """

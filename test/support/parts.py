@@ -1,6 +1,7 @@
 """The two parts of the tests, their order, their limits, and the lines that count them at the end.
 
-This is a plug-in of pytest. Tests in test/system are the part `system`, all others are the part `pure`.
+This is a plug-in of pytest. Tests in test/system are the part `system`, all others are the part
+`pure`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ import pytest
 
 PARTS = ("pure", "system")
 SECOND_TRIES = 2  # so many tests may need a second try: more make the run red
-PURE_LIMIT, LONG_LIMIT = 300.0, 900.0  # s that a pure test may take, on a machine that others keep busy
-STACKS_LATE = 60.0  # s, at most, that the stacks of a test that hangs come later than after twice its limit
+# s that a pure test may take, on a machine that others keep busy
+PURE_LIMIT, LONG_LIMIT = 300.0, 900.0
+# s, at most, that the stacks of a test that hangs come later than after twice its limit
+STACKS_LATE = 60.0
 END_LIMIT = 60.0  # s that pytest may take to end
 SUMMARY = "ROBOT_CONTROL_TEST_SUMMARY"  # an environment variable: the file that gets the counts
 OUTCOMES = ("passed", "failed", "skipped", "xfailed")
@@ -63,8 +66,12 @@ LONGEST = (
 
 
 def is_system(path: Path, config: pytest.Config) -> bool:
-    """Whether a file has tests of the system; a program of theirs beside them, which pytest runs as well, has not."""
-    return path.is_relative_to(config.rootpath / "test" / "system") and path.name.startswith("test_")
+    """Whether a file has tests of the system; a program of theirs beside them, which pytest
+    runs as well, has not.
+    """
+    return path.is_relative_to(config.rootpath / "test" / "system") and path.name.startswith(
+        "test_"
+    )
 
 
 def part_of(test: str) -> str:
@@ -76,7 +83,11 @@ def part_of(test: str) -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--part", choices=PARTS, help="only the tests of this part: those in test/system, or all others")
+    parser.addoption(
+        "--part",
+        choices=PARTS,
+        help="only the tests of this part: those in test/system, or all others",
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -87,14 +98,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if part is not None and is_system(collection_path, config) != (part == "system"):
         return True
     chosen = config.getoption("markexpr").startswith("alone ")
-    return True if chosen and "mark.alone" not in collection_path.read_text(encoding="utf-8") else None
+    return (
+        True if chosen and "mark.alone" not in collection_path.read_text(encoding="utf-8") else None
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mark_repetitions(items)
     part = config.getoption("part")
-    others = [item for item in items if part is not None and is_system(item.path, config) != (part == "system")]
+    others = [
+        item
+        for item in items
+        if part is not None and is_system(item.path, config) != (part == "system")
+    ]
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
@@ -105,7 +122,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def mark_repetitions(items: list[pytest.Item]) -> None:
-    """Of a test with the mark `few(n)`, all cases but n that are evenly spread over its parameters are long."""
+    """Of a test with the mark `few(n)`, all cases but n that are evenly spread over its
+    parameters are long.
+    """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("few") and not item.get_closest_marker("long"):
@@ -131,7 +150,9 @@ def place(item: pytest.Item) -> int:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Leave what was collected to itself: each search for garbage would look through thousands of tests again."""
+    """Leave what was collected to itself: each search for garbage would look through
+    thousands of tests again.
+    """
     gc.disable()
     yield
     gc.enable()
@@ -148,13 +169,16 @@ def limit(item: pytest.Item) -> float:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """pytest-timeout ends what Python can interrupt. What hangs in a library ends the run, and shows its stacks."""
+    """pytest-timeout ends what Python can interrupt. What hangs in a library ends the run,
+    and shows its stacks.
+    """
     if is_system(item.path, item.config):
         yield
         return
     now = time.monotonic()
     due = now + 2.0 * limit(item)
-    if not due <= item.config.stash.get(_due, 0.0) <= due + STACKS_LATE:  # a thread for each test would cost more
+    # a thread for each test would cost more
+    if not due <= item.config.stash.get(_due, 0.0) <= due + STACKS_LATE:
         item.config.stash[_due] = due + STACKS_LATE
         wait = item.config.stash[_due] - now
         faulthandler.dump_traceback_later(wait, exit=True, file=item.config.stash[_stderr])
@@ -162,9 +186,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Ctrl-C ends programs here, also where a script started the tests in the background: there a shell ignores it."""
+    """Ctrl-C ends programs here, also where a script started the tests in the background: there
+    a shell ignores it.
+    """
     config.stash[_stderr] = os.dup(2)  # while a test runs, its own output goes elsewhere
-    config.stash[_summary] = os.environ.pop(SUMMARY, "")  # it is not for a pytest that a test starts
+    # it is not for a pytest that a test starts
+    config.stash[_summary] = os.environ.pop(SUMMARY, "")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -172,7 +199,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure() -> None:
     """An end that doesn't come within a minute is an error, and every thread says where it stands.
 
-    Not so in a worker: when its own tests are done it waits for the other ones, however long they take.
+    Not so in a worker: when its own tests are done it waits for the other ones, however long they
+    take.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         faulthandler.dump_traceback_later(END_LIMIT, exit=True, file=sys.__stderr__)
@@ -194,7 +222,9 @@ class Count:
         if report.failed:
             self.outcomes[report.nodeid] = "failed"
         elif report.skipped:
-            self.outcomes.setdefault(report.nodeid, "xfailed" if hasattr(report, "wasxfail") else "skipped")
+            self.outcomes.setdefault(
+                report.nodeid, "xfailed" if hasattr(report, "wasxfail") else "skipped"
+            )
         elif report.when == "call":
             self.outcomes.setdefault(report.nodeid, "passed")
         self.durations[report.nodeid] = self.durations.get(report.nodeid, 0.0) + report.duration
@@ -205,14 +235,18 @@ class Count:
         """As in `system: 148 passed, 1 of them at the second try, 2 skipped`."""
         outcomes = list(self.outcomes.values())
         second = sum(self.outcomes.get(test) == "passed" for test in self.first_tries)
-        words = [f"{outcomes.count('passed')} passed"] + ([f"{second} of them at the second try"] if second else [])
+        words = [f"{outcomes.count('passed')} passed"] + (
+            [f"{second} of them at the second try"] if second else []
+        )
         words += [f"{outcomes.count(each)} {each}" for each in OUTCOMES[1:] if each in outcomes]
         return f"{self.part}: {', '.join(words)}"
 
     def trouble(self) -> str:
         """Why the run is red although all may have passed."""
         count = len(self.first_tries)
-        return f"{count} tests needed a second try: more than {SECOND_TRIES} are an error" * (count > SECOND_TRIES)
+        return f"{count} tests needed a second try: more than {SECOND_TRIES} are an error" * (
+            count > SECOND_TRIES
+        )
 
 
 _summary, _stderr = pytest.StashKey[str](), pytest.StashKey[int]()
@@ -238,12 +272,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> Iterator[None]:
     if system.first_tries:
         terminalreporter.section("needed a second try")
     for test, text in system.first_tries.items():
-        terminalreporter.write_line(f"{test}: {system.outcomes[test]} at the second try, the first one failed")
+        terminalreporter.write_line(
+            f"{test}: {system.outcomes[test]} at the second try, the first one failed"
+        )
         if system.outcomes[test] == "passed":  # else this stands among the failures
             terminalreporter.write_line(text)
     if summary := terminalreporter.config.stash[_summary]:
         with open(summary, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(vars(count)) + "\n" for count in _counts.values() if count.outcomes)
+            file.writelines(
+                json.dumps(vars(count)) + "\n" for count in _counts.values() if count.outcomes
+            )
     for count in _counts.values():
         for line in filter(None, (count.outcomes and count.line(), count.trouble())):
             terminalreporter.write_line(line)

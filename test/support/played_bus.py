@@ -1,4 +1,6 @@
-"""A bus's process with a loop in it, played here: it serves calls, and runs cycles when the test says so."""
+"""A bus's process with a loop in it, played here: it serves calls, and runs cycles
+when the test says so.
+"""
 
 import time
 from types import SimpleNamespace
@@ -25,7 +27,9 @@ class SameThread:
 
 
 class Bus:
-    """Plays the bus's process: serves calls whenever the controller waits, and runs cycles when the test says so."""
+    """Plays the bus's process: serves calls whenever the controller waits, and runs cycles
+    when the test says so.
+    """
 
     def __init__(self, path, monkeypatch, law="impedance"):
         self.path, self.robot, self.time = path, load_robot("ur5", "ethercat"), 100.0
@@ -33,7 +37,9 @@ class Bus:
         self.in_process = InProcessLoop(self.memory, PERIOD, SameThread(), self.robot)
         self.q = np.array(self.robot.home)
         self.now = time.monotonic()
-        clock = SimpleNamespace(monotonic=lambda: self.now, monotonic_ns=time.monotonic_ns, sleep=self.serve)
+        clock = SimpleNamespace(
+            monotonic=lambda: self.now, monotonic_ns=time.monotonic_ns, sleep=self.serve
+        )
         for module in (remote_loop, rpc):
             monkeypatch.setattr(module, "time", clock)
         self.remote = self.controller(law)
@@ -45,13 +51,16 @@ class Bus:
     def serve(self, seconds=0.0):
         self.now += seconds
         self.in_process.server.serve()
-        if self.in_process.active and self.in_process.loop.state is None:  # the first cycle: a controller waits for it
+        # the first cycle: a controller waits for it
+        if self.in_process.active and self.in_process.loop.state is None:
             self.first = self.state()
             self.cycles(1, running=False)
 
     def state(self, wobble=0.002):
         phase = 30.0 * self.time + np.arange(6)
-        return RobotState(self.time, self.q + wobble * np.sin(phase), wobble * 30.0 * np.cos(phase), np.zeros(6))
+        return RobotState(
+            self.time, self.q + wobble * np.sin(phase), wobble * 30.0 * np.cos(phase), np.zeros(6)
+        )
 
     def cycles(self, count=1, running=True):
         commands = []

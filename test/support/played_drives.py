@@ -1,4 +1,6 @@
-"""CiA 402 drives written independently of the driver, whose joints move only as a test says, and a bus of three."""
+"""CiA 402 drives written independently of the driver, whose joints move only as a test says,
+and a bus of three.
+"""
 
 import math
 import struct
@@ -63,9 +65,15 @@ class Drive:
         return SIGNS[self.joint] * 1000.0 / (RATED[self.joint] * GEARS[self.joint])
 
     def inputs(self):
-        counts = round((self.q - OFFSETS[self.joint]) * self.per_rad) if self.frozen is None else self.frozen
+        counts = (
+            round((self.q - OFFSETS[self.joint]) * self.per_rad)
+            if self.frozen is None
+            else self.frozen
+        )
         torque = round(self.torque * self.per_newton_metre)
-        return IN.pack(self.state, self.mode, 0, counts, round(self.v * self.per_rad), torque, self.error, 0)
+        return IN.pack(
+            self.state, self.mode, 0, counts, round(self.v * self.per_rad), torque, self.error, 0
+        )
 
     def obey(self, output):
         word, mode, _, position, speed, torque_offset, torque, velocity = OUT.unpack(output)
@@ -77,7 +85,10 @@ class Drive:
         self.target_q = position / self.per_rad + OFFSETS[self.joint]
         self.target_v = velocity / self.per_rad
         self.target_torque = torque / self.per_newton_metre
-        self.offset_v, self.offset_torque = speed / self.per_rad, torque_offset / self.per_newton_metre
+        self.offset_v, self.offset_torque = (
+            speed / self.per_rad,
+            torque_offset / self.per_newton_metre,
+        )
 
     def _power(self, word):
         if self.state == FAULT:
@@ -128,7 +139,10 @@ class Rig:
 
     def __post_init__(self):
         self.cycle = DriveCycle(self.topology, JOINTS, EXPECTED, self.limits)
-        self.drives = [Drive(joint, q, self.switching) for joint, q in zip(JOINTS, (0.3, -0.4, 1.1), strict=True)]
+        self.drives = [
+            Drive(joint, q, self.switching)
+            for joint, q in zip(JOINTS, (0.3, -0.4, 1.1), strict=True)
+        ]
 
     @property
     def action(self):

@@ -25,7 +25,9 @@ def threads(number: int) -> list[int]:
 def memory(number: int) -> int:
     """What a process holds in memory [B]."""
     status = Path(f"/proc/{number}/status").read_text(encoding="ascii")
-    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
+    return 1024 * next(
+        int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")
+    )
 
 
 def children(number: int) -> list[int]:
@@ -33,7 +35,10 @@ def children(number: int) -> list[int]:
     found = []
     for thread in threads(number):
         with contextlib.suppress(OSError):
-            found += [int(word) for word in Path(f"/proc/{number}/task/{thread}/children").read_text().split()]
+            found += [
+                int(word)
+                for word in Path(f"/proc/{number}/task/{thread}/children").read_text().split()
+            ]
     return found
 
 
@@ -55,7 +60,9 @@ def tagged(variable: str) -> list[int]:
 def kill_tagged(variable: str, patience: float = 10.0) -> None:
     """End those that are tagged, and what they start meanwhile."""
     deadline = time.monotonic() + patience
-    while (found := [each for each in tagged(variable) if alive(each)]) and time.monotonic() < deadline:
+    while (
+        found := [each for each in tagged(variable) if alive(each)]
+    ) and time.monotonic() < deadline:
         for each in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(each, signal.SIGKILL)

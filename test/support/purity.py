@@ -1,7 +1,8 @@
-"""Pure tests start no thread and no process, and speak no DDS: whoever does fails, and belongs to test/system.
+"""Pure tests start no thread and no process, and speak no DDS: whoever does fails, and belongs to
+test/system.
 
-This is a plug-in of pytest. What a test only waits for, whatever time it takes, may have the mark `starts`, with
-the reason: the compiler of a shell's completion, say. It must not depend on time.
+This is a plug-in of pytest. What a test only waits for, whatever time it takes, may have the mark
+`starts`, with the reason: the compiler of a shell's completion, say. It must not depend on time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class NotPure(AssertionError):
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "starts(reason): a pure test that waits for a process or thread, whatever time it takes"
+        "markers",
+        "starts(reason): a pure test that waits for a process or thread, whatever time it takes",
     )
     with suppress(ImportError):
         importlib.import_module("mujoco")  # which asks the linker for libraries, in a process
@@ -41,7 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Forbid it while a pure test and its fixtures run."""
     global _forbidden
-    system = item.path.is_relative_to(item.config.rootpath / "test" / "system")  # also the programs of its tests
+    # also the programs of its tests
+    system = item.path.is_relative_to(item.config.rootpath / "test" / "system")
     _forbidden = not system and item.get_closest_marker("starts") is None
     if _forbidden:
         _guard_dds()
@@ -65,7 +68,9 @@ _guarded = False
 
 
 def _guard_dds() -> None:
-    """Guard the native node of rclpy, once somebody has imported that; :mod:`graph` puts another one in its place."""
+    """Guard the native node of rclpy, once somebody has imported that; :mod:`graph` puts
+    another one in its place.
+    """
     global _guarded
     native = sys.modules.get("rclpy.impl.implementation_singleton")
     if _guarded or native is None:

@@ -24,7 +24,9 @@ class PushedArm:
         return self.robot.period
 
     def go(self, answer, seconds, force=NONE, link=""):
-        """Tip positions (N, 3) and largest shares of the joints' speed limits (N,); `link` is pushed, or the tip."""
+        """Tip positions (N, 3) and largest shares of the joints' speed limits (N,); `link` is
+        pushed, or the tip.
+        """
         places, shares = [], []
         for _ in range(round(seconds / self.period)):
             self.plant.push(link or self.robot.tip, force, NONE)

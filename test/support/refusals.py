@@ -16,4 +16,5 @@ def refuses(name, value=ANY, bound=ANY, error=ConfigError):
         yield caught
     found = caught.value
     assert (name, bound) == (found.name, found.bound), str(found)
-    assert value is ANY or str(np.array(found.value)) == str(np.array(value)), str(found)  # NaN is like NaN
+    # NaN is like NaN
+    assert value is ANY or str(np.array(found.value)) == str(np.array(value)), str(found)

@@ -1,4 +1,6 @@
-"""What the tests of Robot share: the script of the page, the cells of the notebook, and the controller."""
+"""What the tests of Robot share: the script of the page, the cells of the notebook,
+and the controller.
+"""
 
 import json
 import re
@@ -6,7 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT, PRINTED = re.search(
-    r"```python\n(import numpy.*?)```\n.*?```text\n(.*?)```", (ROOT / "docs" / "robot.md").read_text("utf-8"), re.DOTALL
+    r"```python\n(import numpy.*?)```\n.*?```text\n(.*?)```",
+    (ROOT / "docs" / "robot.md").read_text("utf-8"),
+    re.DOTALL,
 ).groups()
 
 
@@ -23,7 +27,10 @@ def notebook_cells(running):
     for cell in cells:
         if cell["cell_type"] == "code":
             code = "".join(cell["source"]).replace("RUNNING = False", f"RUNNING = {running}")
-            yield cell["id"], code.replace('Robot("ur5")', 'Robot("ur5", timeout=60.0, lost_after=60.0)')
+            yield (
+                cell["id"],
+                code.replace('Robot("ur5")', 'Robot("ur5", timeout=60.0, lost_after=60.0)'),
+            )
 
 
 def run_notebook(running):
@@ -37,4 +44,6 @@ def run_notebook(running):
 def start_controller(ros, **parameters):
     """Start the controller of a simulated UR5."""
     given = {"robot": "ur5", "autostart": True, "use_sim_time": True, **parameters}
-    return ros.start("controller", given, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"})
+    return ros.start(
+        "controller", given, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"}
+    )

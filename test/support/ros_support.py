@@ -1,6 +1,8 @@
-"""ROS 2 for the tests: nodes in processes of their own, and a node of the test's own to speak with them.
+"""ROS 2 for the tests: nodes in processes of their own, and a node of the test's own to speak with
+them.
 
-Every :class:`Ros` has its own domain, reaches no further than this machine, and waits on conditions, never for times.
+Every :class:`Ros` has its own domain, reaches no further than this machine, and waits on
+conditions, never for times.
 """
 
 from __future__ import annotations
@@ -35,20 +37,25 @@ TIMED = ("controller", "watchdog")  # nodes that take real-time priority
 DISCOVERY = Path(__file__).with_name("fastdds.xml")
 
 _numbers = itertools.count()
-# For 20 s a killed node is still seen in its domain: so a worker takes the domains of no other, and each in turn.
-# test_packaging takes some of those between.
+# For 20 s a killed node is still seen in its domain: so a worker takes the domains of no other, and
+# each in turn. test_packaging takes some of those between.
 _worker, _workers = (os.environ.get(f"PYTEST_XDIST_WORKER{name}", "") for name in ("", "_COUNT"))
-_domains = (*range(1, 60), *range(70, 101))[int(_worker.removeprefix("gw") or 0) :: int(_workers or 1)]
+_domains = (*range(1, 60), *range(70, 101))[
+    int(_worker.removeprefix("gw") or 0) :: int(_workers or 1)
+]
 _taken = itertools.count()
 _kept: list[Domain] = []
 
 
 class Domain:
-    """A ROS domain that no other test of this machine's uses, until it is released or this process ends."""
+    """A ROS domain that no other test of this machine's uses, until it is released
+    or this process ends.
+    """
 
     def __init__(self) -> None:
         for _ in _domains:
-            number = _domains[(next(_taken) + 2 * apart.started) % len(_domains)]  # most tests take one
+            # most tests take one
+            number = _domains[(next(_taken) + 2 * apart.started) % len(_domains)]
             path = Path(tempfile.gettempdir()) / f"robot_control_ros_{os.getuid()}_domain_{number}"
             self.number, self._lock = number, path.open("w")
             try:
@@ -65,34 +72,54 @@ class Domain:
 def ros_environment(domain: Domain | None = None) -> dict[str, str]:
     """The environment of one test's processes: a domain of its own, on this machine only.
 
-    Over UDP: what killed processes leave of Fast DDS's shared memory holds up others, and so does a machine that is so
-    loaded that its locks time out. The range LOCALHOST would bring that memory back, so the profile keeps to this
-    machine. Nodes find each other sooner than by default, see there.
+    Over UDP: what killed processes leave of Fast DDS's shared memory holds up others, and so does a
+    machine that is so loaded that its locks time out. The range LOCALHOST would bring that memory
+    back, so the profile keeps to this machine. Nodes find each other sooner than by default, see
+    there.
     """
     from robot_control_ros.ros.transport import profiles_variable
 
     if domain is None:
         domain = Domain()
         _kept.append(domain)
-    chosen = {"ROS_DOMAIN_ID": str(domain.number), "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
-    fast_dds = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", profiles_variable(os.environ): str(DISCOVERY)}
+    chosen = {
+        "ROS_DOMAIN_ID": str(domain.number),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",
+    }
+    fast_dds = {
+        "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
+        profiles_variable(os.environ): str(DISCOVERY),
+    }
     return environment({**os.environ, **fast_dds, **chosen})
 
 
 class Child:
-    """A Python process whose output is kept; where it is `forked`, its module isn't run as a program but its main()."""
+    """A Python process whose output is kept; where it is `forked`, its module isn't run as a
+    program but its main().
+    """
 
     def __init__(
-        self, arguments: Sequence[str], folder: Path, variables: Mapping[str, str], *, forked: bool = False
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        variables: Mapping[str, str],
+        *,
+        forked: bool = False,
     ) -> None:
         self._path = folder / f"child_{next(_numbers)}"
         self._path.mkdir()
         with (self._path / "out").open("wb") as out, (self._path / "err").open("wb") as err:
             if forked:
-                self.process: Any = Forked(*arguments, out=out.name, err=err.name, variables=variables)
+                self.process: Any = Forked(
+                    *arguments, out=out.name, err=err.name, variables=variables
+                )
             else:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-m", *arguments], stdout=out, stderr=err, env=variables, start_new_session=True
+                    [sys.executable, "-m", *arguments],
+                    stdout=out,
+                    stderr=err,
+                    env=variables,
+                    start_new_session=True,
                 )
 
     @property
@@ -150,7 +177,8 @@ class Ros:
 
     Args:
         folder: for what the processes print.
-        events: False where callbacks take further messages themselves, which the events executor can't bear.
+        events: False where callbacks take further messages themselves, which the events executor
+            can't bear.
     """
 
     def __init__(self, folder: Path, *, events: bool = True) -> None:
@@ -167,7 +195,9 @@ class Ros:
             self._patch.setenv(name, value)
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
-        self.executor = make_executor(self.context) if events else SingleThreadedExecutor(context=self.context)
+        self.executor = (
+            make_executor(self.context) if events else SingleThreadedExecutor(context=self.context)
+        )
         self._nodes: list[Any] = []
         self.node = self.create_node("test")
         self.children: list[Child] = []
@@ -189,7 +219,9 @@ class Ros:
         self._domain.release()
 
     def create_node(self, name: str) -> Any:
-        """Create a node in this process; it runs while the test spins, and is destroyed at the end."""
+        """Create a node in this process; it runs while the test spins, and is
+        destroyed at the end.
+        """
         import rclpy
 
         node = rclpy.create_node(name, context=self.context)
@@ -197,13 +229,18 @@ class Ros:
         self._nodes.append(node)
         return node
 
-    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Child:
-        """Start a node of the package; without real-time priority, where the test doesn't ask for it.
+    def start(
+        self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any
+    ) -> Child:
+        """Start a node of the package; without real-time priority, where the test doesn't ask for
+        it.
 
         Tests run side by side: what has priority in one takes the time of the other.
         """
         usual = {"realtime_priority": 0} if executable in TIMED else {}
-        arguments = NodeSpec(executable, executable, {**usual, **(parameters or {})}, **spec).ros_arguments()
+        arguments = NodeSpec(
+            executable, executable, {**usual, **(parameters or {})}, **spec
+        ).ros_arguments()
         module = f"robot_control_ros.nodes.{executable}"
         child = Child([module, *arguments], self._folder, self.environment, forked=True)
         self.children.append(child)
@@ -220,9 +257,15 @@ class Ros:
         self.executor.spin_once(timeout_sec=seconds)
 
     def until(
-        self, condition: Callable[[], Any], what: str, again: Callable[[], Any] | None = None, period: float = 0.1
+        self,
+        condition: Callable[[], Any],
+        what: str,
+        again: Callable[[], Any] | None = None,
+        period: float = 0.1,
     ) -> Any:
-        """Spin until the condition holds; `again`, where given, is done first, and again after each period [s]."""
+        """Spin until the condition holds; `again`, where given, is done first, and again
+        after each period [s].
+        """
         deadline, next_time = time.monotonic() + LIMIT, -1.0
         while not (found := condition()):
             now = time.monotonic()
@@ -238,7 +281,13 @@ class Ros:
     # Topics
 
     def subscribe(
-        self, kind: type, topic: str, *, latched: bool = False, on_message: Any = None, depth: int = 1000
+        self,
+        kind: type,
+        topic: str,
+        *,
+        latched: bool = False,
+        on_message: Any = None,
+        depth: int = 1000,
     ) -> Inbox:
         """Keep all messages of a topic; up to `depth` may wait until the test spins."""
         from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -251,7 +300,9 @@ class Ros:
                 on_message(message)
 
         durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
-        self.node.create_subscription(kind, topic, keep, QoSProfile(depth=depth, durability=durability))
+        self.node.create_subscription(
+            kind, topic, keep, QoSProfile(depth=depth, durability=durability)
+        )
         return inbox
 
     def publisher(self, kind: type, topic: str, *, latched: bool = False) -> Any:
@@ -282,7 +333,9 @@ class Ros:
                 asked = time.monotonic()
                 futures.append(client.call_async(kind.Request(**fields)))
 
-        answered = self.until(lambda: [each for each in futures if each.done()], f"an answer of {name}", ask)
+        answered = self.until(
+            lambda: [each for each in futures if each.done()], f"an answer of {name}", ask
+        )
         return answered[0].result()
 
     def trigger(self, name: str) -> Any:
@@ -294,7 +347,11 @@ class Ros:
         """Set parameters one by one; underscores that stand twice are dots. Returns the results."""
         from rcl_interfaces.srv import SetParameters
 
-        return list(self.call(SetParameters, f"/{node}/set_parameters", parameters=_parameters(values)).results)
+        return list(
+            self.call(
+                SetParameters, f"/{node}/set_parameters", parameters=_parameters(values)
+            ).results
+        )
 
     def set_atomically(self, node: str, **values: Any) -> Any:
         from rcl_interfaces.srv import SetParametersAtomically
@@ -314,13 +371,20 @@ class Ros:
     def describe(self, node: str, *names: str) -> list[Any]:
         from rcl_interfaces.srv import DescribeParameters
 
-        return list(self.call(DescribeParameters, f"/{node}/describe_parameters", names=list(names)).descriptors)
+        return list(
+            self.call(
+                DescribeParameters, f"/{node}/describe_parameters", names=list(names)
+            ).descriptors
+        )
 
 
 def _parameters(values: Mapping[str, Any]) -> list[Any]:
     from rclpy.parameter import Parameter
 
-    return [Parameter(name.replace("__", "."), value=value).to_parameter_msg() for name, value in values.items()]
+    return [
+        Parameter(name.replace("__", "."), value=value).to_parameter_msg()
+        for name, value in values.items()
+    ]
 
 
 class Controller:
@@ -346,7 +410,9 @@ class Controller:
         from lifecycle_msgs.srv import ChangeState
 
         number = getattr(Transition, f"TRANSITION_{transition.upper()}")
-        answer = self.ros.call(ChangeState, "/controller/change_state", transition=Transition(id=number))
+        answer = self.ros.call(
+            ChangeState, "/controller/change_state", transition=Transition(id=number)
+        )
         return bool(answer.success)
 
     def activate(self) -> None:
@@ -359,7 +425,9 @@ class Controller:
         return status.level[0], status.message, {item.key: item.value for item in status.values}
 
     def says(self, *words: str, again: Callable[[], Any] | None = None) -> str:
-        """Wait for an error in /diagnostics with these words; what causes it may have to be done again and again."""
+        """Wait for an error in /diagnostics with these words; what causes it may have to be
+        done again and again.
+        """
         self.diagnostics.messages.clear()
 
         def heard() -> str:
@@ -404,7 +472,9 @@ class FakeRobot:
 
         self.time += PERIOD
         self._place = self.q
-        message = JointState(name=list(self.robot.joints), position=self.q.tolist(), velocity=self.v.tolist())
+        message = JointState(
+            name=list(self.robot.joints), position=self.q.tolist(), velocity=self.v.tolist()
+        )
         if self.effort is not None:
             message.effort = self.effort.tolist()
         if self.noise is not None:
@@ -447,8 +517,9 @@ class FakeRobot:
     def begin(self, holding: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Let the controller start anew where the robot is; returns its command there.
 
-        The stamps jump, and the joint angles differ a little at each attempt, so that the answer to the last joint
-        state can't be taken for one to an earlier one: afterwards nothing is under way.
+        The stamps jump, and the joint angles differ a little at each attempt, so that the answer to
+        the last joint state can't be taken for one to an earlier one: afterwards nothing is under
+        way.
 
         Args:
             holding: the expected command at q (n,).
@@ -465,13 +536,18 @@ class FakeRobot:
                 for answer in self.commands.messages[count:]:
                     if np.abs(np.array(answer.data) - expected).max() < 1e-6:
                         return np.array(answer.data)
-        pytest.fail(f"no command that holds the robot\n{[child.err[-4000:] for child in self.ros.children]}")
+        pytest.fail(
+            f"no command that holds the robot\n{[child.err[-4000:] for child in self.ros.children]}"
+        )
 
 
 def real_time_policy() -> int:
     """The scheduling that processes of this user can have."""
     program = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
-    allowed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
+    allowed = (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode
+        == 0
+    )
     return os.SCHED_FIFO if allowed else os.SCHED_OTHER
 
 

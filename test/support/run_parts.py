@@ -1,9 +1,10 @@
 """Run both parts of the tests, and say in the last lines how each part ended.
 
-``python test/support/run_parts.py [--long] [--slowest] [ARGUMENTS OF PYTEST]`` runs what isn't marked as long, or what
-is. In each part those come first that run side by side, then those marked `alone`. Both parts run at once: tests of the
-system wait half of their time. What pytest prints of the system comes after what it prints of the pure tests. Long
-tests run part by part. With --slowest the twenty slowest tests are printed.
+``python test/support/run_parts.py [--long] [--slowest] [ARGUMENTS OF PYTEST]`` runs what isn't
+marked as long, or what is. In each part those come first that run side by side, then those marked
+`alone`. Both parts run at once: tests of the system wait half of their time. What pytest prints of
+the system comes after what it prints of the pure tests. Long tests run part by part. With --slowest
+the twenty slowest tests are printed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import IO
 
 from parts import PARTS, SUMMARY, Count
 
-# A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
+# A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for
+# ever.
 SIDE_BY_SIDE = ("--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0")
 WORKERS = {"pure": 2, "system": 3}  # on two processors: a test of the system waits half of its time
 NONE_CHOSEN = 5  # pytest's exit status where no test is chosen
@@ -41,14 +43,18 @@ def run_part(part: str, long: bool, arguments: list[str], summary: Path, output:
     return worst
 
 
-def run(part: str, alone: bool, long: bool, arguments: list[str], summary: Path, output: IO[str]) -> int:
+def run(
+    part: str, alone: bool, long: bool, arguments: list[str], summary: Path, output: IO[str]
+) -> int:
     """Run pytest on one half of a part; returns its exit status."""
     chosen = f"{'alone' if alone else 'not alone'} and {'long' if long else 'not long'}"
     side_by_side = () if alone else (f"--numprocesses={WORKERS[part]}", *SIDE_BY_SIDE)
     command = [sys.executable, "-m", "pytest", f"--part={part}", "-m", chosen, *side_by_side]
     print(f"--- {part}, {chosen} ---", file=output, flush=True)
     variables = {**os.environ, SUMMARY: str(summary)}
-    with subprocess.Popen([*command, *arguments], env=variables, stdout=output, stderr=output) as tests:
+    with subprocess.Popen(
+        [*command, *arguments], env=variables, stdout=output, stderr=output
+    ) as tests:
         while True:
             try:
                 status = tests.wait()
@@ -89,10 +95,18 @@ def show(kept: Path, writing: Future[int]) -> None:
 def parts_in(arguments: list[str]) -> tuple[str, ...]:
     """The parts that the paths among pytest's arguments can have tests of."""
     values = zip(["", *arguments], arguments, strict=False)
-    words = [each.partition("::")[0] for option, each in values if option not in ("-k", "-m", "-n", "-o", "-p")]
-    paths = [Path(each).resolve() for each in words if not each.startswith("-") and Path(each).exists()]
+    words = [
+        each.partition("::")[0]
+        for option, each in values
+        if option not in ("-k", "-m", "-n", "-o", "-p")
+    ]
+    paths = [
+        Path(each).resolve() for each in words if not each.startswith("-") and Path(each).exists()
+    ]
     system = Path(__file__).resolve().parents[1] / "system"
-    found = {"system": any(path.is_relative_to(system) or system.is_relative_to(path) for path in paths)}
+    found = {
+        "system": any(path.is_relative_to(system) or system.is_relative_to(path) for path in paths)
+    }
     found["pure"] = not all(path.is_relative_to(system) for path in paths)
     return tuple(part for part in PARTS if found[part] or not paths)
 
@@ -129,7 +143,9 @@ def main() -> int:
         ended = counts(summary)
     print("---")
     if slowest:
-        durations = {test: time for count in ended.values() for test, time in count.durations.items()}
+        durations = {
+            test: time for count in ended.values() for test, time in count.durations.items()
+        }
         for test in sorted(durations, key=durations.__getitem__, reverse=True)[:SLOWEST]:
             print(f"{durations[test]:7.2f} s  {test}")
     for count in ended.values():
@@ -145,6 +161,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # where a script has started this in the background
+    # where a script has started this in the background
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())

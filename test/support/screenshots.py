@@ -1,4 +1,6 @@
-"""Pictures of the running pages for the documentation: ``make screenshots``, or some with ``ARGS="planar joint"``."""
+"""Pictures of the running pages for the documentation: ``make screenshots``, or some with
+``ARGS="planar joint"``.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ from robot_control_ros.ros.messages import fill_pose
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
 WINDOW, SMALL = (1280, 720), (960, 540)  # px
-CAMERA, NEAR = Camera((1.3, -1.2, 0.85), (0.27, 0.0, 0.3)), Camera((1.05, -1.3, 0.6), (0.1, -0.12, 0.22))
+CAMERA, NEAR = (
+    Camera((1.3, -1.2, 0.85), (0.27, 0.0, 0.3)),
+    Camera((1.05, -1.3, 0.6), (0.1, -0.12, 0.22)),
+)
 ASIDE = Camera((0.75, -1.2, 0.5), (0.5, 0.0, 0.12))
 ABOVE = Camera((0.9, -0.5, 0.33), (0.49, 0.1, 0.25))
 DRAG = 1.0  # s
@@ -88,7 +93,9 @@ def demo() -> None:
         with browser.recording():
             drag(browser, system.grip(browser), system.grip(browser, (0.0, 0.0, 0.12)))
             browser.rest(0.6)
-            thumb, track = (browser.box(SLIDER, part) for part in ("[role=slider]", ".mantine-Slider-track"))
+            thumb, track = (
+                browser.box(SLIDER, part) for part in ("[role=slider]", ".mantine-Slider-track")
+            )
             assert thumb is not None
             assert track is not None
             drag(browser, thumb.centre, (track.x + 0.05 * track.width, thumb.centre[1]))
@@ -102,7 +109,9 @@ def demo() -> None:
 def push(system: System, camera: Camera, browser: Browser) -> None:
     """Pull the tip down, in push mode."""
     tip = system.tip()
-    start, end = (camera.pixel(tip + [0.0, 0.0, z], browser) for z in (PUSH_ARROW, PUSH_ARROW - 0.15))
+    start, end = (
+        camera.pixel(tip + [0.0, 0.0, z], browser) for z in (PUSH_ARROW, PUSH_ARROW - 0.15)
+    )
     drag(browser, start, end, held=0.8)
 
 
@@ -112,7 +121,13 @@ def ball() -> None:
         browser.click("Drag", "input")
         browser.click("ball")
         browser.rest(1.0)
-        drag(browser, *(ASIDE.pixel(np.add(BALL, [x, 0.0, 0.0]), browser) for x in (BALL_ARROW, BALL_ARROW - 0.13)))
+        drag(
+            browser,
+            *(
+                ASIDE.pixel(np.add(BALL, [x, 0.0, 0.0]), browser)
+                for x in (BALL_ARROW, BALL_ARROW - 0.13)
+            ),
+        )
         browser.rest(2.0)
         save(browser, "page_ball")
 
@@ -133,7 +148,11 @@ def lift(system: System, browser: Browser, height: float) -> None:
     message.header.frame_id = "base_link"
     fill_pose(message.pose, make_pose(np.array([0.5, 0.1, height]), np.diag([1.0, -1.0, -1.0])))
     publisher = system.ros.publisher(PoseStamped, "/controller/target_pose")
-    system.ros.until(lambda: abs(system.tip()[2] - height) < 3e-3, "the height", lambda: publisher.publish(message))
+    system.ros.until(
+        lambda: abs(system.tip()[2] - height) < 3e-3,
+        "the height",
+        lambda: publisher.publish(message),
+    )
     browser.rest(1.0)
 
 
@@ -167,12 +186,15 @@ def joint() -> None:
 
 
 @contextlib.contextmanager
-def dashboard(camera: Camera, width: int, height: int, **arguments: str) -> Iterator[tuple[System, Browser]]:
+def dashboard(
+    camera: Camera, width: int, height: int, **arguments: str
+) -> Iterator[tuple[System, Browser]]:
     """A simulated arm and a browser with its page, once both have settled."""
     with tempfile.TemporaryDirectory() as folder, Ros(Path(folder)) as ros:
         system = System(ros, camera, width, height, **arguments)
         for child in system.children.values():
-            with contextlib.suppress(PermissionError):  # a browser that draws in software takes their time else
+            # a browser that draws in software takes their time else
+            with contextlib.suppress(PermissionError):
                 os.setpriority(os.PRIO_PGRP, child.process.pid, -15)
         with system.open() as browser:
             settle(browser)
@@ -186,7 +208,9 @@ def page(command: str) -> Iterator[Browser]:
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            address = next(word for word in process.stdout.readline().split() if word.startswith("http://"))
+            address = next(
+                word for word in process.stdout.readline().split() if word.startswith("http://")
+            )
             with Browser(address, *WINDOW) as browser:
                 settle(browser)
                 browser.wait(lambda: still(browser), "a page that stands still")
@@ -225,7 +249,9 @@ def drag(browser: Browser, start: Sequence[float], end: Sequence[float], held: f
 
 
 def save(browser: Browser, name: str) -> None:
-    """The window in 256 colours, with those of thin lines among them; the mouse points at nothing that has a hint."""
+    """The window in 256 colours, with those of thin lines among them; the mouse points at
+    nothing that has a hint.
+    """
     browser.mouse("Moved", WINDOW[0] / 2, 20.0)
     browser.rest(1.0)
     picture = (
@@ -241,8 +267,11 @@ def animate(frames: Sequence[tuple[float, bytes]], name: str) -> None:
     kept = dict(sorted((round(1e3 * at), content) for at, content in frames))
     times = [*kept, max(kept) + 500]
     pictures = [Image.open(io.BytesIO(content)).convert("RGB") for content in kept.values()]
-    palette = pictures[-len(pictures) // 5].quantize(200)  # during the push, when every colour is there
-    first, *others = (picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures)
+    # during the push, when every colour is there
+    palette = pictures[-len(pictures) // 5].quantize(200)
+    first, *others = (
+        picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures
+    )
     durations = [int(length) for length in np.diff(times)]
     write(first, f"{name}.gif", save_all=True, append_images=others, duration=durations, loop=0)
     print(f"{len(durations)} frames, {sum(durations) / 1e3:.1f} s")

@@ -1,4 +1,6 @@
-"""Simulated arms under a law that something shakes: a tool, a hand, a wall, a target that swings, or noise."""
+"""Simulated arms under a law that something shakes: a tool, a hand, a wall, a target
+that swings, or noise.
+"""
 
 import math
 from collections.abc import Callable
@@ -20,7 +22,9 @@ BEGIN = 0.2  # s, of what shakes
 
 
 class ShakenArm(TrialArm):
-    """An arm with a wrench (6,) on its tip at each physics step, of the time [s] and the dynamics."""
+    """An arm with a wrench (6,) on its tip at each physics step, of the time
+    [s] and the dynamics.
+    """
 
     def __init__(self, robot, load, step):
         super().__init__(robot, step=step)
@@ -101,7 +105,9 @@ class Trial:
         rows = []
         alarm = math.inf
         fault = ""
-        for cycle, (state, kin, _) in enumerate(lockstep(line, loop, round(seconds * robot.profile.rate))):
+        for cycle, (state, kin, _) in enumerate(
+            lockstep(line, loop, round(seconds * robot.profile.rate))
+        ):
             if cycle == 0:
                 self.begin(loop, kin.pose.copy())
             self.meanwhile(loop, cycle)
@@ -129,7 +135,9 @@ class NoisyLine:
 
 
 class SwingingTarget:
-    """A trajectory that swings about a pose along x, or goes in circles; with its twist, or without."""
+    """A trajectory that swings about a pose along x, or goes in circles; with
+    its twist, or without.
+    """
 
     def __init__(self, pose, size, frequency, circle=False, twist=True):
         self._pose = pose

@@ -1,6 +1,8 @@
-"""An event loop of asyncio on a clock that only the test moves, with connections inside the process.
+"""An event loop of asyncio on a clock that only the test moves, with connections inside the
+process.
 
-asyncio's own futures and tasks run unchanged over it. A server that listens here is reached by :meth:`Network.connect`.
+asyncio's own futures and tasks run unchanged over it. A server that listens here is reached by
+:meth:`Network.connect`.
 """
 
 from __future__ import annotations
@@ -43,14 +45,18 @@ class SteppedLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return float(self._clock.now * 1e-9)
 
-    def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
+    def call_soon(
+        self, callback: Callable[..., Any], *args: Any, context: Any = None
+    ) -> asyncio.Handle:
         context = copy_context() if context is None else context
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(lambda: self._run(handle, context, callback, args))
         self._clock.after(0, self._run_next)
         return handle
 
-    def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
+    def call_soon_threadsafe(
+        self, callback: Callable[..., Any], *args: Any, context: Any = None
+    ) -> asyncio.Handle:
         return self.call_soon(callback, *args, context=context)
 
     def call_later(
@@ -91,12 +97,16 @@ class SteppedLoop(asyncio.AbstractEventLoop):
         if self._ready:
             self._ready.popleft()()
 
-    def _run(self, handle: asyncio.Handle, context: Context, callback: Callable[..., Any], args: Any) -> None:
+    def _run(
+        self, handle: asyncio.Handle, context: Context, callback: Callable[..., Any], args: Any
+    ) -> None:
         if not handle.cancelled():
             self.call(context.run, callback, *args)
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function while this is the running loop; an exception goes to the handler of exceptions."""
+        """Call a function while this is the running loop; an exception goes to the
+        handler of exceptions.
+        """
         before = _get_running_loop()
         _set_running_loop(self)
         try:
@@ -117,7 +127,9 @@ class SteppedLoop(asyncio.AbstractEventLoop):
     def create_task(self, coro: Any, *, name: Any = None, context: Any = None) -> asyncio.Task[Any]:
         return asyncio.Task(coro, loop=self, name=name)
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+    def run_in_executor(
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
         """Call a function at the next step, not in a thread."""
         future = self.create_future()
 
@@ -141,7 +153,9 @@ class SteppedLoop(asyncio.AbstractEventLoop):
         return False
 
     def stop(self) -> None:
-        """Goes on: the server's thread stops it after its end, and here that thread has only begun it."""
+        """Goes on: the server's thread stops it after its end, and here that
+        thread has only begun it.
+        """
 
     def close(self) -> None:
         """As :meth:`stop`."""
@@ -156,11 +170,15 @@ class SteppedLoop(asyncio.AbstractEventLoop):
         if self._on_exception is not None:
             self._on_exception(self, context)
         else:
-            logging.getLogger("asyncio").error(context["message"], exc_info=context.get("exception"))
+            logging.getLogger("asyncio").error(
+                context["message"], exc_info=context.get("exception")
+            )
 
     # --- servers ---
 
-    async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any) -> Any:
+    async def create_server(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any
+    ) -> Any:
         return self._network.listen(self, protocol_factory, port)
 
 
@@ -180,7 +198,9 @@ class Network:
         """
         if port in self._listeners:
             raise OSError(f"port {port} is taken")
-        self._listeners[port] = Listener(loop, factory, port, lambda: self._listeners.pop(port, None))
+        self._listeners[port] = Listener(
+            loop, factory, port, lambda: self._listeners.pop(port, None)
+        )
         return self._listeners[port]
 
     def connect(self, port: int, protocol: Any) -> Transport:
@@ -205,7 +225,9 @@ class Listener(asyncio.AbstractServer):
 
     family = socket.AF_INET
 
-    def __init__(self, loop: SteppedLoop, factory: Callable[[], Any], port: int, forget: Callable[[], Any]) -> None:
+    def __init__(
+        self, loop: SteppedLoop, factory: Callable[[], Any], port: int, forget: Callable[[], Any]
+    ) -> None:
         self.loop, self._make, self._port, self._forget = loop, factory, port, forget
         self.sockets = [self]
 

@@ -31,7 +31,8 @@ class SteppedTime:
         heapq.heappush(self._events, (self.now + delay, next(self._numbers), action))
 
     def step(self, end: int) -> bool:
-        """Let the next thing happen, unless that is after `end` [ns]; returns whether something did.
+        """Let the next thing happen, unless that is after `end` [ns]; returns whether something
+        did.
 
         The time is then that of what happened, or `end`.
         """
@@ -54,7 +55,9 @@ class SteppedTime:
             pass
 
     def sleep(self, seconds: float) -> None:
-        """``time.sleep``: where the test sleeps, the world goes on; what sleeps in a step holds up all else."""
+        """``time.sleep``: where the test sleeps, the world goes on; what sleeps in a
+        step holds up all else.
+        """
         if self._stepping:
             self.now += round(seconds * 1e9)
         else:

@@ -16,7 +16,10 @@ class _Springs:
         """It remembers nothing."""
 
     def compute(self, state, kin, reference, gains, dt):
-        self.terms = {"spring": gains.p * (reference.q - state.q) - gains.d * state.v, "gravity": kin.gravity}
+        self.terms = {
+            "spring": gains.p * (reference.q - state.q) - gains.d * state.v,
+            "gravity": kin.gravity,
+        }
         return Command(self.mode, sum(self.terms.values()))
 
 

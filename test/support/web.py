@@ -1,8 +1,10 @@
-"""Pages of viser and their browsers inside one process: no threads, no sockets, no clock but a stepped one.
+"""Pages of viser and their browsers inside one process: no threads, no sockets, no clock but a
+stepped one.
 
-The Python code of viser and websockets runs unchanged, from a page's handles down to the bytes of its websocket.
-So does ``dashboard/guarded_server.py``. Replaced are the event loop, the sockets, viser's threads, and the page's own
-thread. The test steps the clock, and whatever happens is stepped with it.
+The Python code of viser and websockets runs unchanged, from a page's handles down to the bytes of
+its websocket.
+So does ``dashboard/guarded_server.py``. Replaced are the event loop, the sockets, viser's threads,
+and the page's own thread. The test steps the clock, and whatever happens is stepped with it.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ class Web:
     """The world of a test with pages: a clock, a network, and nothing below.
 
     Args:
-        clock: that of a :class:`graph.Graph`, or None for one of its own; its time is then that of ``time``, too.
+        clock: that of a :class:`graph.Graph`, or None for one of its own; its time is then that of
+            ``time``, too.
 
     Attributes:
         clock: what the test steps.
@@ -64,7 +67,9 @@ class Web:
         if clock is None:
             self._replace_time()
         self._replace_what_viser_starts()
-        self._patch.setattr(web_page, "PageThread", lambda *given: SteppedPageThread(self.clock, *given))
+        self._patch.setattr(
+            web_page, "PageThread", lambda *given: SteppedPageThread(self.clock, *given)
+        )
 
     def __enter__(self) -> Web:
         _webs.append(self)
@@ -89,7 +94,9 @@ class Web:
         self.clock.run_for(round(seconds * 1e9))
 
     def stall(self, seconds: float) -> None:
-        """The machine stands still: a time passes, and what should have happened in it comes late."""
+        """The machine stands still: a time passes, and what should have
+        happened in it comes late.
+        """
         self.clock.now += round(seconds * 1e9)
 
     def _replace_time(self) -> None:
@@ -124,8 +131,12 @@ class Web:
             self._patch.setattr(module, "atexit", never)
         own_asyncio = {"new_event_loop": new_event_loop, "set_event_loop": lambda loop: None}
         self._patch.setattr(_infra, "asyncio", SimpleNamespace(**{**vars(asyncio), **own_asyncio}))
-        self._patch.setattr(_infra, "threading", SimpleNamespace(**{**vars(threading), "Thread": Thread}))
-        self._patch.setattr(_viser, "ThreadPoolExecutor", lambda max_workers: SteppedExecutor(self.clock))
+        self._patch.setattr(
+            _infra, "threading", SimpleNamespace(**{**vars(threading), "Thread": Thread})
+        )
+        self._patch.setattr(
+            _viser, "ThreadPoolExecutor", lambda max_workers: SteppedExecutor(self.clock)
+        )
 
 
 class SteppedExecutor:
@@ -151,10 +162,16 @@ class SteppedExecutor:
 
 
 class SteppedPageThread(PageThread):
-    """A page's thread, without the thread: it goes on while the test steps, and draws whether it is watched or not."""
+    """A page's thread, without the thread: it goes on while the test steps, and draws whether
+    it is watched or not.
+    """
 
     def __init__(
-        self, clock: Any, draw: Callable[[], None], refuse: Callable[[str], None], watched: Callable[[], bool]
+        self,
+        clock: Any,
+        draw: Callable[[], None],
+        refuse: Callable[[str], None],
+        watched: Callable[[], bool],
     ) -> None:
         super().__init__(draw, refuse, watched)
         self._clock = clock
@@ -209,12 +226,17 @@ class WebSocket(asyncio.Protocol):
         self._transport: Transport
         self._lost = False
         uri = parse_uri(address.replace("http://", "ws://"))
-        self._protocol = ClientProtocol(uri, subprotocols=[f"viser-v{viser.__version__}"], max_size=None)  # type: ignore[list-item]
+        self._protocol = ClientProtocol(
+            uri, subprotocols=[f"viser-v{viser.__version__}"], max_size=None
+        )  # type: ignore[list-item]
         request = self._protocol.connect()
         request.headers.update(headers)
         self._protocol.send_request(request)
         web.network.connect(uri.port, self)
-        web.until(lambda: self._protocol.state is not State.CONNECTING or self._lost, "an answer of the page")
+        web.until(
+            lambda: self._protocol.state is not State.CONNECTING or self._lost,
+            "an answer of the page",
+        )
         if self._protocol.handshake_exc is not None:
             raise self._protocol.handshake_exc
 
@@ -291,7 +313,9 @@ class WebSocket(asyncio.Protocol):
         for event in self._protocol.events_received():
             if isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY):
                 assert event.fin
-                self._received.append(str(event.data, "utf-8") if event.opcode is Opcode.TEXT else bytes(event.data))
+                self._received.append(
+                    str(event.data, "utf-8") if event.opcode is Opcode.TEXT else bytes(event.data)
+                )
         self._flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -320,7 +344,9 @@ class _Request(asyncio.Protocol):
 def get(port: int, path: str, **headers: str) -> tuple[int, str | None, bytes]:
     """Status, cookie and content that a page answers to a request."""
     web = current()
-    lines = [f"{name}: {value}" for name, value in ({"Host": f"127.0.0.1:{port}"} | headers).items()]
+    lines = [
+        f"{name}: {value}" for name, value in ({"Host": f"127.0.0.1:{port}"} | headers).items()
+    ]
     asked = _Request("\r\n".join([f"GET {path} HTTP/1.1", *lines, "", ""]).encode())
     web.network.connect(port, asked)
     web.until(lambda: asked.ended, "an answer of the page")

@@ -60,7 +60,9 @@ def run_pip(*arguments: str | Path) -> None:
 
 
 def copy_source(folder: Path) -> None:
-    """What is built is a copy: a build leaves files behind, and leftovers of an older one would get installed."""
+    """What is built is a copy: a build leaves files behind, and leftovers of an older one
+    would get installed.
+    """
     folder.mkdir()
     for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE"):
         shutil.copy2(ROOT / name, folder / name)

@@ -1,4 +1,6 @@
-"""The node ethercat on an emulated bus; `python ethercat_node_tests.py` runs the tests in a namespace of their own."""
+"""The node ethercat on an emulated bus; `python ethercat_node_tests.py` runs the tests in a
+namespace of their own.
+"""
 
 import os
 import signal
@@ -17,7 +19,9 @@ if __name__ == "__main__":
 
     enter_namespace()
     make_pair()
-    without = [word for plugin in ("cacheprovider", "xdist", "randomly") for word in ("-p", f"no:{plugin}")]
+    without = [
+        word for plugin in ("cacheprovider", "xdist", "randomly") for word in ("-p", f"no:{plugin}")
+    ]
     sys.exit(pytest.main(["-q", *without, *sys.argv[1:], __file__]))
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -46,7 +50,8 @@ HOME = np.array(ROBOT.home)
 RATE = 500.0  # Hz, not the profile's; of the tests that share their drives
 RATE_OVER_TOPICS = 250.0  # Hz: a busy machine, and this process, keep up with it
 BUS_RATE = 1.0 / load_topology("ur5").cycle  # Hz
-# On a busy machine the slaves' watchdogs would end tests of other things; ethercat_oddity_tests.py tests them.
+# On a busy machine the slaves' watchdogs would end tests of other things; ethercat_oddity_tests.py
+# tests them.
 EMULATED_BUS_TIMEOUTS = {name: float(value) for name, value in pacing.EMULATED_BUS_TIMEOUTS.items()}
 EMULATED_BUS_TIMEOUTS |= {"command_timeout": 1.0, "watchdog": 3.0, "realtime_priority": 0}
 
@@ -59,7 +64,10 @@ class Bus:
         program = "robot_control_ros.fieldbus.emulation.program"
         arguments = ["--robot", "ur5", "--interface", SLAVES, "--faults", self.faults]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", program, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True
+            [sys.executable, "-m", program, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         assert self.process.stdout.readline().startswith("emulating ur5")
 
@@ -111,14 +119,20 @@ class Drives:
 
         def said():
             status = self.diagnoses.get("ethercat: bus")
-            return status if status is not None and all(word in status.message for word in words) else None
+            return (
+                status
+                if status is not None and all(word in status.message for word in words)
+                else None
+            )
 
         return self.ros.until(said, f"a diagnosis of the bus with {words}")
 
     def enable(self) -> None:
-        """Ask until they are: it takes some good cycles, and fresh commands where those hold the arm.
+        """Ask until they are: it takes some good cycles, and fresh commands where those hold the
+        arm.
 
-        On a machine that stalls, the slaves' watchdogs end before the next frame: that fault is reset.
+        On a machine that stalls, the slaves' watchdogs end before the next frame: that fault is
+        reset.
         """
 
         def enabled():
@@ -131,7 +145,9 @@ class Drives:
         self.ros.until(enabled, "enabled drives")
 
     def stop_by(self, event) -> None:
-        """Let an event come, and wait until the drives are told to stop, as the bus's process has noted it."""
+        """Let an event come, and wait until the drives are told to stop, as the bus's
+        process has noted it.
+        """
         began = time.monotonic()
         enabled = {action.value for action in ENABLED}
 
@@ -145,7 +161,9 @@ class Drives:
 
 @pytest.fixture(scope="class")
 def shared_drives(tmp_path_factory, bus):
-    """Of the tests that start no controller: one that is killed would still be known to the next test."""
+    """Of the tests that start no controller: one that is killed would still be
+    known to the next test.
+    """
     with Ros(tmp_path_factory.mktemp("drives")) as made:
         drives = Drives(made, bus, in_process=True, rate=RATE)
         yield drives
@@ -157,8 +175,12 @@ def drives(shared_drives):
     """Disabled, without faults."""
     shared_drives.ros.trigger("/ethercat/disable")
     shared_drives.ros.trigger("/ethercat/reset_fault")
-    shared_drives.ros.until(lambda: shared_drives.status.action is Action.DISABLE, "disabled drives")
-    shared_drives.ros.until(lambda: np.abs(shared_drives.states.last.velocity).max() < 1e-3, "an arm at rest")
+    shared_drives.ros.until(
+        lambda: shared_drives.status.action is Action.DISABLE, "disabled drives"
+    )
+    shared_drives.ros.until(
+        lambda: np.abs(shared_drives.states.last.velocity).max() < 1e-3, "an arm at rest"
+    )
     return shared_drives
 
 
@@ -186,7 +208,8 @@ class TestDrives:
     def test_joint_states_are_those_of_the_arm_at_the_bus_rate(self, drives):
         ros = drives.ros
         assert list(drives.states.last.name) == list(ROBOT.joints)
-        np.testing.assert_allclose(drives.q, HOME, atol=1e-4)  # some counts of an encoder behind a gear
+        # some counts of an encoder behind a gear
+        np.testing.assert_allclose(drives.q, HOME, atol=1e-4)
         cycles = {}  # numbers of the bus's cycles, by the times of their states
         until = time.monotonic() + 1.0
         while time.monotonic() < until:
@@ -194,10 +217,14 @@ class TestDrives:
             cycles[round(status.state.time, 5)] = status.cycle
         latest = max(cycles)
         ros.until(lambda: seconds(drives.states.last.header.stamp) > latest, "later joint states")
-        known = [cycles.get(round(seconds(message.header.stamp), 5)) for message in drives.states.messages]
+        known = [
+            cycles.get(round(seconds(message.header.stamp), 5))
+            for message in drives.states.messages
+        ]
         apart = Counter(later - before for before, later in pairwise(known) if before and later)
         assert min(apart) == BUS_RATE / RATE
-        assert apart.most_common(1)[0][0] == BUS_RATE / RATE  # a machine that is held up leaves some out
+        # a machine that is held up leaves some out
+        assert apart.most_common(1)[0][0] == BUS_RATE / RATE
         assert not drives.status.in_process
         drives.bus_says("disabled")
         ros.until(lambda: len(drives.diagnoses) == 1 + ROBOT.n, "a diagnosis of each drive")
@@ -211,7 +238,8 @@ class TestDrives:
         velocities = ros.publisher(Float64MultiArray, "/forward_velocity_controller/commands")
         drives.enable()
         start = drives.q
-        assert holding(drives, start) < 2e-3  # brakes that open let the arm sag by a servo's following error
+        # brakes that open let the arm sag by a servo's following error
+        assert holding(drives, start) < 2e-3
         goal = start + 0.04
         ros.until(
             lambda: np.abs(drives.q - goal).max() < 2e-3,
@@ -234,7 +262,9 @@ class TestDrives:
         drives.enable()
         start = drives.q
         jump = Float64MultiArray(data=[*start[:5], start[5] + 0.5])
-        ros.until(lambda: drives.status.action not in ENABLED, "a stop", lambda: positions.publish(jump))
+        ros.until(
+            lambda: drives.status.action not in ENABLED, "a stop", lambda: positions.publish(jump)
+        )
         said = drives.bus_says("wrist_3_joint: the command jumps", "Enabled again only on request")
         assert said.level[0] == 2
         moved = np.abs(drives.q - start)
@@ -257,7 +287,11 @@ class TestDrives:
                 lambda message=message: positions.publish(Float64MultiArray(data=message)),
             )
         wrong = JointState(name=["elbow_joint"], position=[0.0])
-        ros.until(lambda: "are missing" in drives.child.err, "joints that are missing", lambda: joints.publish(wrong))
+        ros.until(
+            lambda: "are missing" in drives.child.err,
+            "joints that are missing",
+            lambda: joints.publish(wrong),
+        )
         assert drives.status.action in ENABLED
         assert np.abs(drives.q - start).max() < 2e-3
 
@@ -275,13 +309,19 @@ class TestDrives:
                 elapsed, last = elapsed + min(now - last, 0.02), now  # a stall is no jump
                 velocity = [speed if with_velocity else 0.0] + [0.0] * 5
                 target = start + np.array([speed * elapsed, 0, 0, 0, 0, 0])
-                joints.publish(JointState(name=list(ROBOT.joints), position=target.tolist(), velocity=velocity))
+                joints.publish(
+                    JointState(name=list(ROBOT.joints), position=target.tolist(), velocity=velocity)
+                )
                 ros.spin(0.002)
                 if elapsed > 0.5:
                     worst.append(drives.status.following_error[0])
             lags[with_velocity] = abs(float(np.median(worst)))
             ros.until(
-                lambda: abs(drives.states.last.velocity[0]) < 0.01 or drives.status.action is not Action.RUN, "rest"
+                lambda: (
+                    abs(drives.states.last.velocity[0]) < 0.01
+                    or drives.status.action is not Action.RUN
+                ),
+                "rest",
             )
             drives.enable()
         assert lags[True] < 0.5 * lags[False]
@@ -299,7 +339,11 @@ class TestDrives:
         )
         assert "0x7305 incremental sensor 1 fault" in status.message
         refused = ros.until(  # at first they are still being stopped
-            lambda: (answer := ros.trigger("/ethercat/enable")) and "stopped" not in answer.message and answer,
+            lambda: (
+                (answer := ros.trigger("/ethercat/enable"))
+                and "stopped" not in answer.message
+                and answer
+            ),
             "an answer of drives that stand",
         )
         assert not refused.success
@@ -321,9 +365,13 @@ class TestDrives:
             assert "another master has the bus: process " in child.err
             ros.children.remove(child)
             after = drives.status
-            return (after.lost_frames, after.bad_counters) == (before.lost_frames, before.bad_counters)
+            return (after.lost_frames, after.bad_counters) == (
+                before.lost_frames,
+                before.bad_counters,
+            )
 
-        assert any(undisturbed() for _ in range(3))  # other work on this machine may disturb one, a master would each
+        # other work on this machine may disturb one, a master would each
+        assert any(undisturbed() for _ in range(3))
 
 
 @pytest.mark.parametrize("own_drives", [{"rate": RATE_OVER_TOPICS}], indirect=True, ids=["slow"])
@@ -339,15 +387,20 @@ def test_an_impedance_over_topics_holds_and_its_death_stops_the_drives(own_drive
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("own_drives", [{"in_process": True, "rate": HOSTED_RATE}], indirect=True, ids=["as launched"])
+@pytest.mark.parametrize(
+    "own_drives", [{"in_process": True, "rate": HOSTED_RATE}], indirect=True, ids=["as launched"]
+)
 def test_an_impedance_in_the_bus_process(own_drives, ros, bus):
-    """Gains, targets and laws reach it; a push moves it by force over stiffness; its controller's death stops it."""
+    """Gains, targets and laws reach it; a push moves it by force over stiffness; its
+    controller's death stops it.
+    """
     drives = own_drives
     telemetry = ros.subscribe(Float64MultiArray, "/controller/state")
     target = ros.publisher(PoseStamped, "/controller/target_pose")
     controller = Controller(ros, profile="ethercat", rate=HOSTED_RATE, bus=MASTER)
     ros.until(lambda: len(telemetry) > 0, "telemetry")
-    assert not ros.trigger("/controller/go_home").success  # drives that aren't enabled don't go anywhere
+    # drives that aren't enabled don't go anywhere
+    assert not ros.trigger("/controller/go_home").success
     drives.enable()
     assert drives.status.in_process
 
@@ -358,11 +411,15 @@ def test_an_impedance_in_the_bus_process(own_drives, ros, bus):
         return np.abs(read_blocks(telemetry.last)["twist"]).max() < 1e-3
 
     def gives_way(stiffness: float) -> None:
-        assert ros.set("controller", impedance__stiffness=[stiffness] * 3 + [50.0] * 3)[0].successful
+        assert ros.set("controller", impedance__stiffness=[stiffness] * 3 + [50.0] * 3)[
+            0
+        ].successful
         ros.until(settled, "rest")
         before, way = error(), 20.0 / stiffness
         bus.inject("push tool0 0 0 -20")
-        ros.until(lambda: abs((error() - before)[2] - way) < 0.05 * way and settled(), f"{way} m of way")
+        ros.until(
+            lambda: abs((error() - before)[2] - way) < 0.05 * way and settled(), f"{way} m of way"
+        )
         bus.inject("push tool0 0 0 0")
         ros.until(lambda: np.abs(error() - before).max() < 1e-3, "an arm that comes back")
 
@@ -392,9 +449,15 @@ def test_an_impedance_in_the_bus_process(own_drives, ros, bus):
     [
         ({"interface": ""}, "interface is empty: must be the network interface that the bus is on"),
         ({"interface": "nonsense0"}, "no network interface 'nonsense0'; interfaces: "),
-        pytest.param({"robot": "gen3"}, "unknown profile 'ethercat'; profiles: sim, ", marks=pytest.mark.long),
+        pytest.param(
+            {"robot": "gen3"}, "unknown profile 'ethercat'; profiles: sim, ", marks=pytest.mark.long
+        ),
         ({"topology": "planar_two_link"}, "no slave moves shoulder_pan_joint"),
-        pytest.param({"command_timeout": 5.0}, "command_timeout = 5: must be a number within", marks=pytest.mark.long),
+        pytest.param(
+            {"command_timeout": 5.0},
+            "command_timeout = 5: must be a number within",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_at_start(ros, bus, parameters, words):

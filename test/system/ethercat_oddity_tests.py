@@ -1,4 +1,6 @@
-"""Slaves that do what foreign ones did; `python ethercat_oddity_tests.py` runs the tests in a network namespace."""
+"""Slaves that do what foreign ones did; `python ethercat_oddity_tests.py` runs the tests in
+a network namespace.
+"""
 
 import contextlib
 import os
@@ -16,10 +18,22 @@ if __name__ == "__main__":
 
     enter_namespace()
     make_pair()
-    without = [word for plugin in ("cacheprovider", "xdist", "randomly") for word in ("-p", f"no:{plugin}")]
+    without = [
+        word for plugin in ("cacheprovider", "xdist", "randomly") for word in ("-p", f"no:{plugin}")
+    ]
     sys.exit(pytest.main(["-q", *without, *sys.argv[1:], __file__]))
 
-from ethercat_emulator import Bus, Identity, Line, Load, Machine, Rotors, Slave, drive_slave, terminal
+from ethercat_emulator import (
+    Bus,
+    Identity,
+    Line,
+    Load,
+    Machine,
+    Rotors,
+    Slave,
+    drive_slave,
+    terminal,
+)
 from ethercat_emulator.coe.dictionary import Dictionary
 from ethercat_emulator.esc.sii import OUTPUTS, PdoEntry
 from ethercat_emulator.esc.watchdog import Watchdog
@@ -57,20 +71,30 @@ slaves:
 
 def drives():
     """Two drives as the topology has them, each as (slave, drive)."""
-    return [drive_slave(identity=Identity(VENDOR, PRODUCT, serial=n + 1), name=f"Drive {n}") for n in range(2)]
+    return [
+        drive_slave(identity=Identity(VENDOR, PRODUCT, serial=n + 1), name=f"Drive {n}")
+        for n in range(2)
+    ]
 
 
 def remade(pair, *, dictionary=None, **sii):
     """A slave with another EEPROM or dictionary before the same drive."""
     slave, drive = pair
-    return Slave(replace(slave.sii, **sii), dictionary or slave.dictionary, drive, clock_start=0), drive
+    return Slave(
+        replace(slave.sii, **sii), dictionary or slave.dictionary, drive, clock_start=0
+    ), drive
 
 
 @contextlib.contextmanager
 def served(pairs, *others, priority=0, late=0, delay=0):
-    """The bus in another process, at the far end of the pair. `late` frames come back after `delay` ns."""
+    """The bus in another process, at the far end of the pair. `late` frames come
+    back after `delay` ns.
+    """
     slaves = [slave for slave, _ in pairs]
-    bus = Bus([*slaves, *others], Machine([drive for _, drive in pairs], Rotors([Load(inertia=0.1)] * len(pairs))))
+    bus = Bus(
+        [*slaves, *others],
+        Machine([drive for _, drive in pairs], Rotors([Load(inertia=0.1)] * len(pairs))),
+    )
     ready, told = os.pipe()
     child = os.fork()
     if child == 0:
@@ -156,7 +180,9 @@ def emergency():
         ("write", "--position", "1", "0x6065", "--type", "u32", "7"),
     ],
 )
-def test_an_emergency_in_preop_is_an_event_of_its_drive_and_ends_no_command(emergency, capsys, command):
+def test_an_emergency_in_preop_is_an_event_of_its_drive_and_ends_no_command(
+    emergency, capsys, command
+):
     status, out, err = said(capsys, *command)
     assert status == 0
     assert out
@@ -167,15 +193,25 @@ def test_an_emergency_in_preop_is_an_event_of_its_drive_and_ends_no_command(emer
 def test_an_emergency_in_preop_ends_no_configuration(emergency, topology):
     events = []
     with prepared(topology()) as master:
-        master.access.listen(lambda event: events.append((event.position, event.code, event.register)))
+        master.access.listen(
+            lambda event: events.append((event.position, event.code, event.register))
+        )
         assert master.expected_working_counter == EXPECTED_COUNTER
-    assert {(0, VOLTAGE, 0x04), (1, VOLTAGE + 1, 0x04), (0, 0x7305, 0x20), (1, 0x7305, 0x20)} <= set(events)
+    assert {
+        (0, VOLTAGE, 0x04),
+        (1, VOLTAGE + 1, 0x04),
+        (0, 0x7305, 0x20),
+        (1, 0x7305, 0x20),
+    } <= set(events)
 
 
 def test_the_bus_process_starts_with_an_emergency_and_reports_it(emergency, topology, tmp_path):
     with running(topology(), tmp_path) as client:
         until(
-            lambda: any("slave 1 (joint_2): emergency 0x3221" in text for _, text in client.report().get("events", ()))
+            lambda: any(
+                "slave 1 (joint_2): emergency 0x3221" in text
+                for _, text in client.report().get("events", ())
+            )
         )
 
 
@@ -183,7 +219,9 @@ def test_the_bus_process_starts_with_an_emergency_and_reports_it(emergency, topo
 
 
 def test_slaves_whose_first_answers_are_late_are_found():
-    """SOEM asks for an address three times, 2 ms each, and would then read the EEPROM of no slave for minutes."""
+    """SOEM asks for an address three times, 2 ms each, and would then read the EEPROM of
+    no slave for minutes.
+    """
     with served(drives(), late=40, delay=15_000_000), opened() as (_, found):
         assert [(each.vendor, each.product) for each in found] == [(VENDOR, PRODUCT)] * 2
 
@@ -204,7 +242,13 @@ def test_a_mailbox_error_is_its_slave_s_alone():
 
 @pytest.mark.parametrize(
     "table",
-    [("scan",), *(pytest.param(each, marks=pytest.mark.long) for each in (("scan", "--template"), ("info",)))],
+    [
+        ("scan",),
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in (("scan", "--template"), ("info",))
+        ),
+    ],
 )
 def test_a_mailbox_error_ends_no_command(capsys, command):
     pairs = drives()
@@ -251,12 +295,15 @@ def test_a_name_that_is_not_utf_8_is_shown(capsys, name):
     assert name[:1].decode("latin-1") in shown or "?" in shown
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))]
+)
 def test_a_damaged_eeprom_ends_in_words(capsys, seed, topology):
     import random
 
     numbers, pairs = random.Random(seed), drives()
-    eeprom = pairs[0][0].eeprom  # SOEM takes the second one's for the same, where it is the same device
+    # SOEM takes the second one's for the same, where it is the same device
+    eeprom = pairs[0][0].eeprom
     for _ in range(60):
         eeprom[numbers.randrange(16, len(eeprom))] = numbers.randrange(256)
     with served(pairs):
@@ -314,7 +361,9 @@ def test_a_drive_file_says_that_complete_access_is_not_used(stubborn, topology, 
 # --- the watchdog ---
 
 
-@pytest.mark.parametrize(("seconds", "right"), [("0.00005", False), ("0.0001", True), ("6.5535", True), ("6.6", False)])
+@pytest.mark.parametrize(
+    ("seconds", "right"), [("0.00005", False), ("0.0001", True), ("6.5535", True), ("6.6", False)]
+)
 def test_a_watchdog_that_a_slave_can_not_count_is_refused(topology, seconds, right):
     with served(drives()):
         if right:
@@ -351,13 +400,20 @@ def test_a_slave_that_keeps_another_watchdog_is_refused(topology):
     pairs[1][0].esc.watchdog = Coarse(pairs[1][0].esc.memory)
     with served(pairs), pytest.raises(ConfigError) as caught, prepared(topology()):
         pass
-    assert (caught.value.name, caught.value.value, caught.value.bound) == ("watchdog", 0.2, pytest.approx(0.1))
+    assert (caught.value.name, caught.value.value, caught.value.bound) == (
+        "watchdog",
+        0.2,
+        pytest.approx(0.1),
+    )
     assert "slave 1 (joint_2)" in str(caught.value)
 
 
 def test_a_slave_whose_outputs_trigger_no_watchdog_is_refused(topology):
     pairs = drives()
-    windows = [replace(each, control=0x24) if each.type == OUTPUTS else each for each in pairs[0][0].sii.windows]
+    windows = [
+        replace(each, control=0x24) if each.type == OUTPUTS else each
+        for each in pairs[0][0].sii.windows
+    ]
     pairs[0] = remade(pairs[0], windows=windows)
     with served(pairs), pytest.raises(ConfigError) as caught, prepared(topology()):
         pass
@@ -393,7 +449,9 @@ def opens(master):
 
 
 def stopped(master):
-    """AL states of both slaves, by their places, without taking them out of these; empty where one goes on."""
+    """AL states of both slaves, by their places, without taking them out of these;
+    empty where one goes on.
+    """
     import socket
     import struct
 
@@ -403,7 +461,9 @@ def stopped(master):
         wire.settimeout(1.0)
         for position in range(2):
             datagram = struct.pack("<BBHHHH", 1, 0x77, -position & 0xFFFF, 0x0130, 2, 0) + bytes(4)
-            head = b"\xff" * 6 + b"\x02" * 6 + b"\x88\xa4" + struct.pack("<H", len(datagram) | 1 << 12)
+            head = (
+                b"\xff" * 6 + b"\x02" * 6 + b"\x88\xa4" + struct.pack("<H", len(datagram) | 1 << 12)
+            )
             wire.send((head + datagram).ljust(60, b"\0"))
             while True:
                 reply = wire.recv(1514)
@@ -441,7 +501,9 @@ def running(topology, folder):
 
 
 def enabled(client):
-    """Whether the drives are; else it asks for that, and resets the fault of watchdogs that a stall let end."""
+    """Whether the drives are; else it asks for that, and resets the fault of watchdogs
+    that a stall let end.
+    """
     if client.status().action.value in ("hold", "run"):
         return True
     for request in ("reset_fault", "enable"):
@@ -461,7 +523,11 @@ def until(condition, limit=60.0):
 
 
 def test_the_bus_process_gives_its_own_error(topology, tmp_path):
-    with served(drives()), pytest.raises(ConfigError) as caught, running(topology(watchdog="0.00005"), tmp_path):
+    with (
+        served(drives()),
+        pytest.raises(ConfigError) as caught,
+        running(topology(watchdog="0.00005"), tmp_path),
+    ):
         pass
     assert (caught.value.name, caught.value.value) == ("watchdog", 5e-5)
     assert "exit status" not in str(caught.value)
@@ -480,7 +546,11 @@ def test_a_bus_of_too_many_bytes_is_refused(topology):
     made = topology()
     path = made.path
     path.write_text(path.read_text() + "  - { name: inputs, vendor: 0x0E5E, product: 0x402 }\n")
-    with served(drives(), large), pytest.raises(ConfigError) as caught, prepared(load_topology(str(path))):
+    with (
+        served(drives(), large),
+        pytest.raises(ConfigError) as caught,
+        prepared(load_topology(str(path))),
+    ):
         pass
     assert (caught.value.name, caught.value.bound) == ("process data", 4096)
 
@@ -510,11 +580,16 @@ def is_master_open():
 
 
 def killed_owner(topology, *, when):
-    """A child starts a bus process and is killed: where its bus is in OP, or already where it asks its slaves."""
+    """A child starts a bus process and is killed: where its bus is in OP, or already where
+    it asks its slaves.
+    """
     child = os.fork()
     if child == 0:
         settings = BusSettings(
-            interface=MASTER, topology=str(topology.path), robot=PlanarBus.robot, profile=PlanarBus.profile
+            interface=MASTER,
+            topology=str(topology.path),
+            robot=PlanarBus.robot,
+            profile=PlanarBus.profile,
         )
         client = BusClient(settings)
         if when == "in OP":

@@ -1,4 +1,6 @@
-"""The bar's script in Chromium, on a clock, a server and timers that the test plays: what a slow browser does."""
+"""The bar's script in Chromium, on a clock, a server and timers that the test plays: what
+a slow browser does.
+"""
 
 import json
 from pathlib import Path
@@ -11,9 +13,18 @@ from browser import Browser, chromium
 
 from robot_control_ros.dashboard.bar.status_bar import FOLDER
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
+pytestmark = pytest.mark.skipif(
+    chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM"
+)
 
-STATE = {"state": "active", "law": "impedance", "rate": "500 Hz", "level": "good", "lost": "", "jogs": False}
+STATE = {
+    "state": "active",
+    "law": "impedance",
+    "rate": "500 Hz",
+    "level": "good",
+    "lost": "",
+    "jogs": False,
+}
 STATE |= {"arm": "ur5", "others": [], "activates": False, "stops": True, "controls": True}
 PLAYED = """
 window.clock = 0; window.sockets = [];

@@ -1,4 +1,6 @@
-"""One master per interface and network namespace, whoever runs it. The kernel's list of sockets is the lock."""
+"""One master per interface and network namespace, whoever runs it. The kernel's list of
+sockets is the lock.
+"""
 
 import contextlib
 import os
@@ -82,7 +84,11 @@ def test_who_comes_second_is_refused_and_told_process_command_and_user(capsys):
             with pytest.raises(ConfigError) as caught:
                 open_it()
             error = caught.value
-            assert (error.name, error.value, error.bound) == ("interface", INTERFACE, os.getuid()), name
+            assert (error.name, error.value, error.bound) == (
+                "interface",
+                INTERFACE,
+                os.getuid(),
+            ), name
             assert f"process {process.pid} (" in str(error)
             assert "import os, socket" in str(error)  # of its command line
         scanned()
@@ -102,7 +108,8 @@ def test_another_user_s_master_is_seen_by_all_and_sees_all():
             try:
                 check_free(INTERFACE)
             except ConfigError as error:
-                os._exit(error.bound == 0 and "process " not in str(error))  # root's processes are root's affair
+                # root's processes are root's affair
+                os._exit(error.bound == 0 and "process " not in str(error))
             os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
@@ -126,7 +133,9 @@ def test_it_ends_with_the_process_and_other_namespaces_are_free():
         process.kill()
         process.wait()
         check_free(INTERFACE)
-    with foreign(INTERFACE, prefix=("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")):
+    with foreign(
+        INTERFACE, prefix=("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+    ):
         check_free(INTERFACE)
     master.open()  # that was refused before
     with pytest.raises(ConfigError):

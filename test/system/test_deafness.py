@@ -1,4 +1,5 @@
-"""Programs whose middleware has failed: they hear nothing more, say so, leave the robot safe and end.
+"""Programs whose middleware has failed: they hear nothing more, say so, leave the robot safe and
+end.
 
 The middleware's threads are stopped on purpose, as they stand still where Fast DDS deadlocks.
 """
@@ -89,13 +90,17 @@ def test_a_deaf_controller_sends_the_safe_output_and_ends(ros):
     robot.q = robot.q + FAR
     for _ in range(20):
         pulling = robot.exchange()
-    assert np.abs(pulling - holding(robot.q)).max() > 1.0  # the law pulls back: this is not the safe output
+    # the law pulls back: this is not the safe output
+    assert np.abs(pulling - holding(robot.q)).max() > 1.0
     with deafened(controller.child.process):
         play_until_its_end(ros, controller.child, robot.send)
     assert controller.child.end() == DEAF
     assert SAID in controller.child.err
     assert ended_cleanly(controller.child)
-    ros.until(lambda: np.allclose(robot.commands.last.data, holding(robot.q), atol=1e-6), "the safe output, at last")
+    ros.until(
+        lambda: np.allclose(robot.commands.last.data, holding(robot.q), atol=1e-6),
+        "the safe output, at last",
+    )
 
 
 def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(ros):
@@ -108,9 +113,16 @@ def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(ros):
         robot.send()
         commands.publish(Float64MultiArray(data=[0.0] * ROBOT.n))
 
-    ros.until(lambda: any(map(is_watchdogs, messages)), "a takeover: it has heard a controller", live, 1.0)
+    ros.until(
+        lambda: any(map(is_watchdogs, messages)), "a takeover: it has heard a controller", live, 1.0
+    )
     messages.clear()
-    ros.until(lambda: len(messages) > 100 and not any(map(is_watchdogs, messages[-50:])), "its rest", live, LIVING)
+    ros.until(
+        lambda: len(messages) > 100 and not any(map(is_watchdogs, messages[-50:])),
+        "its rest",
+        live,
+        LIVING,
+    )
     with deafened(watchdog.process):
         messages.clear()
         play_until_its_end(ros, watchdog, live)
@@ -139,10 +151,14 @@ def test_a_deaf_program_gets_an_error_in_words_and_ends_with_its_own_status(ros,
         pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
         ros.start("simulator")
         ros.start(
-            "controller", {"use_sim_time": True}, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"}
+            "controller",
+            {"use_sim_time": True},
+            remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"},
         )
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, env=ros.environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, env=ros.environment, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "connected\n"
         with deafened(process):
             printed, _ = process.communicate(timeout=60.0)

@@ -98,7 +98,9 @@ def test_the_demonstration_and_its_nodes_end_together(demo, tmp_path):
 def test_with_the_page_a_person_does_what_is_to_be_done(demo, tmp_path):
     pytest.importorskip("viser", reason="the page needs viser")
     child = demo("--output", str(tmp_path / "none"))
-    address = until(lambda: re.search(r"dashboard of ur5: (http://127\.0\.0\.1:\S+)", child.out)).group(1)
+    address = until(
+        lambda: re.search(r"dashboard of ur5: (http://127\.0\.0\.1:\S+)", child.out)
+    ).group(1)
     until(lambda: "Hz  error" in child.out)
     assert "drag the target, push the arm, change its stiffness" in child.out
     with urllib.request.urlopen(address) as answer:
@@ -113,16 +115,21 @@ def test_with_the_page_a_person_does_what_is_to_be_done(demo, tmp_path):
 
 @pytest.mark.long
 def test_in_a_scene_without_the_page_the_arm_is_pushed_alone(demo, tmp_path):
-    child = demo("--no-page", "--scene", "ball", "--seconds", "10", "--headless", "--output", str(tmp_path))
+    child = demo(
+        "--no-page", "--scene", "ball", "--seconds", "10", "--headless", "--output", str(tmp_path)
+    )
     until(lambda: "a push of 20 N" in child.out)
     assert child.end() == 0, child.err
     assert "circle" not in child.out
     assert "of ur5 under impedance, scene ball" in child.out
     assert "error pushed  rms" in child.out
     header, rows = read_csv(tmp_path / "demo.csv")
-    force, height, error = (rows[:, header.index(name)] for name in ("wrench.z", "pose.23", "pose_error.z"))
+    force, height, error = (
+        rows[:, header.index(name)] for name in ("wrench.z", "pose.23", "pose_error.z")
+    )
     assert force.max() == pytest.approx(20.0, abs=0.5)
-    # At 500 N/m; where this machine stalls, the controller holds the arm where it has been pushed to by then.
+    # At 500 N/m; where this machine stalls, the controller holds the arm where it has been pushed
+    # to by then.
     deepest = np.argmin(error)
     assert -error[deepest] == pytest.approx(force[deepest] / 500.0, abs=5e-3)
     reference = height + error

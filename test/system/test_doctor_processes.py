@@ -21,7 +21,11 @@ def test_a_running_simulation_is_well(ros, tmp_path):
     states = ros.subscribe(Float64MultiArray, "/controller/state")
 
     def watched():
-        said = {status.name: status.message for message in controller.diagnostics.messages for status in message.status}
+        said = {
+            status.name: status.message
+            for message in controller.diagnostics.messages
+            for status in message.status
+        }
         return said.get("watchdog: commands") == "watching" and len(states)
 
     ros.until(watched, "controller and watchdog")

@@ -1,7 +1,8 @@
-"""Two masters, written by others and apart from each other, bring the emulator to OP over a veth pair.
+"""Two masters, written by others and apart from each other, bring the emulator to OP over a veth
+pair.
 
-Each scenario of ethercat_emulator_wire.py runs in a user and network namespace of its own, which needs no privileges
-where the kernel lets anybody make one.
+Each scenario of ethercat_emulator_wire.py runs in a user and network namespace of its own, which
+needs no privileges where the kernel lets anybody make one.
 """
 
 import importlib.util
@@ -66,7 +67,8 @@ def test_soem_finds_reads_and_runs_six_drives():
     # process data
     assert found["sizes"] == [[16, 20]] * AXES
     assert (found["expected"], found["free running"]) == (18, [18])
-    assert set(found["working counters"]) - {-1} == {18}  # -1: an answer that came too late, on a machine that stalls
+    # -1: an answer that came too late, on a machine that stalls
+    assert set(found["working counters"]) - {-1} == {18}
     assert found["states"] == [[OP, 0]] * AXES
     assert found["enabled"] == [ENABLED] * AXES
     assert found["torque"] == [100] * AXES
@@ -76,7 +78,14 @@ def test_soem_finds_reads_and_runs_six_drives():
 
 def test_soem_runs_a_bus_of_different_slaves():
     found = on_the_wire("soem_mixed", "pysoem")
-    assert found["names"] == ["Coupler", "Emulated CiA 402 drive", "Outputs", "Another drive", "Inputs", "Both"]
+    assert found["names"] == [
+        "Coupler",
+        "Emulated CiA 402 drive",
+        "Outputs",
+        "Another drive",
+        "Inputs",
+        "Both",
+    ]
     assert found["sizes"] == [[0, 0], [16, 20], [1, 0], [8, 6], [0, 1], [2, 1]]
     assert found["states"] == [[OP, 0]] * 6
     assert found["ready"] == [READY] * 2
@@ -99,7 +108,8 @@ def test_soem_sees_the_faults_as_the_table_says_and_recovers_a_slave_that_was_wi
 
 
 def test_kickcat_reads_and_runs_six_drives():
-    """With LRD and LWR, and inputs over outputs in the logical memory, where SOEM has LRW and them apart.
+    """With LRD and LWR, and inputs over outputs in the logical memory, where SOEM has LRW and them
+    apart.
 
     Its release 2.5 can't do segments, and takes aborts for requests of the slave.
     """

@@ -16,14 +16,20 @@ holding = ctypes.PyDLL(None)  # its functions keep the interpreter's lock, as rc
 
 
 def end_of(program, number=None):
-    """The exit status of a program that gets a signal when it says that it is ready, and what it printed after that."""
+    """The exit status of a program that gets a signal when it says that it is ready, and what it
+    printed after that.
+    """
     with subprocess.Popen(
-        [sys.executable, "-c", BEGIN + program], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", BEGIN + program],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
     ) as process:
         assert process.stdout.readline() == "ready\n"
         if number is not None:
             process.send_signal(number)
-        printed = process.stdout.read()  # not communicate(), which misses what readline() has read ahead
+        # not communicate(), which misses what readline() has read ahead
+        printed = process.stdout.read()
     return process.returncode, printed
 
 

@@ -1,4 +1,6 @@
-"""The demonstration on EtherCAT: contour errors over an emulated bus, against those of the same law in process."""
+"""The demonstration on EtherCAT: contour errors over an emulated bus, against those of the
+same law in process.
+"""
 
 import csv
 import os
@@ -48,7 +50,9 @@ def demo(folder: Path, *arguments: str) -> Child:
 def variables() -> dict[str, str]:
     environment = ros_environment()
     root = str(Path(__file__).resolve().parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join([root, *filter(None, [environment.get("PYTHONPATH")])])
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [root, *filter(None, [environment.get("PYTHONPATH")])]
+    )
     return environment
 
 
@@ -62,8 +66,14 @@ class Result:
     table: list[dict[str, str]]
 
     def figures(self, feedforward: float, where: str) -> tuple[float, float]:
-        """Largest and rms distance [mm] to the rectangle, from joint angles: the poses of the tip are MuJoCo's."""
-        rows = [row for row in self.samples if float(row["feedforward"]) == feedforward and row["where"] == where]
+        """Largest and rms distance [mm] to the rectangle, from joint angles: the poses of
+        the tip are MuJoCo's.
+        """
+        rows = [
+            row
+            for row in self.samples
+            if float(row["feedforward"]) == feedforward and row["where"] == where
+        ]
         robot = load_robot("ur5", "ethercat")
         t = np.array([float(row["t"]) for row in rows])
         q = np.array([[float(row[f"q.{name}"]) for name in robot.joints] for row in rows])
@@ -73,15 +83,23 @@ class Result:
             return plant.dynamics(angles, np.zeros(6))[2][:3, 3]
 
         error = 1e3 * distance(np.array([tip(angles) for angles in q]) - tip(np.array(robot.home)))
-        rms = np.sqrt(np.sum(0.5 * (error[1:] ** 2 + error[:-1] ** 2) * np.diff(t)) / (t[-1] - t[0]))
+        rms = np.sqrt(
+            np.sum(0.5 * (error[1:] ** 2 + error[:-1] ** 2) * np.diff(t)) / (t[-1] - t[0])
+        )
         return float(error.max()), float(rms)
 
     def check_machine(self, feedforward: float) -> None:
         """Whether the bus was measured, or a machine that stalls."""
-        rows = [row for row in self.table if row["where"] == BUS and float(row["feedforward"]) == feedforward]
+        rows = [
+            row
+            for row in self.table
+            if row["where"] == BUS and float(row["feedforward"]) == feedforward
+        ]
         left_out = int(rows[0]["cycles_left_out"])
         if left_out > STALLED * CYCLES:
-            pytest.skip(f"the machine stalled: {left_out} of {CYCLES} cycles were left out along the contour")
+            pytest.skip(
+                f"the machine stalled: {left_out} of {CYCLES} cycles were left out along the contour"
+            )
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -96,11 +114,15 @@ def result(tmp_path) -> Result:
     if status == 1 and "this machine is too slow" in child.err:
         pytest.skip(child.err.splitlines()[-1])
     assert status == 0, child.out + child.err
-    return Result(child.out, tmp_path, rows_of(tmp_path / "samples.csv"), rows_of(tmp_path / "figures.csv"))
+    return Result(
+        child.out, tmp_path, rows_of(tmp_path / "samples.csv"), rows_of(tmp_path / "figures.csv")
+    )
 
 
 def distance(offset):
-    """Of points (k, 3) to the outline of the rectangle: outside of it in its plane, or to the nearest side within."""
+    """Of points (k, 3) to the outline of the rectangle: outside of it in its plane, or to the
+    nearest side within.
+    """
     across = np.column_stack((offset[:, 0], -offset[:, 2])) - SIDES / 2.0
     beyond = np.abs(across) - SIDES / 2.0
     outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
@@ -109,7 +131,9 @@ def distance(offset):
 
 
 def in_process(feedforward: float) -> tuple[float, float]:
-    """The same contour by another way: the reference is the tip's, and the loop finds the joints that go with it."""
+    """The same contour by another way: the reference is the tip's, and the loop finds the
+    joints that go with it.
+    """
 
     def start(pose):
         contour = ur5_rectangle(pose)
@@ -130,12 +154,15 @@ def test_the_contour_errors_on_the_bus_are_those_in_process_and_are_told_and_dra
     assert len(result.table) == 6
     for row in (row for row in result.table if row["where"] == BUS):
         told = float(row["max_mm"]), float(row["rms_mm"])
-        np.testing.assert_allclose(told, result.figures(float(row["feedforward"]), row["where"]), rtol=2e-3)
+        np.testing.assert_allclose(
+            told, result.figures(float(row["feedforward"]), row["where"]), rtol=2e-3
+        )
     result.check_machine(0.0)
     np.testing.assert_allclose(result.figures(0.0, BUS), in_process(0.0), rtol=WITHIN)
     result.check_machine(1.0)
     on_the_bus = result.figures(1.0, BUS)
-    for where in (IN_PROCESS, WITH_DRIVES):  # or better: which way jitter falls at the reference's steps decides
+    # or better: which way jitter falls at the reference's steps decides
+    for where in (IN_PROCESS, WITH_DRIVES):
         assert np.all(np.array(on_the_bus) <= (1.0 + WITHIN) * np.array(result.figures(1.0, where)))
     assert max(on_the_bus) < 0.1 * result.figures(0.0, BUS)[0]
 

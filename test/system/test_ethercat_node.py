@@ -1,6 +1,7 @@
 """The node ethercat, and controllers in front of it, over real DDS and an emulated bus.
 
-The tests are in ethercat_node_tests.py: they run in a network namespace of their own, which this process can't enter.
+The tests are in ethercat_node_tests.py: they run in a network namespace of their own, which this
+process can't enter.
 """
 
 import subprocess

@@ -1,6 +1,7 @@
 """Slaves that do what foreign ones did: emergencies, mailboxes, EEPROM, complete access, watchdog.
 
-The tests are in ethercat_oddity_tests.py: they run in a network namespace of their own, which this process can't enter.
+The tests are in ethercat_oddity_tests.py: they run in a network namespace of their own, which this
+process can't enter.
 """
 
 import subprocess

@@ -1,4 +1,6 @@
-"""The driver's programs on an emulated bus, at the two ends of a veth pair, in a network namespace of their own."""
+"""The driver's programs on an emulated bus, at the two ends of a veth pair, in a network
+namespace of their own.
+"""
 
 import importlib.util
 import json
@@ -73,7 +75,15 @@ def test_the_commands_see_the_emulated_bus_as_it_is(tmp_path):
     assert status == 0
     assert len(lines) == 8
     for position, line in enumerate(lines[1:7]):
-        assert line.split()[:7] == [str(position), "0x00000ABC", "0x00000402", "0x00000000", "0", "PRE-OP", "cia402"]
+        assert line.split()[:7] == [
+            str(position),
+            "0x00000ABC",
+            "0x00000402",
+            "0x00000000",
+            "0",
+            "PRE-OP",
+            "cia402",
+        ]
     assert lines[7].startswith("the bus is that of ")
     assert lines[7].endswith("ur5.yaml")
 
@@ -85,7 +95,11 @@ def test_the_commands_see_the_emulated_bus_as_it_is(tmp_path):
     path.write_text(found["template"][1])
     made, ours = load_topology(str(path)), load_topology("ur5")
     for mine, theirs in zip(ours.slaves, made.slaves, strict=True):
-        assert (mine.vendor, mine.product, mine.rated_torque) == (theirs.vendor, theirs.product, theirs.rated_torque)
+        assert (mine.vendor, mine.product, mine.rated_torque) == (
+            theirs.vendor,
+            theirs.product,
+            theirs.rated_torque,
+        )
         assert mine.scale.position == theirs.scale.position
 
     status, out, _ = found["info"]

@@ -1,4 +1,5 @@
-"""The fault table over the real master: reaction, words, no jump, nothing enabled by itself, recovery on request.
+"""The fault table over the real master: reaction, words, no jump, nothing enabled by itself,
+recovery on request.
 
 One run of all rows, in a network namespace of its own: what :mod:`evidence.ethercat_faults` saw.
 How long each reaction takes is in the table that the command prints.
@@ -22,11 +23,13 @@ from robot_control_ros.fieldbus.ethercat.supervisor import Action
 pytestmark = [pytest.mark.long, pytest.mark.limit(600)]
 
 CYCLE = 0.001  # s
-# In torque mode gravity is the only thing that could throw an arm: a drive that lost its torque for the 20 ms of the
-# watchdog, brake open, would gain 10 rad/s² x 20 ms. To that comes twice the commanded speed, for the loops overshoot.
+# In torque mode gravity is the only thing that could throw an arm: a drive that lost its torque for
+# the 20 ms of the watchdog, brake open, would gain 10 rad/s² x 20 ms. To that comes twice the
+# commanded speed, for the loops overshoot.
 FASTEST = 2.0 * AMPLITUDE * 2.0 * math.pi / PERIOD + 10.0 * 0.02  # rad/s
 JUMP = FASTEST * CYCLE  # rad, in one cycle
-# Where drives stop: the commanded motion until they do, and the way that FASTEST takes to rest at 10 rad/s² (0x6085).
+# Where drives stop: the commanded motion until they do, and the way that FASTEST takes to rest at
+# 10 rad/s² (0x6085).
 STOPPING = FASTEST**2 / (2.0 * 10.0)
 CASES = [(fault, mode) for fault in FAULTS for mode in fault.modes]
 OTHER_BUSES = ("wrong order", "wrong identity", "wrong count", "corrupt SII")
@@ -70,17 +73,27 @@ def violations(fault, seen):
         states = seen.shown.removeprefix("slaves in ").split(", ")
         if seen.action != "refused" or seen.moved >= 1e-3 or "OP" in states:
             yield f"another bus gets to work: {seen.action}, {seen.shown}"
-    if fault.name in ("master SIGKILL", "master SIGSTOP", "owner SIGKILL") and seen.disabled is None:
+    if (
+        fault.name in ("master SIGKILL", "master SIGSTOP", "owner SIGKILL")
+        and seen.disabled is None
+    ):
         yield "its drives stay enabled"
 
 
 def test_each_fault_does_what_the_table_says(records):
     found = {
-        f"{fault.name}, {mode.value}": list(violations(fault, records[fault.name, mode.value])) for fault, mode in CASES
+        f"{fault.name}, {mode.value}": list(violations(fault, records[fault.name, mode.value]))
+        for fault, mode in CASES
     }
     assert {name: each for name, each in found.items() if each} == {}
 
-    for name in ("one lost frame", "K lost frames", "one late frame", "K late frames", "link down and up"):
+    for name in (
+        "one lost frame",
+        "K lost frames",
+        "one late frame",
+        "K late frames",
+        "link down and up",
+    ):
         assert "working counter -1" in records[name, "position"].shown
         assert "hold" in records[name, "position"].action
 

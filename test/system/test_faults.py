@@ -1,4 +1,6 @@
-"""What an error that leaves a callback, a thread that dies and one that hangs do to a node: the robot is left safe."""
+"""What an error that leaves a callback, a thread that dies and one that hangs do to a node: the
+robot is left safe.
+"""
 
 import subprocess
 import sys
@@ -99,11 +101,14 @@ run(Failing)
 def ended(tmp_path, kind):
     with Ros(tmp_path) as ros:
         command = [sys.executable, "-c", PROGRAM, kind]
-        return subprocess.run(command, env=ros.environment, capture_output=True, text=True, timeout=100)
+        return subprocess.run(
+            command, env=ros.environment, capture_output=True, text=True, timeout=100
+        )
 
 
 @pytest.mark.parametrize(
-    "kind", ["timer", "subscription", "service", "parameter_callback", "transition", "thread", "periodic"]
+    "kind",
+    ["timer", "subscription", "service", "parameter_callback", "transition", "thread", "periodic"],
 )
 def test_an_error_ends_a_node_with_its_own_status_after_the_robot_was_left_safe(tmp_path, kind):
     program = ended(tmp_path, kind)

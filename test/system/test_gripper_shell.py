@@ -31,9 +31,19 @@ def driven(message):
 
 def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens_nothing(tmp_path):
     def run(*arguments, status=0):
-        command = [sys.executable, "-m", "robot_control_ros.cli", "gripper", *arguments, "--within", str(SLOW)]
+        command = [
+            sys.executable,
+            "-m",
+            "robot_control_ros.cli",
+            "gripper",
+            *arguments,
+            "--within",
+            str(SLOW),
+        ]
         command += ["--lost-after", str(SLOW)]
-        done = subprocess.run(command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr
 
@@ -53,7 +63,9 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
             below[2, 3] = 0.25
             robot.move_to(below, timeout=SLOW)
             assert robot.gripper.state.holding
-        ros.until(lambda: "40 N, holds something" in run(), "fingers at rest, as the shell sees them")
+        ros.until(
+            lambda: "40 N, holds something" in run(), "fingers at rest, as the shell sees them"
+        )
         controller.process.kill()
         assert ros.call(SetBool, "/simulator/pause", data=True).success
         for _ in range(30):  # 0.3 s, longer than the time-out of the arm's commands
@@ -66,15 +78,28 @@ def test_the_shell_leads_the_fingers_of_the_arm_in_its_namespace(tmp_path):
     """Its other commands and its refusals: test/cli/test_lead.py."""
     with Ros(tmp_path) as ros:
         given = {"robot": NAME, "prefix": "left_", "rate": RATE}
-        ros.start("simulator", given, namespace="left")  # in lockstep it would take the time in which the shells start
-        ros.start("controller", {**given, "autostart": True, "use_sim_time": True}, namespace="left")
+        # in lockstep it would take the time in which the shells start
+        ros.start("simulator", given, namespace="left")
+        ros.start(
+            "controller", {**given, "autostart": True, "use_sim_time": True}, namespace="left"
+        )
         commands = ros.subscribe(Float64MultiArray, "left/forward_effort_controller/commands")
         ros.until(lambda: len(commands), "an active controller")
 
         def run(*arguments):
-            command = [sys.executable, "-m", "robot_control_ros.cli", "gripper", *arguments, "--within", str(SLOW)]
+            command = [
+                sys.executable,
+                "-m",
+                "robot_control_ros.cli",
+                "gripper",
+                *arguments,
+                "--within",
+                str(SLOW),
+            ]
             command += ["--lost-after", str(SLOW), "--namespace", "left"]
-            done = subprocess.run(command, env=ros.environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, env=ros.environment, capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stderr
             return done.stdout
 

@@ -1,4 +1,5 @@
-"""Identification in several processes and real time: the command and the page leave an arm as it was.
+"""Identification in several processes and real time: the command and the page leave an arm as it
+was.
 
 What else ends it: test/nodes/test_identification_over_ros.py.
 """
@@ -52,7 +53,9 @@ def test_the_end_of_the_page_leaves_law_gains_and_an_arm_that_holds(ros):
 @pytest.mark.long
 @pytest.mark.limit(900)
 def test_a_random_arm_is_found_over_ros_and_keeps_the_bounds_shown(tmp_path):
-    """20 of them, and how many of their figures lie in the stated intervals: identification_over_ros.py."""
+    """20 of them, and how many of their figures lie in the stated intervals:
+    identification_over_ros.py.
+    """
     found = trial(tmp_path, SEEDS[0])
     assert wrong_figures(found.figures) == []
     assert found.beyond <= 0.0

@@ -20,7 +20,12 @@ def test_installed_executables_start_and_end_as_ros2_run_would(tmp_path):
     for node in ("controller", "dashboard", "simulator", "watchdog"):
         messages = tmp_path / f"{node}.txt"
         with messages.open("w") as out:
-            command = [installation.prefix / "lib" / NAME / node, "--ros-args", "--log-level", "debug"]
+            command = [
+                installation.prefix / "lib" / NAME / node,
+                "--ros-args",
+                "--log-level",
+                "debug",
+            ]
             process = subprocess.Popen(command, env=settings, cwd=tmp_path, stdout=out, stderr=out)
         while node not in messages.read_text():
             assert process.poll() is None, messages.read_text()

@@ -42,13 +42,19 @@ class Kernel:
             content = self._message(cell)["content"]
             printed += content.get("text", "")
             idle = content.get("execution_state") == "idle"
-        while (reply := self._client.get_shell_msg(timeout=SLOW))["parent_header"].get("msg_id") != cell:
+        while (reply := self._client.get_shell_msg(timeout=SLOW))["parent_header"].get(
+            "msg_id"
+        ) != cell:
             pass
         content = reply["content"]
-        return (f"{content['ename']}: {content['evalue']}" if content["status"] == "error" else None), printed
+        return (
+            f"{content['ename']}: {content['evalue']}" if content["status"] == "error" else None
+        ), printed
 
     def _message(self, cell):
-        while (found := self._client.get_iopub_msg(timeout=SLOW))["parent_header"].get("msg_id") != cell:
+        while (found := self._client.get_iopub_msg(timeout=SLOW))["parent_header"].get(
+            "msg_id"
+        ) != cell:
             pass
         return found
 
@@ -70,7 +76,9 @@ class Kernel:
         self._client.wait_for_ready(SLOW)
 
     def shut_down(self):
-        """Ask the kernel to end, as a notebook's server does; returns whether it ended by itself."""
+        """Ask the kernel to end, as a notebook's server does; returns whether
+        it ended by itself.
+        """
         self._manager.request_shutdown()
         deadline = time.monotonic() + SLOW
         while self._manager.is_alive() and time.monotonic() < deadline:
@@ -104,7 +112,9 @@ def kernel(ros, witness, tmp_path):
 
 
 def clients(ros, process, controller="controller"):
-    """The publishers of a process that lead a controller. Names of nodes may stay in ROS's graph when they are gone."""
+    """The publishers of a process that lead a controller. Names of nodes may stay in ROS's graph
+    when they are gone.
+    """
     found = ros.node.get_publishers_info_by_topic(f"/{controller}/target_pose")
     return [each for each in found if each.node_name.startswith(f"robot_client_{process}_")]
 
@@ -119,7 +129,9 @@ def test_the_notebook_runs_cell_by_cell(kernel):
     assert "stiffness[0] 30000.0 (0.0, 10000.0)" in printed
 
 
-def test_an_interrupt_ends_the_search_for_a_controller_and_a_move_which_then_holds(kernel, witness, ros):
+def test_an_interrupt_ends_the_search_for_a_controller_and_a_move_which_then_holds(
+    kernel, witness, ros
+):
     process = int(kernel.run(IMPORT))
     cell = kernel.begin(interrupted("Robot(controller='none', timeout=1000.0)"))
     ros.until(lambda: clients(ros, process, "none"), "a client that searches")

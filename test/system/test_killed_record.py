@@ -28,7 +28,9 @@ MESSAGES = 400  # 4 s at least; the last second may be lost
 
 def test_a_killed_program_s_record_is_read_to_its_last_second(tmp_path):
     path = tmp_path / "run.mcap"
-    child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(path)], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(path)], stdout=subprocess.PIPE, text=True
+    )
     with child:
         for line in child.stdout:
             if int(line) == MESSAGES:

@@ -1,4 +1,6 @@
-"""Launch files with ROS 2's launch itself: in which order processes start, what follows an end, how all ends."""
+"""Launch files with ROS 2's launch itself: in which order processes start, what follows
+an end, how all ends.
+"""
 
 import os
 import signal
@@ -29,7 +31,8 @@ service = LaunchService()
 service.include_launch_description(LaunchDescription([include]))
 sys.exit(service.run())
 """
-# In place of an executable: writes its name, process and arguments down; stays, or ends with a status.
+# In place of an executable: writes its name, process and arguments down; stays, or ends with a
+# status.
 PROGRAM = """#!/bin/sh
 echo "$(basename "$0") $$ $*" >> "{log}"
 {then}
@@ -51,7 +54,9 @@ def generate_launch_description():
 
 
 class Packages:
-    """Stands in for all packages that a launch file takes nodes from: executables that only write down their start."""
+    """Stands in for all packages that a launch file takes nodes from: executables that only
+    write down their start.
+    """
 
     def __init__(self, folder):
         self.folder, self.log, self.process = folder, folder / "log", None
@@ -81,15 +86,30 @@ class Packages:
         file.write_text(DRIVER.format(names=list(names)))
 
     def launch(self, name, *, nothing_else=False, **given):
-        """Start a launch file; with `nothing_else`, what is installed on this machine is not to be found."""
+        """Start a launch file; with `nothing_else`, what is installed on this machine
+        is not to be found.
+        """
         there = {"AMENT_PREFIX_PATH": str(self.folder), "PATH": str(self.folder / "bin")}
         if not nothing_else:
-            there = {key: os.pathsep.join([place, os.environ.get(key, "")]) for key, place in there.items()}
-        variables = {**there, "PYTHONPATH": os.pathsep.join(sys.path), "ROS_LOG_DIR": str(self.folder)}
-        arguments = [str(SHARE / f"launch/{name}.launch.py"), *(f"{key}:={value}" for key, value in given.items())]
+            there = {
+                key: os.pathsep.join([place, os.environ.get(key, "")])
+                for key, place in there.items()
+            }
+        variables = {
+            **there,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "ROS_LOG_DIR": str(self.folder),
+        }
+        arguments = [
+            str(SHARE / f"launch/{name}.launch.py"),
+            *(f"{key}:={value}" for key, value in given.items()),
+        ]
         with (self.folder / "out").open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", LAUNCH, *arguments], env=os.environ | variables, stdout=out, stderr=out
+                [sys.executable, "-c", LAUNCH, *arguments],
+                env=os.environ | variables,
+                stdout=out,
+                stderr=out,
             )
 
     @property
@@ -155,10 +175,19 @@ def test_processes_start_in_stages_and_end_together(packages):
     for stage in MOCK:
         assert {name for name, *_ in started[: len(stage)]} == stage
         started = started[len(stage) :]
-    spawned = [arguments.split()[0] for name, _, arguments in packages.started() if name == "spawner"]
+    spawned = [
+        arguments.split()[0] for name, _, arguments in packages.started() if name == "spawner"
+    ]
     forward = "forward_position_controller"
-    assert spawned == ["joint_state_broadcaster", "force_torque_sensor_broadcaster", forward, forward]
-    inactive = ["--inactive" in arguments for name, _, arguments in packages.started() if name == "spawner"]
+    assert spawned == [
+        "joint_state_broadcaster",
+        "force_torque_sensor_broadcaster",
+        forward,
+        forward,
+    ]
+    inactive = [
+        "--inactive" in arguments for name, _, arguments in packages.started() if name == "spawner"
+    ]
     assert inactive == [False, False, True, False]
     packages.end()
     assert packages.process.returncode == 0
@@ -179,16 +208,23 @@ def test_a_spawner_that_fails_ends_all_and_says_so(packages):
     packages.executable("controller_manager", "spawner", "exit 1")
     packages.launch("mock")
     packages.until_the_end()
-    assert "spawn_joint_state_broadcaster has ended with exit status 1: everything else ends" in packages.out
+    assert (
+        "spawn_joint_state_broadcaster has ended with exit status 1: everything else ends"
+        in packages.out
+    )
     assert packages.process.returncode == 1
     assert {name for name, *_ in packages.started()} <= MOCK[0] | MOCK[1]
 
 
-def test_on_a_real_arm_the_driver_gets_its_arguments_and_the_watchdog_goes_on_without_the_controller(packages):
+def test_on_a_real_arm_the_driver_gets_its_arguments_and_the_watchdog_goes_on_without_the_controller(
+    packages,
+):
     """Also those arguments that we do not know."""
     names = ("ur_type", "robot_ip", "activate_joint_controller")
     packages.launch_file("ur_robot_driver", "launch/ur_control.launch.py", names)
-    packages.launch("ur", ur_type="ur5", robot_ip="1.2.3.4", kinematics_params_file="/my/calibration.yaml")
+    packages.launch(
+        "ur", ur_type="ur5", robot_ip="1.2.3.4", kinematics_params_file="/my/calibration.yaml"
+    )
     started = packages.runs(5)
     (driver,) = [arguments for name, _, arguments in started if name == "driver"]
     assert driver.startswith("ur5 1.2.3.4 false /my/calibration.yaml")
@@ -226,7 +262,9 @@ wait
 def gazebo(packages):
     packages.services = packages.folder / "services"
     packages.services.touch()
-    packages.program(packages.folder / "bin/gz", GAZEBO.format(services=packages.services, log=packages.log))
+    packages.program(
+        packages.folder / "bin/gz", GAZEBO.format(services=packages.services, log=packages.log)
+    )
     packages.executable("ros_gz_bridge", "parameter_bridge")
     packages.executable("ros_gz_sim", "create", "exit 0")
     for name in ("gz_ros2_control", "joint_state_broadcaster", "forward_command_controller"):
@@ -242,7 +280,11 @@ def until_complete(packages):
         return names.count("spawner") == 4 and "window" in names
 
     packages.until(complete)
-    return {name: int(number) for name, number, arguments in packages.started() if not arguments.startswith("service")}
+    return {
+        name: int(number)
+        for name, number, arguments in packages.started()
+        if not arguments.startswith("service")
+    }
 
 
 def test_gazebo_ends_with_a_controller_that_was_killed(gazebo):

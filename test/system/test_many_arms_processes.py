@@ -1,4 +1,6 @@
-"""Many arms in several processes: the same as in one; the processes end with what they are for, however that ends."""
+"""Many arms in several processes: the same as in one; the processes end with what they are
+for, however that ends.
+"""
 
 import os
 import signal
@@ -61,7 +63,9 @@ def program(tmp_path):
         path = tmp_path / "script.py"
         path.write_text(text, encoding="utf-8")
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen([sys.executable, str(path)], start_new_session=True, **pipes))
+        started.append(
+            subprocess.Popen([sys.executable, str(path)], start_new_session=True, **pipes)
+        )
         return started[-1]
 
     yield start
@@ -86,7 +90,13 @@ def wait_until_ended(numbers):
 
 
 def test_arms_are_the_same_in_two_processes_as_in_one():
-    settings = {"push": pushed, "imperfections": "like_ur5e", "robot": "ur5e", "duration": 0.1, "rate": 500.0}
+    settings = {
+        "push": pushed,
+        "imperfections": "like_ur5e",
+        "robot": "ur5e",
+        "duration": 0.1,
+        "rate": 500.0,
+    }
     one = simulate_many(3, **settings)
     two = simulate_many(3, workers=2, **settings)
     for first, second in zip(one, two, strict=True):
@@ -109,14 +119,16 @@ def test_an_error_of_an_arm_ends_all_processes():
         simulate_many(2, workers=2, gains=[{"stiffness": -1.0}, None], duration=2e3)
     assert caught.value.name == "stiffness[0]"
     started = set(children(os.getpid())) - before
-    assert sum(alive(number) for number in started) <= 1  # that cares for resources, until this process ends
+    # that cares for resources, until this process ends
+    assert sum(alive(number) for number in started) <= 1
 
 
 @pytest.mark.parametrize(
     ("text", "sent", "to_all"),
     [
         pytest.param(LONG, signal.SIGINT, True, id="Ctrl-C in its terminal"),
-        pytest.param(LONG, signal.SIGINT, False, id="interrupted", marks=pytest.mark.long),  # less than the one above
+        # less than the one above
+        pytest.param(LONG, signal.SIGINT, False, id="interrupted", marks=pytest.mark.long),
         pytest.param(LONG, signal.SIGKILL, False, id="killed"),
         pytest.param(STEPPED, signal.SIGINT, True, id="Ctrl-C while environments are stepped"),
     ],

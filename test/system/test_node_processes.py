@@ -38,7 +38,9 @@ def test_all_threads_of_a_controller_have_real_time_priority_where_that_is_permi
     assert "isn't permitted" not in controller.child.err
 
 
-@pytest.mark.parametrize(("priority", "words"), [(0, ""), (100, "realtime_priority = 100 isn't permitted")])
+@pytest.mark.parametrize(
+    ("priority", "words"), [(0, ""), (100, "realtime_priority = 100 isn't permitted")]
+)
 def test_without_real_time_priority_a_controller_runs_all_the_same(ros, priority, words):
     controller, _ = controlled(ros, realtime_priority=priority)
     assert controller.child.scheduling() == {os.SCHED_OTHER}
@@ -54,13 +56,17 @@ def test_a_simulator_takes_no_real_time_priority_by_itself(ros):
     assert child.scheduling() == {os.SCHED_OTHER}
 
 
-@pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)], ids=["SIGTERM", "both"])
+@pytest.mark.parametrize(
+    "signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)], ids=["SIGTERM", "both"]
+)
 def test_a_controller_that_gets_signals_leaves_the_robot_safe(ros, signals):
     controller, robot = controlled(ros)
     assert controller.child.end(*signals) == 0
     assert ended_cleanly(controller.child)
     held = gravity(robot.q)
-    ros.until(lambda: np.abs(np.array(robot.commands.last.data) - held).max() < 1e-6, "the safe output")
+    ros.until(
+        lambda: np.abs(np.array(robot.commands.last.data) - held).max() < 1e-6, "the safe output"
+    )
 
 
 def shared_memory(child: Child) -> list[str]:

@@ -1,7 +1,7 @@
 """While a controller is active nothing is compiled, nor loaded from the cache of what was.
 
-The nodes run in lockstep. It stands here because each test here has a process of its own, in which nothing is
-compiled yet.
+The nodes run in lockstep. It stands here because each test here has a process of its own, in which
+nothing is compiled yet.
 """
 
 from dataclasses import replace
@@ -47,7 +47,11 @@ class Arm:
         self.targets = ros.publisher(PoseStamped, "/controller/target_pose")
         self.twists = ros.publisher(TwistStamped, "/controller/target_twist")
         self.controller = Controller(ros, state_timeout=10.0)
-        ros.until(lambda: len(self.robot.commands) and self.sensor.get_subscription_count(), "a command", self.send)
+        ros.until(
+            lambda: len(self.robot.commands) and self.sensor.get_subscription_count(),
+            "a command",
+            self.send,
+        )
 
     def send(self, force=1.0):
         """A joint state, with a wrench of the same time."""
@@ -117,7 +121,11 @@ def test_nothing_is_compiled_over_laws_gains_targets_contacts_and_faults(ros):
             arm.cycles()
         assert ros.set("controller", law="impedance")[0].successful
         arm.cycles()
-        contacts = {"contact__collision_torque": 1.0, "contact__collision_force": 5.0, "contact__reaction": "brake"}
+        contacts = {
+            "contact__collision_torque": 1.0,
+            "contact__collision_force": 5.0,
+            "contact__reaction": "brake",
+        }
         assert ros.set_atomically("controller", **contacts).successful
         arm.cycles(500)
         arm.cycles(force=80.0)
@@ -150,7 +158,10 @@ def test_nothing_is_compiled_where_a_watchdog_takes_the_robot_over(mode):
     with event.install_recorder(LOCK) as meanwhile:
         assert watchdog.on_state(state, 0.0) is None
         assert watchdog.on_command(Command(mode, values), 0.0)
-        sent = [watchdog.on_state(replace(state, time=time), time) for time in np.arange(0.01, 0.3, 0.01)]
+        sent = [
+            watchdog.on_state(replace(state, time=time), time)
+            for time in np.arange(0.01, 0.3, 0.01)
+        ]
         assert sent[-1] is not None
         assert watchdog.poll(1.0) is not None
     assert meanwhile.buffer == []

@@ -39,7 +39,9 @@ def test_a_page_is_served_over_real_sockets_and_draws_in_a_thread_of_its_own():
     until(page.server.get_clients, "the browser to be known")
     assert viewer.recv()
     handles = page.server.gui._gui_input_handle_from_uuid
-    coriolis = next(uuid for uuid, handle in handles.items() if getattr(handle, "label", "") == "Coriolis")
+    coriolis = next(
+        uuid for uuid, handle in handles.items() if getattr(handle, "label", "") == "Coriolis"
+    )
     viewer.send(packed(messages.GuiUpdateMessage(coriolis, {"value": True})))
     until(lambda: link.asked == [("gains", {"coriolis": True})], "the change")
     bar.send("stop")
@@ -52,7 +54,9 @@ def test_a_page_is_served_over_real_sockets_and_draws_in_a_thread_of_its_own():
     until(lambda: has_ended(viewer), "an end of the connection")
 
 
-@pytest.mark.parametrize(("command", "title"), [("planar", "Planar two-link arm"), ("joint", "One joint")])
+@pytest.mark.parametrize(
+    ("command", "title"), [("planar", "Planar two-link arm"), ("joint", "One joint")]
+)
 def test_a_command_prints_its_address_serves_the_page_and_ends(command, title):
     program = (
         "import sys\nfrom robot_control_ros.cli import main as cli\n"
@@ -60,10 +64,14 @@ def test_a_command_prints_its_address_serves_the_page_and_ends(command, title):
         f"print(sorted({OTHERS} & set(sys.modules)), status)"
     )
     arguments = [sys.executable, "-c", program]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             line = process.stdout.readline()
-            address = re.fullmatch(rf"{title}: (http://127\.0\.0\.1:\S+) \(Ctrl-C ends it\)\n", line)
+            address = re.fullmatch(
+                rf"{title}: (http://127\.0\.0\.1:\S+) \(Ctrl-C ends it\)\n", line
+            )
             assert address, line
             with urlopen(address[1]) as served:
                 assert b"<html" in served.read(2000).lower()

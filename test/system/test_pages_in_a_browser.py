@@ -1,4 +1,6 @@
-"""The pages in Chromium: STOP and the state at every size, what is lost, keys, screen readers, and other sites."""
+"""The pages in Chromium: STOP and the state at every size, what is lost, keys, screen
+readers, and other sites.
+"""
 
 import os
 import signal
@@ -30,8 +32,11 @@ from robot_control_ros.teaching.joint.joint_page import JointPage
 from robot_control_ros.teaching.planar.planar_page import PlanarPage
 
 pytestmark = pytest.mark.alone  # a browser draws in software, which takes both processors
-in_browser = pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
-AXE = os.environ.get("AXE_CORE") or find_spec("axe_core_python")  # path of axe.min.js, or the package that has it
+in_browser = pytest.mark.skipif(
+    chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM"
+)
+# path of axe.min.js, or the package that has it
+AXE = os.environ.get("AXE_CORE") or find_spec("axe_core_python")
 
 SIZES = [(320, 568), (844, 390), (1920, 1080)]  # px
 MORE_SIZES = [(390, 844), (640, 480), (1280, 720)]
@@ -91,14 +96,24 @@ def opened(address, width=400, height=300):
 
 
 def resize(browser, width, height):
-    browser.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-    browser.wait(lambda: browser.evaluate("[innerWidth, innerHeight]") == [width, height], "the new size")
+    browser.do(
+        "Emulation.setDeviceMetricsOverride",
+        width=width,
+        height=height,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
+    browser.wait(
+        lambda: browser.evaluate("[innerWidth, innerHeight]") == [width, height], "the new size"
+    )
     browser.wait(lambda: browser.evaluate(READY), "the page")
 
 
 def press(browser, key):
     for kind in ("keyDown", "keyUp"):
-        browser.do("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
+        browser.do(
+            "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key]
+        )
 
 
 def in_sight(browser, selector):
@@ -140,8 +155,13 @@ def check_sizes(browser, link, sizes):
     shown = ("#stop", "#bar-state", "#bar-details")
     for count, size in enumerate(sizes):
         resize(browser, *size)
-        browser.wait(lambda: all(in_sight(browser, each) for each in shown), f"STOP and the state in sight at {size}")
-        assert {"active", "impedance", "500 Hz"} <= set(browser.evaluate(TEXT).replace(" · ", "\n").split("\n"))
+        browser.wait(
+            lambda: all(in_sight(browser, each) for each in shown),
+            f"STOP and the state in sight at {size}",
+        )
+        assert {"active", "impedance", "500 Hz"} <= set(
+            browser.evaluate(TEXT).replace(" · ", "\n").split("\n")
+        )
         click_stop(browser)
         until(lambda wanted=2 * count + 1: stops(link) == wanted, "STOP by a click")
         press(browser, "Escape")
@@ -152,7 +172,9 @@ def check_keys(browser, link):
     """STOP is pressed by keys from everywhere, and with the panel folded."""
     press(browser, "Tab")
     assert browser.evaluate(FOCUSED) == "stop"  # the first that Tab comes to
-    browser.do("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13)
+    browser.do(
+        "Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13
+    )
     until(lambda: stops(link) == 1, "STOP by Enter")
     resize(browser, 640, 360)
     browser.wait(lambda: browser.evaluate(f"{FIELD} !== null"), "a field")
@@ -184,14 +206,19 @@ def check_losses(browser, link):
         assert "Hz" not in browser.evaluate(TEXT)
         assert in_sight(browser, "#stop")
         link.state = RUNNING
-        browser.wait(lambda: not browser.evaluate(STALE) and "500 Hz" in browser.evaluate(TEXT), "the page as before")
+        browser.wait(
+            lambda: not browser.evaluate(STALE) and "500 Hz" in browser.evaluate(TEXT),
+            "the page as before",
+        )
 
 
 @contextmanager
 def process(port):
     """A page in a process of its own."""
     program = Path(__file__).parents[1] / "support" / "page_process.py"
-    child = subprocess.Popen([sys.executable, str(program), str(port)], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, str(program), str(port)], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert child.stdout.readline() == "open\n"
         yield child
@@ -216,7 +243,10 @@ def test_a_killed_server_is_told_and_a_new_one_found():
         child.wait()
         press(browser, "Escape")  # goes nowhere, now and later
         with process(port) as again:
-            browser.wait(lambda: not browser.evaluate(STALE) and not browser.evaluate(INERT), "the page as before")
+            browser.wait(
+                lambda: not browser.evaluate(STALE) and not browser.evaluate(INERT),
+                "the page as before",
+            )
             click_stop(browser)
             assert again.stdout.readline() == "stop\n"
             again.kill()
@@ -226,7 +256,11 @@ def test_a_killed_server_is_told_and_a_new_one_found():
 def test_what_a_browser_sent_while_the_server_stood_still_is_no_command():
     port = free_port()
     address = Access.of_user().address("127.0.0.1", port)
-    with process(port) as child, connect(address) as viewer, connect(address.replace("/?", "/bar?")) as bar:
+    with (
+        process(port) as child,
+        connect(address) as viewer,
+        connect(address.replace("/?", "/bar?")) as bar,
+    ):
         drag(viewer, 0.1)
         while child.stdout.readline() != "target 0.1\n":
             pass
@@ -255,7 +289,9 @@ def drag(viewer, x, begin=True):
 
 
 @in_browser
-def test_a_number_counts_when_its_field_is_left_or_at_enter_and_what_is_refused_is_replaced(link, page):
+def test_a_number_counts_when_its_field_is_left_or_at_enter_and_what_is_refused_is_replaced(
+    link, page
+):
     def shown():
         return window.find(SLIDER, "input.mantine-NumberInput-input", "found.value")
 
@@ -273,8 +309,13 @@ def test_a_number_counts_when_its_field_is_left_or_at_enter_and_what_is_refused_
         return [what[1]["stiffness"][0] for what in link.asked if what[0] == "gains"]
 
     def is_in_force(text):
-        """Whether the page has told the browser so: until then it would replace what is typed next."""
-        return window.find(SLIDER, "input.mantine-NumberInput-input", "found._valueTracker.getValue()") == text
+        """Whether the page has told the browser so: until then it would replace
+        what is typed next.
+        """
+        return (
+            window.find(SLIDER, "input.mantine-NumberInput-input", "found._valueTracker.getValue()")
+            == text
+        )
 
     with opened(page.address, 1000, 700) as window:
         type_in("300")
@@ -298,9 +339,13 @@ def test_a_number_counts_when_its_field_is_left_or_at_enter_and_what_is_refused_
 
 
 @in_browser
-@pytest.mark.skipif(AXE is None, reason="needs axe-core: the extra `test`, or AXE_CORE=…/axe.min.js of the npm package")
+@pytest.mark.skipif(
+    AXE is None,
+    reason="needs axe-core: the extra `test`, or AXE_CORE=…/axe.min.js of the npm package",
+)
 @pytest.mark.parametrize(
-    "kind", [JointPage, *(pytest.param(each, marks=pytest.mark.long) for each in (Page, PlanarPage))]
+    "kind",
+    [JointPage, *(pytest.param(each, marks=pytest.mark.long) for each in (Page, PlanarPage))],
 )
 def test_axe_finds_nothing_serious(kind):
     made = kind(*([FakeLink()] if kind is Page else []), port=free_port())
@@ -311,7 +356,9 @@ def test_axe_finds_nothing_serious(kind):
             for width, scheme in ((390, "light"), (1280, "light"), (1280, "dark")):
                 resize(browser, width, 800)
                 browser.wait(lambda: browser.evaluate(NAMED), "names")
-                browser.evaluate(f"document.documentElement.setAttribute('data-mantine-color-scheme', '{scheme}')")
+                browser.evaluate(
+                    f"document.documentElement.setAttribute('data-mantine-color-scheme', '{scheme}')"
+                )
                 found = browser.evaluate(SERIOUS)
                 assert found == [], "\n".join([f"{width} {scheme}", *found])
     finally:
@@ -325,7 +372,8 @@ def test_the_joint_page_shows_its_plots_in_a_small_window():
     try:
         with opened(made.address, 390, 844) as browser:
             browser.wait(
-                lambda: browser.evaluate(f"{PLOT} !== null") and in_sight(browser, ".uplot"), "a plot in sight"
+                lambda: browser.evaluate(f"{PLOT} !== null") and in_sight(browser, ".uplot"),
+                "a plot in sight",
             )
             assert in_sight(browser, "#bar-state")
     finally:
@@ -340,7 +388,9 @@ PAD = """navigator.getGamepads = () => [{ mapping: "standard", axes: [0, -0.5, 0
 @pytest.mark.long
 def test_keys_and_gamepad_of_a_browser_move_the_tip_while_they_are_held(link, page):
     def key(kind, code, **more):
-        window.do("Input.dispatchKeyEvent", type=f"key{kind}", code=code, key=code[-1].lower(), **more)
+        window.do(
+            "Input.dispatchKeyEvent", type=f"key{kind}", code=code, key=code[-1].lower(), **more
+        )
 
     def moves(axis, sign=1):
         return lambda: link.twists and sign * link.twists[-1][0][axis] > 0.0
@@ -360,7 +410,9 @@ def test_keys_and_gamepad_of_a_browser_move_the_tip_while_they_are_held(link, pa
         assert not link.twists  # it is off
         window.click(SWITCH, "input")
         until(lambda: switch.value, "the switch")
-        window.evaluate("document.addEventListener('bar-state', told => { window.jogs = told.detail.jogs })")
+        window.evaluate(
+            "document.addEventListener('bar-state', told => { window.jogs = told.detail.jogs })"
+        )
         window.wait(lambda: window.evaluate("window.jogs"), "a browser that knows of it")
         key("Down", "KeyW")
         window.wait(moves(0), "motion along x")
@@ -416,6 +468,8 @@ def test_a_hostile_site_in_the_same_browser_has_no_way_to_the_page(page):
         with Browser(page.address) as browser:
             browser.wait(lambda: browser.shows("STOP"), "the page")  # its cookie is there now
             browser.do("Page.navigate", url=f"http://127.0.0.1:{site.server_port}/")
-            browser.wait(lambda: browser.evaluate(f"{SAID}.includes('refused refused')"), "two refusals")
+            browser.wait(
+                lambda: browser.evaluate(f"{SAID}.includes('refused refused')"), "two refusals"
+            )
     finally:
         site.shutdown()

@@ -1,4 +1,6 @@
-"""Parameters on command lines and in files, as ROS's own parser reads them: it is C, and is called by a node only."""
+"""Parameters on command lines and in files, as ROS's own parser reads them: it is C, and is
+called by a node only.
+"""
 
 import pytest
 import yaml
@@ -45,13 +47,19 @@ def test_each_parameter_arrives_as_it_was_given(ros):
 
 
 def test_ros_reads_every_file_of_ros2_control(ros):
-    """By the parser that ros2_control_node and Gazebo's plug-in use, and as a controller sees it."""
+    """By the parser that ros2_control_node and Gazebo's plug-in use, and as a
+    controller sees it.
+    """
     files = sorted((share_directory() / "config/ros2_control").glob("*.yaml"))
     assert files
     for path in files:
         sections = yaml.safe_load(path.read_text(encoding="utf-8"))
         declared = sections["controller_manager"]["ros__parameters"]
-        controllers = [key for key, each in declared.items() if isinstance(each, dict) and each["type"] == FORWARD]
+        controllers = [
+            key
+            for key, each in declared.items()
+            if isinstance(each, dict) and each["type"] == FORWARD
+        ]
         assert controllers, path
         for name in controllers:
             node = node_of(ros, name, ["--ros-args", "--params-file", str(path)])

@@ -1,4 +1,6 @@
-"""Processes that others start: a program and all that it starts end together, and so do the nodes of a system."""
+"""Processes that others start: a program and all that it starts end together, and so do
+the nodes of a system.
+"""
 
 import os
 import signal
@@ -17,7 +19,8 @@ from robot_control_ros.core.errors import HardwareFault
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sessions are looked up in /proc")
 
-# Two processes more, one of them in a process group of its own; their numbers in a file. Then what the test says.
+# Two processes more, one of them in a process group of its own; their numbers in a file. Then what
+# the test says.
 # The second child writes down that it got the signal, or ignores it.
 PROGRAM = """
 import os, signal, subprocess, sys, time
@@ -44,7 +47,9 @@ def wait(condition):
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a program in a session: the process that leads it, the numbers of all, and what one of them writes."""
+    """Starts a program in a session: the process that leads it, the numbers of all, and what
+    one of them writes.
+    """
     started = []
 
     def run(then, kind="", leader=()):
@@ -56,7 +61,11 @@ def start(tmp_path):
         variables = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         started.append(subprocess.Popen([*leader, *command, str(numbers), kind], env=variables))
         wait(numbers.exists)
-        return started[-1], [int(number) for number in numbers.read_text().split()], folder / "numbers.told"
+        return (
+            started[-1],
+            [int(number) for number in numbers.read_text().split()],
+            folder / "numbers.told",
+        )
 
     yield run
     for process in started:
@@ -81,7 +90,11 @@ def test_one_that_ignores_the_signal_is_killed(start):
 
 
 def test_the_end_of_the_program_is_that_of_the_others_and_its_status_is_handed_on(start):
-    for then, status in (("", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGKILL)", 128 + 9)):
+    for then, status in (
+        ("", 0),
+        ("sys.exit(3)", 3),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 128 + 9),
+    ):
         process, numbers, _ = start(then)
         assert process.wait() == status
         assert not any(map(alive, numbers))
@@ -101,13 +114,20 @@ def test_all_end_where_the_one_that_started_them_is_killed(start):
 def test_a_node_that_ends_is_named_with_its_exit_status():
     with Processes([NodeSpec("no_such_node", "ghost")]) as nodes:
         nodes.start(NodeSpec("no_such_node", "second")).wait()
-        with pytest.raises(HardwareFault, match=r"the (ghost|second) ended with exit status 1; see its messages above"):
+        with pytest.raises(
+            HardwareFault,
+            match=r"the (ghost|second) ended with exit status 1; see its messages above",
+        ):
             nodes.check()
 
 
-def test_a_node_that_may_be_started_again_is_and_is_ended_with_the_others(tmp_path, monkeypatch, capsys):
+def test_a_node_that_may_be_started_again_is_and_is_ended_with_the_others(
+    tmp_path, monkeypatch, capsys
+):
     script, began = tmp_path / "page", tmp_path / "began"
-    script.write_text(f"#!{sys.executable}\nimport signal\nopen({str(began)!r}, 'a').write('x')\nsignal.pause()\n")
+    script.write_text(
+        f"#!{sys.executable}\nimport signal\nopen({str(began)!r}, 'a').write('x')\nsignal.pause()\n"
+    )
     script.chmod(0o755)
     monkeypatch.setattr("robot_control_ros.bringup.processes.sys.executable", str(script))
     monkeypatch.setattr("robot_control_ros.bringup.system.LONG_ENOUGH", 0.0)
@@ -140,7 +160,9 @@ def commands():
 def test_nodes_end_with_their_block_even_where_they_ignore_the_signal(monkeypatch, tmp_path):
     script, ready = tmp_path / "stubborn", tmp_path / "ready"
     ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-    script.write_text(f"#!{sys.executable}\nimport signal\n{ignore}\nopen({str(ready)!r}, 'w')\nsignal.pause()\n")
+    script.write_text(
+        f"#!{sys.executable}\nimport signal\n{ignore}\nopen({str(ready)!r}, 'w')\nsignal.pause()\n"
+    )
     script.chmod(0o755)
     monkeypatch.setattr("robot_control_ros.bringup.processes.sys.executable", str(script))
     monkeypatch.setattr("robot_control_ros.bringup.processes.GRACE", 0.2)

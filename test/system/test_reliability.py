@@ -1,4 +1,5 @@
-"""A few rows of the fault table over real processes and DDS: what must happen, in its order, and what is left behind.
+"""A few rows of the fault table over real processes and DDS: what must happen, in its order, and
+what is left behind.
 
 The bounds are judged by the arm's own clock, which waits for the programs.
 """
@@ -13,7 +14,8 @@ from evidence.faults.table import FAULTS, path_of, record_of
 from evidence.faults.trial import Trial, failures, path_without_fault
 from evidence.programs import Programs
 
-pytestmark = [pytest.mark.ros, pytest.mark.sim, pytest.mark.limit(330)]  # programs start one after the other
+# programs start one after the other
+pytestmark = [pytest.mark.ros, pytest.mark.sim, pytest.mark.limit(330)]
 BY_NAME = {fault.name: fault for fault in FAULTS}
 LONG_ROWS = (
     "joint states: NaN in each number",
@@ -31,7 +33,9 @@ def test_a_row_of_the_fault_table_passes_over_real_processes(name):
 
 
 def test_a_killed_watchdog_is_told_and_it_brakes_the_arm_of_a_killed_controller_which_a_next_one_takes_over():
-    """One after the other over the same programs, and after the way of an arm to which nothing happens."""
+    """One after the other over the same programs, and after the way of an arm to
+    which nothing happens.
+    """
     watchdog, controller = BY_NAME["watchdog SIGKILL"], BY_NAME["controller SIGKILL"]
     assert watchdog.law == controller.law
     with Programs() as programs:

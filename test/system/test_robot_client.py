@@ -1,4 +1,6 @@
-"""Robot on a controller and a simulator in processes of their own: a real script, shell, signal, fork and record."""
+"""Robot on a controller and a simulator in processes of their own: a real script, shell,
+signal, fork and record.
+"""
 
 import math
 import os
@@ -31,7 +33,9 @@ GROWTH = 2.0  # MB of memory in a soak
 
 @pytest.fixture(scope="module")
 def ros(tmp_path_factory):
-    """In lockstep: a slow machine has slow robots, and no backlog of joint states before each request."""
+    """In lockstep: a slow machine has slow robots, and no backlog of joint states
+    before each request.
+    """
     with Ros(tmp_path_factory.mktemp("robot")) as ros:
         ros.start("simulator", {"robot": "ur5", "rate": RATE, "pacing": "lockstep"})
         start_controller(ros, rate=RATE)
@@ -76,7 +80,9 @@ def pusher(ros, robot):
     thread.join()
 
 
-def test_the_script_of_the_page_ends_where_it_ends_in_the_simulation(robot, pusher, tmp_path, monkeypatch):
+def test_the_script_of_the_page_ends_where_it_ends_in_the_simulation(
+    robot, pusher, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     demonstrate = page_script()
     over_ros = demonstrate(robot)
@@ -126,7 +132,9 @@ def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
     def run(*arguments, status=0):
         command = [sys.executable, "-m", "robot_control_ros.cli", *arguments]
         command += ["--within", str(SLOW), "--lost-after", str(SLOW)]
-        done = subprocess.run(command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr
 
@@ -153,18 +161,34 @@ def test_a_record_has_the_controllers_topics_as_they_came(robot, tmp_path):
         summary = records.get_summary()
         *_, metadata = records.iter_metadata()
     assert summary.statistics.message_count == recording.messages
-    counts = {summary.channels[key].topic: n for key, n in summary.statistics.channel_message_counts.items()}
-    assert counts.keys() >= {"/state", "/joint_states", "/controller/state", "/controller/target_twist"}
+    counts = {
+        summary.channels[key].topic: n
+        for key, n in summary.statistics.channel_message_counts.items()
+    }
+    assert counts.keys() >= {
+        "/state",
+        "/joint_states",
+        "/controller/state",
+        "/controller/target_twist",
+    }
     assert metadata.metadata.items() >= {"robot": "ur5", "dropped": "0"}.items()
-    assert not {"/clock", "/rosout", "/parameter_events"} & {each.topic for each in summary.channels.values()}
+    assert not {"/clock", "/rosout", "/parameter_events"} & {
+        each.topic for each in summary.channels.values()
+    }
     decoder = pytest.importorskip("mcap_ros2.reader")
     joints, twists = (
-        [each.ros_msg for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"), topics=[topic])]
+        [
+            each.ros_msg
+            for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"), topics=[topic])
+        ]
         for topic in ("/joint_states", "/controller/target_twist")
     )
     assert set(joints[0].name) == set(robot.config.joints)
     assert twists[0].twist.linear.z == 0.02
-    everything = [(each.channel.topic, each.ros_msg) for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"))]
+    everything = [
+        (each.channel.topic, each.ros_msg)
+        for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"))
+    ]
     state = next(message for topic, message in everything if topic == "/state")
     assert len(state.position) == robot.config.n
     # a second record in the same client, whose subscriptions are new
@@ -187,7 +211,10 @@ def soak(robot, ros, changes, moves):
     """Threads, files and memory of no process grow after a first tenth; every change arrives."""
     robot.wait(2.0)  # a controller makes its last thread with the second diagnosis
     home, kept, began = robot.state.reference_pose, [], time.monotonic()
-    processes = {"client": os.getpid(), **{each.process.args[2]: each.process.pid for each in ros.children}}
+    processes = {
+        "client": os.getpid(),
+        **{each.process.args[2]: each.process.pid for each in ros.children},
+    }
     for k in range(changes):
         robot.set_gains(stiffness=500.0 + k % 7)
         assert robot.gains["stiffness"][0] == 500.0 + k % 7
@@ -197,7 +224,9 @@ def soak(robot, ros, changes, moves):
             robot.move_to(target, timeout=SLOW)
         if (k + 1) % (changes // 10) == 0:
             kept.append([footprint(number) for number in processes.values()])
-            print(f"{time.monotonic() - began:.0f} s, {robot.time:.0f} s of the robot, {k + 1} changes")
+            print(
+                f"{time.monotonic() - began:.0f} s, {robot.time:.0f} s of the robot, {k + 1} changes"
+            )
     for name, figures in zip(processes, np.swapaxes(kept, 0, 1), strict=True):
         held, running, files = figures.T
         print(f"{name}: memory {held.round(1)} MB, threads {running}, files {files}")

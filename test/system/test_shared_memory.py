@@ -1,4 +1,6 @@
-"""Shared memory between processes that run at once, and what is left where one of them is killed."""
+"""Shared memory between processes that run at once, and what is left where
+one of them is killed.
+"""
 
 import os
 import signal
@@ -13,7 +15,8 @@ from whole_records import REGIONS, record
 
 from robot_control_ros.fieldbus.process.shared_memory import Latest, SharedFile
 
-# A writer at full speed, of records of changing length that tell by themselves whether they are whole.
+# A writer at full speed, of records of changing length that tell by themselves whether they are
+# whole.
 WRITER = """
 import sys
 from pathlib import Path
@@ -49,10 +52,16 @@ def number_in(data):
 
 
 def started(program, *arguments):
-    paths = [Path(__file__).parent, Path(__file__).parents[1] / "support", Path(__file__).parents[2]]
+    paths = [
+        Path(__file__).parent,
+        Path(__file__).parents[1] / "support",
+        Path(__file__).parents[2],
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", program, *map(str, arguments)], env=environment, text=True, **pipes)
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)], env=environment, text=True, **pipes
+    )
 
 
 def killed(process):
@@ -79,7 +88,9 @@ def test_no_record_is_torn_by_a_writer_at_full_speed_nor_where_it_is_killed(tmp_
         last = number
 
 
-def test_a_controller_that_was_killed_is_found_at_once_and_another_one_may_attach(tmp_path, monkeypatch):
+def test_a_controller_that_was_killed_is_found_at_once_and_another_one_may_attach(
+    tmp_path, monkeypatch
+):
     bus = Bus(tmp_path / "memory", monkeypatch)
     bus.remote.close()
     process = started(CONTROLLER, bus.path)

@@ -35,6 +35,8 @@ with spinning(lambda: Node("program")) as (node, spin):
 def test_a_signal_interrupts_once_and_who_clears_up_spins_on(tmp_path):
     with Ros(tmp_path) as ros:
         command = [sys.executable, "-c", PROGRAM]
-        ended = subprocess.run(command, env=ros.environment, capture_output=True, text=True, timeout=120)
+        ended = subprocess.run(
+            command, env=ros.environment, capture_output=True, text=True, timeout=120
+        )
     assert ended.stdout.split("\n")[:-1] == ["goes on"] * 6, ended.stderr
     assert ended.returncode == 0

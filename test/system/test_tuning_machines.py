@@ -1,4 +1,6 @@
-"""Trials on many machines: Dask's workers, and processes that share a storage. Whoever is killed, nothing is lost."""
+"""Trials on many machines: Dask's workers, and processes that share a storage. Whoever is
+killed, nothing is lost.
+"""
 
 import os
 import subprocess
@@ -68,7 +70,9 @@ def program(tmp_path):
 
     def start(workers=0, scheduler="", storage=""):
         command = [sys.executable, str(path), str(workers), scheduler, storage]
-        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        running = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         started.append(running)
         return running
 
@@ -200,7 +204,9 @@ def test_two_processes_of_four_that_share_a_storage_are_killed(storage, program,
     assert each_ended_once(storage)
 
 
-def test_a_worker_process_and_then_the_process_that_leads_it_are_killed(storage, program, monkeypatch):
+def test_a_worker_process_and_then_the_process_that_leads_it_are_killed(
+    storage, program, monkeypatch
+):
     monkeypatch.setenv("SLOW", "0.2")
     running = program(workers=4, storage=storage)
     until(running, 6)

@@ -1,4 +1,6 @@
-"""Trials in processes of this machine: the same as in one; a process that is killed loses nothing."""
+"""Trials in processes of this machine: the same as in one; a process that is
+killed loses nothing.
+"""
 
 import os
 import subprocess
@@ -9,7 +11,16 @@ import pytest
 
 pytest.importorskip("optuna")
 
-from tuned_functions import FIRST, GOALS, SPACE, deadly, deadly_on_the_left, product_of, suicidal, two_bowls
+from tuned_functions import (
+    FIRST,
+    GOALS,
+    SPACE,
+    deadly,
+    deadly_on_the_left,
+    product_of,
+    suicidal,
+    two_bowls,
+)
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.tuning import sweep, tune
@@ -60,7 +71,10 @@ def test_a_sweep_in_processes_is_the_same_and_in_several_of_them():
     there = sweep(product_of, grid, workers=2)
     assert [point.arguments for point in there.points] == [point.arguments for point in here.points]
     assert [point.reason for point in there.points] == [point.reason for point in here.points]
-    products = [[point.result and point.result["product"] for point in each.points] for each in (here, there)]
+    products = [
+        [point.result and point.result["product"] for point in each.points]
+        for each in (here, there)
+    ]
     assert products[0] == products[1]
     processes = {point.result["process"] for point in there.points if point.result}
     assert os.getpid() not in processes
@@ -86,7 +100,9 @@ def test_after_a_kill_the_next_run_goes_on(tmp_path):
     storage = f"journal://{tmp_path}/a.journal"
     program = tmp_path / "tune.py"
     program.write_text(KILLED.format(storage=storage))
-    with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True
+    ) as running:
         for line in running.stdout:
             if int(line) >= 5:
                 break

@@ -1,4 +1,6 @@
-"""The vector environment in several processes: as Gymnasium's own in one; it leaves none of them behind."""
+"""The vector environment in several processes: as Gymnasium's own in one; it leaves
+none of them behind.
+"""
 
 import os
 
@@ -23,7 +25,9 @@ FORCE = 1.0  # N, above which an episode fails: that of the arm that presses
 
 
 def episodes(envs, seed=3):
-    """All that actions show of which one lets an arm press, with the resets that a user has to make."""
+    """All that actions show of which one lets an arm press, with the resets that
+    a user has to make.
+    """
     shown = [envs.reset(seed=seed)]
     action = np.zeros(envs.action_space.shape, np.float32)
     action[-1, 2] = -1.0
@@ -44,11 +48,16 @@ def simulating(before):
 # One of the modes shows what is split and joined among processes; the next test has none.
 @pytest.mark.parametrize(
     "mode",
-    [pytest.param(each, marks=[pytest.mark.long] * (each is not AutoresetMode.SAME_STEP)) for each in AutoresetMode],
+    [
+        pytest.param(each, marks=[pytest.mark.long] * (each is not AutoresetMode.SAME_STEP))
+        for each in AutoresetMode
+    ],
 )
 def test_it_shows_what_gymnasiums_own_vector_shows(mode):
     settings = {"max_episode_steps": LENGTH, "max_force": FORCE}
-    one = gymnasium.make_vec(PRESS, ARMS, "sync", vector_kwargs={"autoreset_mode": mode}, **settings)
+    one = gymnasium.make_vec(
+        PRESS, ARMS, "sync", vector_kwargs={"autoreset_mode": mode}, **settings
+    )
     two = gymnasium.make_vec(PRESS, ARMS, workers=2, autoreset_mode=mode, **settings)
     assert two.metadata == one.metadata
     assert two.observation_space == one.observation_space

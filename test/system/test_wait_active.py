@@ -18,7 +18,9 @@ def asks_for(ros, service):
     """Whether the node is there, and has a client of the service."""
     if "wait_active" not in ros.node.get_node_names():
         return False
-    return service in {name for name, _ in ros.node.get_client_names_and_types_by_node("wait_active", "/")}
+    return service in {
+        name for name, _ in ros.node.get_client_names_and_types_by_node("wait_active", "/")
+    }
 
 
 def test_it_ends_well_when_the_controller_is_active_and_not_before(ros):

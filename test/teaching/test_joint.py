@@ -19,7 +19,9 @@ NO_LIMIT, LIMITED = LINES[0], LINES[1]
 
 def curves(line=NO_LIMIT, step=None, **gains):
     step = step or Step()
-    return Curves("PID", step, respond(Pid({"variant": "legacy", "p": 0.1, "i": 2.0, **gains}), step), line)
+    return Curves(
+        "PID", step, respond(Pid({"variant": "legacy", "p": 0.1, "i": 2.0, **gains}), step), line
+    )
 
 
 # --- curves and files ---
@@ -37,7 +39,8 @@ def test_the_sources_figures_lie_on_its_curve_and_on_the_same_law():
         1.0: 9.9997,
     }
     np.testing.assert_allclose(own, beside, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(own[there], dots[there], rtol=0, atol=1e-3)  # 13.072 is of a percentage
+    # 13.072 is of a percentage
+    np.testing.assert_allclose(own[there], dots[there], rtol=0, atol=1e-3)
     assert (goal == 10.0).all()
 
 
@@ -58,7 +61,9 @@ def test_commands_are_drawn_as_steps():
     shown = curves()
     time, own, beside = shown.commands()
     np.testing.assert_allclose(time, 1e-3 * np.arange(1001), rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(own, np.append(np.repeat(shown.run.command, round(T / 1e-3)), np.nan))
+    np.testing.assert_array_equal(
+        own, np.append(np.repeat(shown.run.command, round(T / 1e-3)), np.nan)
+    )
     np.testing.assert_allclose(beside, own, rtol=0, atol=1e-6)
 
 
@@ -67,7 +72,9 @@ def test_what_goes_far_away_is_drawn_up_to_there():
     own = shown.angles()[1]
     seen = own[np.isfinite(own)]
     assert len(seen) == round((shown.drawn - 1) * T / 1e-3) + 1 < len(own)
-    assert np.abs(seen - 10.0).max() <= MAX_ERROR * 10.0 < np.abs(shown.run.angle[shown.drawn] - 10.0)
+    assert (
+        np.abs(seen - 10.0).max() <= MAX_ERROR * 10.0 < np.abs(shown.run.angle[shown.drawn] - 10.0)
+    )
     assert np.isfinite(shown.commands()[1]).sum() == round((shown.drawn - 1) * T / 1e-3)
 
 
@@ -191,7 +198,12 @@ def test_a_cyclic_joint_goes_the_short_way(new_page):
 
 def test_everything_is_set_as_the_reference(new_page):
     page, browser = new_page()
-    for label, value in (("Variant", "current"), ("D [s]", 0.001), ("Target [deg]", 50.0), ("Time step [ms]", "1")):
+    for label, value in (
+        ("Variant", "current"),
+        ("D [s]", 0.001),
+        ("Target [deg]", 50.0),
+        ("Time step [ms]", "1"),
+    ):
         browser.set(label, value)
     browser.set("Reference", LIMITED.name)
     until(lambda: page.curves.line is LIMITED and page.curves.step.target == 50.0, "the reference")
@@ -211,7 +223,9 @@ def test_an_own_law_runs_from_the_start(new_page, laws):
 
 def test_what_an_own_law_raises_is_told_with_its_line_and_the_page_goes_on(new_page, laws):
     page, browser = new_page(f"{laws.stem}:broken")
-    words = f"{laws.name}, line 6: ZeroDivisionError: float division by zero: return joint.error / 0.0"
+    words = (
+        f"{laws.name}, line 6: ZeroDivisionError: float division by zero: return joint.error / 0.0"
+    )
     until(lambda: words in text(page), "the message")
     laws.write_text(LAWS.replace("/ 0.0", "/ / 0.0"))
     redrawn(page, lambda: browser.set("My law", "Load again"))

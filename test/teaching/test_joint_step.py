@@ -1,4 +1,6 @@
-"""One joint's step: the source's table, the callback's inputs, what goes wrong in a callback, and stability."""
+"""One joint's step: the source's table, the callback's inputs, what goes wrong in a
+callback, and stability.
+"""
 
 import math
 
@@ -33,7 +35,10 @@ def test_a_line_of_the_table_is_met_within_a_sample_and_0_05_points(line):
         assert run.reached(10.0) == near(line.rise[0], abs=T)
     assert run.reached(90.0) == near(line.rise[1], abs=T)
     assert run.reached(95.0) == near(line.t95, abs=T)
-    assert (run.settled(5.0), run.settled(2.0)) == (near(line.settled[0], abs=T), near(line.settled[1], abs=T))
+    assert (run.settled(5.0), run.settled(2.0)) == (
+        near(line.settled[0], abs=T),
+        near(line.settled[1], abs=T),
+    )
     assert run.overshoot == near(line.overshoot[0], abs=0.05)
     if line.overshoot[1] is not None:
         assert run.top == near(line.overshoot[1], abs=T)
@@ -55,14 +60,18 @@ def test_the_reference_curve_is_what_the_law_does(line, size):
 def test_the_reference_curves_without_a_limit_are_the_sources_formulae():
     e = STEP - reference(LINES[0])[1]
     p, i, _ = LINES[0].pid
-    np.testing.assert_allclose(e[2:], (2.0 - p - i * T) * e[1:-1] - (1.0 - p) * e[:-2], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        e[2:], (2.0 - p - i * T) * e[1:-1] - (1.0 - p) * e[:-2], rtol=0, atol=1e-12
+    )
     e = STEP - reference(LINES[2])[1]
     np.testing.assert_allclose(e, STEP * 0.9 ** np.arange(e.size), rtol=0, atol=1e-12)
 
 
 def test_anti_windup_overshoots_less():
     step = Step(velocity_limit=limit(WOUND_UP))
-    plain, spared = (respond(pid(*WOUND_UP.pid, anti_windup=on), step).overshoot for on in (False, True))
+    plain, spared = (
+        respond(pid(*WOUND_UP.pid, anti_windup=on), step).overshoot for on in (False, True)
+    )
     assert plain == pytest.approx(59.51, abs=0.05)
     assert spared < 0.6 * plain
 
@@ -85,13 +94,19 @@ def test_a_cyclic_joint_goes_the_short_way_round(start, target, cyclic, way):
 
 def test_it_is_called_ten_times_per_50_ms_and_told_of_the_joint():
     told = []
-    run = respond(lambda joint: told.append(joint) or 0.4, Step(10.0, 350.0, True, velocity_limit=20.0))
+    run = respond(
+        lambda joint: told.append(joint) or 0.4, Step(10.0, 350.0, True, velocity_limit=20.0)
+    )
     assert [joint.pass_count for joint in told] == list(range(1, 11)) * 20
     assert [joint.init for joint in told] == [True] + [False] * 199
-    np.testing.assert_allclose([joint.position for joint in told], np.radians(10.0 + run.angle[:-1]), atol=1e-12)
+    np.testing.assert_allclose(
+        [joint.position for joint in told], np.radians(10.0 + run.angle[:-1]), atol=1e-12
+    )
     speed = math.radians(20.0)  # 0.4 rad/s is beyond the limit
     np.testing.assert_allclose(run.command, 20.0)
-    np.testing.assert_allclose([joint.effort for joint in told[:3]], [0.0, speed / T, 0.0], atol=1e-12)
+    np.testing.assert_allclose(
+        [joint.effort for joint in told[:3]], [0.0, speed / T, 0.0], atol=1e-12
+    )
     assert told[0] == JointInput(
         init=True,
         cyclic=True,
@@ -195,7 +210,11 @@ def test_loading_again_takes_the_file_as_it_is_now(laws):
     ("law", "calls", "words"),
     [
         ("broken", 6, ["line 13: ValueError: ", ": return math.sqrt(-1.0)", "(call 7, at 0.03 s)"]),
-        ("nothing", 0, ["line 15: it gave None: must be a finite velocity [rad/s] (call 1, at 0 s)"]),
+        (
+            "nothing",
+            0,
+            ["line 15: it gave None: must be a finite velocity [rad/s] (call 1, at 0 s)"],
+        ),
         ("infinite", 0, ["line 18: it gave inf: must be a finite velocity"]),
         ("deep", 0, ["line 23: JSONDecodeError", 'return json.loads("{")']),
     ],
@@ -217,7 +236,10 @@ def test_a_law_that_cant_be_called_so_is_told():
     [
         ("no_colon", "must be package.module:function"),
         (":f", "must be package.module:function"),
-        ("no_such_module:f", "can't be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
+        (
+            "no_such_module:f",
+            "can't be loaded: ModuleNotFoundError: No module named 'no_such_module'",
+        ),
         ("{laws}:missing", "has no attribute 'missing'"),
         ("{laws}:number", "can't be called: it is 3"),
     ],
@@ -282,13 +304,16 @@ def test_pi_has_the_roots_of_the_sources_equation():
 
 @pytest.mark.parametrize("variant", ["legacy", "current"])
 @pytest.mark.parametrize("dt", [0.001, 0.005, 0.01])
-@pytest.mark.parametrize("gains", [(0.3, 0.0, 0.0), (0.3, 5.0, 0.0), (0.3, 0.0, 0.0005), (0.3, 5.0, 0.0005)])
+@pytest.mark.parametrize(
+    "gains", [(0.3, 0.0, 0.0), (0.3, 5.0, 0.0), (0.3, 0.0, 0.0005), (0.3, 5.0, 0.0005)]
+)
 def test_every_run_obeys_the_equation_that_has_these_roots(variant, dt, gains):
     p, i, d = gains
     run = respond(Pid({"variant": variant, "p": p, "i": i, "d": d}), Step(dt=dt))
     error = STEP - run.angle
     equation = np.poly(Loop(p, i, d, dt, variant).roots)
-    left = np.convolve(error, equation, "valid")[1:]  # from where the first call, without D, is past
+    # from where the first call, without D, is past
+    left = np.convolve(error, equation, "valid")[1:]
     np.testing.assert_allclose(left, 0.0, rtol=0, atol=1e-9)
 
 

@@ -46,10 +46,15 @@ def test_in_kinematics_mode_the_joints_are_dragged_and_the_target_follows(browse
     drag(browser, "/B", (0.5, 0.9), (2.0, 0.0))
     until(lambda: at(page, "/B", (1.0, 0.0)) and at(page, "/E", (2.0, 0.0)), "B at the right")
     drag(browser, "/E", (1.0, -3.0))
-    until(lambda: at(page, "/E", (1.0, -1.0)) and at(page, "/target", (1.0, -1.0)), "E below, with its target")
+    until(
+        lambda: at(page, "/E", (1.0, -1.0)) and at(page, "/target", (1.0, -1.0)),
+        "E below, with its target",
+    )
     np.testing.assert_allclose(node(page, "/BE").position[:2], [1.0, 0.0], atol=1e-6)
     half = -np.pi / 4.0  # of the second link's angle to x
-    np.testing.assert_allclose(node(page, "/BE").wxyz, [np.cos(half), 0.0, 0.0, np.sin(half)], atol=1e-6)
+    np.testing.assert_allclose(
+        node(page, "/BE").wxyz, [np.cos(half), 0.0, 0.0, np.sin(half)], atol=1e-6
+    )
 
 
 @pytest.mark.long
@@ -118,7 +123,10 @@ def test_sliders_and_choices_are_the_settings(browser, page):
 @pytest.mark.long
 def test_the_two_laws_are_switched_with_their_gains_and_words(browser, page):
     choose_pd(browser, page)
-    until(lambda: browser.handle("Kp [N/m]").visible and not browser.handle("Kp [N/m]").disabled, "the tip's gains")
+    until(
+        lambda: browser.handle("Kp [N/m]").visible and not browser.handle("Kp [N/m]").disabled,
+        "the tip's gains",
+    )
     browser.set("Target [m]", (1.2, 0.8))
     browser.set("Mode", "○ Joint PD")
     until(lambda: browser.handle("Kq [N·m/rad]").visible, "the joints' gains")
@@ -137,7 +145,8 @@ def test_the_wall_can_be_set_only_if_it_is_there(browser, page):
 
 
 @pytest.mark.parametrize(
-    ("label", "lower", "upper", "step", "start"), [("Kp [N/m]", 0, 300, 5, 50), ("Kd [N·s/m]", 0, 30, 1, 5)]
+    ("label", "lower", "upper", "step", "start"),
+    [("Kp [N/m]", 0, 300, 5, 50), ("Kd [N·s/m]", 0, 30, 1, 5)],
 )
 def test_ranges_are_the_sources(browser, label, lower, upper, step, start):
     slider = browser.handle(label)
@@ -160,7 +169,11 @@ def test_the_wall_shows_and_its_force_is_an_arrow(browser, page):
 
 def test_the_trajectory_is_drawn_and_cleared(browser, page):
     def pieces():
-        return [name for name in list(page.server.scene._handle_from_node_name) if name.startswith("/trail/")]
+        return [
+            name
+            for name in list(page.server.scene._handle_from_node_name)
+            if name.startswith("/trail/")
+        ]
 
     browser.set("Show trajectory", True)
     until(lambda: browser.handle("Show trajectory").value, "the trail")

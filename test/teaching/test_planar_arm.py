@@ -74,7 +74,9 @@ def test_the_trajectory():
 def test_it_settles_as_in_the_table(name, changes):
     arm, reference = driven(**changes), SETTLED[name]
     found = errors(arm, 8.0)
-    for bound, time in zip((0.05 * found[0], 0.02 * found[0], 0.001), reference.settled, strict=True):
+    for bound, time in zip(
+        (0.05 * found[0], 0.02 * found[0], 0.001), reference.settled, strict=True
+    ):
         assert settled(found, bound) == pytest.approx(time, abs=1.001 * DT)
     np.testing.assert_allclose(arm.q, reference.final, atol=1e-4)
 
@@ -84,13 +86,17 @@ def test_without_damping_it_never_settles():
 
 
 def test_the_integrators_first_step():
-    """From rest, q moves by a dt² where the velocity comes first, and by half of it with a dt² / 2."""
+    """From rest, q moves by a dt² where the velocity comes first, and by half
+    of it with a dt² / 2.
+    """
     moves = []
     for taylor in (False, True):
         arm = driven(taylor=taylor)
         arm.step()
         moves.append(arm.q - UPRIGHT)
-        np.testing.assert_allclose(arm.v, TwoLink().forward(UPRIGHT, (0.0, 0.0), (-120.0, -60.0)) * DT, rtol=1e-9)
+        np.testing.assert_allclose(
+            arm.v, TwoLink().forward(UPRIGHT, (0.0, 0.0), (-120.0, -60.0)) * DT, rtol=1e-9
+        )
     np.testing.assert_allclose(moves[0], 2.0 * moves[1], rtol=1e-9)
 
 
@@ -100,7 +106,9 @@ def test_the_integrators_first_step():
 @pytest.mark.parametrize("point", [(2.0, 1.0), (-30.0, 0.1), (0.0, -2.5)])
 def test_the_target_stays_within_reach(point):
     arm = driven(point)
-    np.testing.assert_allclose(arm.target, 2.0 * np.array(point) / np.linalg.norm(point), rtol=1e-12)
+    np.testing.assert_allclose(
+        arm.target, 2.0 * np.array(point) / np.linalg.norm(point), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("point", [(0.0, 0.0), (1.2, 0.8), (-1.0, 1.7)])
@@ -109,7 +117,9 @@ def test_within_reach_it_is_where_it_was_put(point):
 
 
 def test_a_place_out_of_reach_is_missed_by_what_is_out_of_reach():
-    """The stretched arm still swings through its elbow, which the tip hardly feels: its amplitude falls with 1 / t."""
+    """The stretched arm still swings through its elbow, which the tip hardly feels: its
+    amplitude falls with 1 / t.
+    """
     arm = driven((2.0, 1.0))
     early, late = errors(arm, 50.0)[-500:].max(), errors(arm, 50.0)[-500:].max()
     assert late / early == pytest.approx(0.5, abs=0.1)
@@ -123,7 +133,9 @@ def test_in_kinematics_mode_the_target_is_glued_to_the_tip_and_nothing_moves():
     arm = PlanarArm()
     arm.lead_elbow((3.0, 3.0))
     np.testing.assert_allclose(arm.elbow, [math.sqrt(0.5), math.sqrt(0.5)])
-    np.testing.assert_allclose(arm.tip, 2.0 * arm.elbow, err_msg="the second link turns along with the first")
+    np.testing.assert_allclose(
+        arm.tip, 2.0 * arm.elbow, err_msg="the second link turns along with the first"
+    )
     arm.set_target_pose((arm.elbow[0] + 0.3, arm.elbow[1]))
     np.testing.assert_allclose(arm.tip, arm.elbow + [1.0, 0.0])
     np.testing.assert_allclose(arm.elbow, [math.sqrt(0.5), math.sqrt(0.5)])
@@ -181,7 +193,14 @@ def test_reset_repeats_the_same_motion():
     ("stiffness", "wall", "inertia"), [(50.0, 500.0, 0.0), (300.0, 1000.0, 0.0), (50.0, 500.0, 1.0)]
 )
 def test_the_wall_and_the_law_are_two_springs_in_series(stiffness, wall, inertia):
-    arm = driven(wall=True, wall_x=0.7, wall_stiffness=wall, stiffness=stiffness, damping=10.0, inertia=inertia)
+    arm = driven(
+        wall=True,
+        wall_x=0.7,
+        wall_stiffness=wall,
+        stiffness=stiffness,
+        damping=10.0,
+        inertia=inertia,
+    )
     errors(arm, 20.0)
     x = (wall * 0.7 + stiffness * 1.2) / (wall + stiffness)
     np.testing.assert_allclose(arm.tip, [x, 0.8], atol=1e-6)
@@ -203,7 +222,9 @@ def test_there_is_no_contact_beside_the_wall_nor_in_kinematics_mode():
 
 
 def test_with_inertia_the_law_is_the_general_form():
-    """T = Jᵀ [-M a - Kd v + Kp (x_d - x)] + G, where a is what that torque and the wall's force bring about."""
+    """T = Jᵀ [-M a - Kd v + Kp (x_d - x)] + G, where a is what that torque and the
+    wall's force bring about.
+    """
     arm = driven(inertia=2.0, wall=True, wall_x=0.6)
     deepest = 0.0
     for _ in range(60):
@@ -214,7 +235,9 @@ def test_with_inertia_the_law_is_the_general_form():
         drift = (plant.jacobian(q + small * v) - plant.jacobian(q - small * v)) @ v / (2.0 * small)
         acceleration = jacobian @ plant.forward(q, v, total) + drift
         force = -2.0 * acceleration - 5.0 * jacobian @ v + 50.0 * (TARGET - plant.tip(q))
-        np.testing.assert_allclose(arm.torque, jacobian.T @ force + plant.gravity_torque(q), atol=1e-5)
+        np.testing.assert_allclose(
+            arm.torque, jacobian.T @ force + plant.gravity_torque(q), atol=1e-5
+        )
         deepest = max(deepest, -arm.contact[0])
     assert deepest > 10.0  # the wall had a part in it
 
@@ -224,7 +247,9 @@ def test_with_inertia_the_law_is_the_general_form():
 
 def test_a_step_that_is_too_long_is_told_and_the_arm_is_reset():
     arm = driven(wall=True, wall_x=-1.5, wall_stiffness=1e6)
-    with pytest.raises(HardwareFault, match=r"rad/s: 10 ms are too long a step .* the arm was reset"):
+    with pytest.raises(
+        HardwareFault, match=r"rad/s: 10 ms are too long a step .* the arm was reset"
+    ):
         errors(arm, 5.0)
     np.testing.assert_array_equal(arm.q, UPRIGHT)
     assert arm.time == 0.0
@@ -260,6 +285,8 @@ def test_the_tip_is_equally_stiff_under_impedance_and_not_under_joint_pd():
     assert driven(q=(0.5, 1.0), stiffness=70.0).tip_stiffness == (70.0, 70.0)
     arm = driven(q=(0.5, 1.0), joint_pd=True)
     jacobian = np.linalg.inv(TwoLink().jacobian(arm.q))
-    np.testing.assert_allclose(arm.tip_stiffness, np.linalg.eigvalsh(jacobian.T @ jacobian * 50.0), rtol=1e-9)
+    np.testing.assert_allclose(
+        arm.tip_stiffness, np.linalg.eigvalsh(jacobian.T @ jacobian * 50.0), rtol=1e-9
+    )
     least, largest = driven(joint_pd=True).tip_stiffness  # upright: nothing gives way along the arm
     assert 0.0 < least < largest == math.inf

@@ -1,4 +1,6 @@
-"""The closed form of the planar arm against its energies, Lagrange's equations, Pinocchio, and its own description."""
+"""The closed form of the planar arm against its energies, Lagrange's equations, Pinocchio, and
+its own description.
+"""
 
 import math
 import xml.etree.ElementTree as ElementTree
@@ -27,7 +29,9 @@ def arm(request):
 
 def states(count, seed=1):
     rng = np.random.default_rng(seed)
-    return zip(rng.uniform(-math.pi, math.pi, (count, 2)), rng.uniform(-3.0, 3.0, (count, 2)), strict=True)
+    return zip(
+        rng.uniform(-math.pi, math.pi, (count, 2)), rng.uniform(-3.0, 3.0, (count, 2)), strict=True
+    )
 
 
 def centres(arm, q):
@@ -42,7 +46,9 @@ def potential(arm, q):
 
 def kinetic(arm, q, v):
     turning = np.array([v[0], v[0] + v[1]])
-    first, second = np.array([(-math.sin(t), math.cos(t)) for t in (q[0], q[0] + q[1])]) * turning[:, None]
+    first, second = (
+        np.array([(-math.sin(t), math.cos(t)) for t in (q[0], q[0] + q[1])]) * turning[:, None]
+    )
     speeds = np.array([arm.center * first, arm.length * first + arm.center * second])
     np.testing.assert_allclose(speeds, slope(lambda h: centres(arm, q + h * v)), atol=1e-7)
     return 0.5 * arm.mass * (speeds**2).sum() + 0.5 * arm.inertia * (turning**2).sum()
@@ -58,7 +64,9 @@ def test_mass_matrix_is_that_of_the_kinetic_energy(arm):
 
 def test_gravity_torque_is_the_gradient_of_the_potential(arm):
     for q, _ in states(20):
-        np.testing.assert_allclose(arm.gravity_torque(q), gradient(lambda at: potential(arm, at), q), atol=1e-8)
+        np.testing.assert_allclose(
+            arm.gravity_torque(q), gradient(lambda at: potential(arm, at), q), atol=1e-8
+        )
 
 
 def test_the_motion_obeys_lagrange(arm):
@@ -72,8 +80,12 @@ def test_the_motion_obeys_lagrange(arm):
             at, rate = q + h * v + 0.5 * h * h * a, v + h * a
             return gradient(lambda w: kinetic(arm, at, w), rate, 1.0)  # a quadratic: exact
 
-        lagrangian_slope = gradient(lambda at, v=v: kinetic(arm, at, v) - potential(arm, at), q, 1e-3)
-        np.testing.assert_allclose(slope(momentum, 2e-4) - lagrangian_slope, tau - arm.friction(v), atol=1e-7)
+        lagrangian_slope = gradient(
+            lambda at, v=v: kinetic(arm, at, v) - potential(arm, at), q, 1e-3
+        )
+        np.testing.assert_allclose(
+            slope(momentum, 2e-4) - lagrangian_slope, tau - arm.friction(v), atol=1e-7
+        )
 
 
 def test_friction_is_viscous_and_dry():
@@ -116,20 +128,28 @@ def test_steps_are_those_of_the_two_integrators(arm):
 def test_tip_and_jacobian(arm):
     for q, v in states(20):
         first, both = q[0], q[0] + q[1]
-        expected = arm.length * np.array([math.cos(first) + math.cos(both), math.sin(first) + math.sin(both)])
+        expected = arm.length * np.array(
+            [math.cos(first) + math.cos(both), math.sin(first) + math.sin(both)]
+        )
         np.testing.assert_allclose(arm.tip(q), expected, atol=1e-14)
         np.testing.assert_allclose(arm.jacobian(q), gradient(arm.tip, q), atol=1e-9)
-        np.testing.assert_allclose(arm.jdot_v(q, v), slope(lambda h, q=q, v=v: arm.jacobian(q + h * v) @ v), atol=1e-8)
+        np.testing.assert_allclose(
+            arm.jdot_v(q, v), slope(lambda h, q=q, v=v: arm.jacobian(q + h * v) @ v), atol=1e-8
+        )
 
 
 def test_joint_angles_lead_to_the_point_with_the_elbow_on_one_side(arm):
     rng = np.random.default_rng(2)
-    for radius, angle in zip(rng.uniform(0.01, 1.99, 50) * arm.length, rng.uniform(-math.pi, math.pi, 50), strict=True):
+    for radius, angle in zip(
+        rng.uniform(0.01, 1.99, 50) * arm.length, rng.uniform(-math.pi, math.pi, 50), strict=True
+    ):
         point = radius * np.array([math.cos(angle), math.sin(angle)])
         q = arm.joint_angles(point)
         np.testing.assert_allclose(arm.tip(q), point, atol=1e-12)
         assert 0.0 <= q[1] <= math.pi
-    np.testing.assert_allclose(arm.joint_angles((0.0, 2.0 * arm.length)), [math.pi / 2.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(
+        arm.joint_angles((0.0, 2.0 * arm.length)), [math.pi / 2.0, 0.0], atol=1e-12
+    )
 
 
 def test_points_out_of_reach_are_refused():
@@ -138,7 +158,9 @@ def test_points_out_of_reach_are_refused():
 
 
 def test_description_is_the_same_arm(arm):
-    """By the tests' own reading of the XML, in the axes of its root, in which gravity is along -z."""
+    """By the tests' own reading of the XML, in the axes of its root, in which
+    gravity is along -z.
+    """
     chain = Chain(arm.urdf())
     for q, _ in states(10):
         angles = dict(zip(JOINTS, q, strict=True))
@@ -183,7 +205,11 @@ def test_the_packages_model_and_laws_run_on_it(arm):
         kin = model.update(q, v)
         np.testing.assert_allclose(kin.gravity, arm.gravity_torque(q), atol=1e-12)
         np.testing.assert_allclose(kin.mass, arm.mass_matrix(q), atol=1e-12)
-        coriolis = -arm.mass_matrix(q) @ arm.forward(q, v, (0.0, 0.0)) - arm.gravity_torque(q) - arm.friction(v)
+        coriolis = (
+            -arm.mass_matrix(q) @ arm.forward(q, v, (0.0, 0.0))
+            - arm.gravity_torque(q)
+            - arm.friction(v)
+        )
         np.testing.assert_allclose(kin.coriolis, coriolis, atol=1e-11)
         np.testing.assert_allclose(kin.jacobian[:2], arm.jacobian(q), atol=1e-12)
         loop = ControlLoop(config, "gravity_compensation", {"damping": 0.0}, model=model)

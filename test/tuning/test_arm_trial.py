@@ -1,4 +1,6 @@
-"""A trial of gains on several arms: the same bits everywhere, means over arms, and what ended counts the worst."""
+"""A trial of gains on several arms: the same bits everywhere, means over arms, and what
+ended counts the worst.
+"""
 
 import pickle
 import warnings
@@ -11,7 +13,11 @@ pytest.importorskip("mujoco")
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.simulation.imperfect.imperfections import Imperfections, TripLimits, load_imperfections
+from robot_control_ros.simulation.imperfect.imperfections import (
+    Imperfections,
+    TripLimits,
+    load_imperfections,
+)
 from robot_control_ros.tuning.arm_trial import ArmTrial
 from robot_control_ros.tuning.arms import sample_arms
 from robot_control_ros.tuning.gain_space import gain_space

@@ -1,4 +1,6 @@
-"""Arms that are drawn: the same each time, within their ranges, and around the one that is given."""
+"""Arms that are drawn: the same each time, within their ranges, and around
+the one that is given.
+"""
 
 from dataclasses import fields, replace
 
@@ -51,7 +53,10 @@ def test_an_arm_of_which_nothing_is_known_lies_within_the_ranges(name):
         arm.check(robot)
         assert UNKNOWN_ARM.delay[0] <= arm.commands.delay <= UNKNOWN_ARM.delay[1]
         assert 0.0 <= arm.model.payload_mass <= UNKNOWN_ARM.heaviest
-        for values, ends in ((arm.friction.coulomb, UNKNOWN_ARM.coulomb), (arm.friction.viscous, UNKNOWN_ARM.viscous)):
+        for values, ends in (
+            (arm.friction.coulomb, UNKNOWN_ARM.coulomb),
+            (arm.friction.viscous, UNKNOWN_ARM.viscous),
+        ):
             shares = np.array(values) / scale
             assert (shares >= ends[0]).all()
             assert (shares <= ends[1]).all()
@@ -98,19 +103,25 @@ def test_without_half_widths_the_fractions_count_and_all_else_stays():
         for field in fields(Imperfections):
             assert field.name in drawn or getattr(arm, field.name) == getattr(base, field.name)
         assert arm.model == base.model
-        assert replace(arm.friction, coulomb=base.friction.coulomb, viscous=base.friction.viscous) == base.friction
+        assert (
+            replace(arm.friction, coulomb=base.friction.coulomb, viscous=base.friction.viscous)
+            == base.friction
+        )
 
 
 def test_the_delay_of_positions_keeps_apart_from_that_of_torques():
     robot = load_robot("ur5")
-    base = Imperfections(commands=CommandLine(position_delay=0.01), half_width=HalfWidths(delay=0.02))
+    base = Imperfections(
+        commands=CommandLine(position_delay=0.01), half_width=HalfWidths(delay=0.02)
+    )
     for arm in sample_arms(robot, base, 0, MANY):
         assert arm.commands.delay == 0.0
         assert 0.0 < arm.commands.position_delay <= 0.03
 
 
 @pytest.mark.parametrize(
-    ("seed", "count", "name"), [(-1, 1, "seed"), (0.5, 1, "seed"), (0, 0, "arms"), (0, True, "arms")]
+    ("seed", "count", "name"),
+    [(-1, 1, "seed"), (0.5, 1, "seed"), (0, 0, "arms"), (0, True, "arms")],
 )
 def test_impossible_numbers_are_refused(seed, count, name):
     with refuses(name, seed if name == "seed" else count):

@@ -1,4 +1,6 @@
-"""The gains that a search varies: what a law gets for its numbers, and what is refused before anything runs."""
+"""The gains that a search varies: what a law gets for its numbers, and what is refused
+before anything runs.
+"""
 
 import pickle
 from dataclasses import replace
@@ -32,7 +34,9 @@ def test_the_usual_space_has_the_robots_own_gains_and_only_valid_ones(name, law)
         made = make_gains(law_class(law).Gains, {gain: value}, robot.n)
         np.testing.assert_allclose(getattr(made, gain), getattr(own, gain), rtol=1e-12)
     for corner in (0, 1):
-        RunningLaw(robot, law, space.gains({key: ends[corner] for key, ends in space.ranges().items()}))
+        RunningLaw(
+            robot, law, space.gains({key: ends[corner] for key, ends in space.ranges().items()})
+        )
 
 
 def test_the_usual_space_leaves_out_zeros_switches_and_axes_that_the_arm_lacks():
@@ -82,7 +86,8 @@ def test_a_share_is_one_of_each_joints_effort_limit():
     space = gain_space(UR5, "impedance", ["friction_bound=0%:2%"])
     assert space.ranges() == {"friction_bound": (0.0, 0.02, False)}
     np.testing.assert_allclose(
-        space.gains({"friction_bound": 0.01})["friction_bound"], 0.01 * RobotModel.of(UR5).limits.effort
+        space.gains({"friction_bound": 0.01})["friction_bound"],
+        0.01 * RobotModel.of(UR5).limits.effort,
     )
     assert space.defaults() == {"friction_bound": 0.0}
 
@@ -116,7 +121,12 @@ def test_the_robots_own_gains_are_values_where_there_are_such(vary, defaults):
 
 @pytest.mark.parametrize(
     ("text", "log"),
-    [("stiffness=200:4000", True), ("damping_ratio=0.3:1.5", False), ("damping=0:100", False), ("inertia=1:2", False)],
+    [
+        ("stiffness=200:4000", True),
+        ("damping_ratio=0.3:1.5", False),
+        ("damping=0:100", False),
+        ("inertia=1:2", False),
+    ],
 )
 def test_wide_ranges_are_logarithmic(text, log):
     (ends,) = gain_space(UR5, "impedance", [text]).ranges().values()
@@ -166,7 +176,9 @@ def test_axes_that_the_arm_lacks_are_refused():
         gain_space(load_robot("planar_two_link"), "impedance", ["stiffness.angular=1:2"])
 
 
-@pytest.mark.parametrize("values", [{}, {"stiffness": 300.0, "damping": 1.0}, {"stiffness": 20000.0}])
+@pytest.mark.parametrize(
+    "values", [{}, {"stiffness": 300.0, "damping": 1.0}, {"stiffness": 20000.0}]
+)
 def test_values_that_do_not_fit_are_refused(values):
     space = gain_space(UR5, "impedance", ["stiffness=200:4000"])
     with pytest.raises(ConfigError):

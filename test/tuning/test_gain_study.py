@@ -1,4 +1,6 @@
-"""A search for gains: what it is of is kept, the same line goes on, and its result is told and written."""
+"""A search for gains: what it is of is kept, the same line goes on, and its result
+is told and written.
+"""
 
 import csv
 from dataclasses import replace

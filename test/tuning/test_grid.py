@@ -36,7 +36,10 @@ def test_the_results_raise_the_first_error():
     found = sweep(product_of, GRID)
     with pytest.raises(ValueError, match="zero"):
         _ = found.results
-    assert [each["product"] for each in sweep(product_of, {"a": [1, 2], "b": [7]}).results] == [7, 14]
+    assert [each["product"] for each in sweep(product_of, {"a": [1, 2], "b": [7]}).results] == [
+        7,
+        14,
+    ]
 
 
 def test_the_table_has_a_column_for_each_name_of_a_result(tmp_path):
@@ -50,7 +53,12 @@ def test_the_table_has_a_column_for_each_name_of_a_result(tmp_path):
 def test_progress_comes_in_the_grid_s_order():
     seen = []
     with ThreadPoolExecutor(4) as executor:
-        sweep(product_of, GRID, executor=executor, progress=lambda done, of, point: seen.append((done, of, point)))
+        sweep(
+            product_of,
+            GRID,
+            executor=executor,
+            progress=lambda done, of, point: seen.append((done, of, point)),
+        )
     assert [(done, of) for done, of, _ in seen] == [(k + 1, 6) for k in range(6)]
     assert [(point.arguments["a"], point.arguments["b"]) for _, _, point in seen] == POINTS
 

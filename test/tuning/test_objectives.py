@@ -38,7 +38,9 @@ def test_texts_without_names_and_with_one_twice_are_refused(text):
         objectives_of(text)
 
 
-@pytest.mark.parametrize("text", ["track@1e4", "contact@", "contact@stiff", "contact@1", "contact@nan", "contact@1e9"])
+@pytest.mark.parametrize(
+    "text", ["track@1e4", "contact@", "contact@stiff", "contact@1", "contact@nan", "contact@1e9"]
+)
 def test_walls_that_cannot_be_are_refused(text):
     with refuses("objective", text):
         objectives_of(text)
@@ -54,5 +56,7 @@ def test_a_figure_counts_no_worse_than_the_worst():
     for each in objectives():
         beyond = each.worst + 1.0 if each.minimizes else each.worst - 1.0
         better = each.worst - 0.5 if each.minimizes else each.worst + 0.5
-        assert each.counted(beyond) == each.counted(math.nan) == each.counted(math.inf) == each.worst
+        assert (
+            each.counted(beyond) == each.counted(math.nan) == each.counted(math.inf) == each.worst
+        )
         assert each.counted(better) == better

@@ -20,7 +20,15 @@ from robot_control_ros.simulation.imperfect.imperfections import (
     load_imperfections,
 )
 from robot_control_ros.stability.stiffness_bound import stiffness_bound
-from robot_control_ros.tuning.objectives import BOUND, CONTOUR, PRESS, REST, STEP, objectives, objectives_of
+from robot_control_ros.tuning.objectives import (
+    BOUND,
+    CONTOUR,
+    PRESS,
+    REST,
+    STEP,
+    objectives,
+    objectives_of,
+)
 from robot_control_ros.tuning.runs import (
     DEPTH,
     IDEAL,
@@ -48,16 +56,23 @@ def figures(robot, law, gains, arm, run, wall=0.0):
 @pytest.mark.parametrize("stiffness", [500.0, 2000.0])
 def test_a_wall_and_the_laws_spring_share_the_depth(stiffness, wall):
     pressed = figures(PLANAR, "impedance", {"stiffness": stiffness} | FREE, IDEAL, PRESS, wall)
-    assert pressed["rest_force"] == pytest.approx(DEPTH * stiffness * wall / (stiffness + wall), rel=0.01)
+    assert pressed["rest_force"] == pytest.approx(
+        DEPTH * stiffness * wall / (stiffness + wall), rel=0.01
+    )
     assert pressed["contact"] >= pressed["rest_force"]
     assert pressed["ripple"] < 0.01 * pressed["rest_force"]
 
 
 @pytest.mark.sim
 def test_a_stiffer_wall_takes_the_same_energy_and_none_is_made():
-    """½ Λ v² = ½ F² / k: a soft law without damping comes to the wall at the same speed, whatever that is."""
+    """½ Λ v² = ½ F² / k: a soft law without damping comes to the wall at the same
+    speed, whatever that is.
+    """
     gains = {"stiffness": 50.0, "damping_ratio": 0.0} | FREE
-    peaks = [figures(PLANAR, "impedance", gains, IDEAL, PRESS, wall)["contact"] for wall in (1e4, 1e5, 1e6)]
+    peaks = [
+        figures(PLANAR, "impedance", gains, IDEAL, PRESS, wall)["contact"]
+        for wall in (1e4, 1e5, 1e6)
+    ]
     np.testing.assert_allclose(np.divide(peaks[1:], peaks[:-1]), np.sqrt(10.0), rtol=0.05)
 
 
@@ -66,7 +81,9 @@ def test_a_stiff_law_follows_closer_than_a_soft_one_and_strikes_harder():
     soft, stiff = ({"stiffness": [value] * 3 + [50.0] * 3} for value in (200.0, 2000.0))
     arm = Imperfections(friction=LoadedFriction(coulomb=(1.0,)))
     tracks = [figures(UR5, "impedance", each, arm, CONTOUR)["track"] for each in (soft, stiff)]
-    forces = [figures(UR5, "impedance", each, IDEAL, PRESS, 1e4)["contact"] for each in (soft, stiff)]
+    forces = [
+        figures(UR5, "impedance", each, IDEAL, PRESS, 1e4)["contact"] for each in (soft, stiff)
+    ]
     assert tracks[0] > 2.0 * tracks[1]
     assert forces[0] < forces[1]
 
@@ -139,7 +156,9 @@ def test_the_margin_is_that_of_the_bound_and_falls_with_delay():
 
 @pytest.mark.sim
 def test_a_trip_and_a_wall_that_is_not_reached_are_told():
-    tripped = run_figures(UR5, "impedance", {}, Imperfections(trips=TripLimits(tip_velocity=0.05)), CONTOUR)
+    tripped = run_figures(
+        UR5, "impedance", {}, Imperfections(trips=TripLimits(tip_velocity=0.05)), CONTOUR
+    )
     assert tripped.reason
     assert not tripped.figures
     stuck = Imperfections(friction=LoadedFriction(coulomb=(100.0,)))
@@ -152,7 +171,9 @@ def test_a_trip_and_a_wall_that_is_not_reached_are_told():
 @pytest.mark.parametrize("law", ["joint_pid", "admittance", "position_domain_pd"])
 def test_other_commands_are_measured_too(law):
     for run, wall in ((STEP, 0.0), (CONTOUR, 0.0), (REST, 0.0)):
-        assert all(np.isfinite(value) for value in figures(PLANAR, law, {}, IDEAL, run, wall).values())
+        assert all(
+            np.isfinite(value) for value in figures(PLANAR, law, {}, IDEAL, run, wall).values()
+        )
 
 
 @pytest.mark.sim
@@ -171,7 +192,11 @@ def test_impedance_is_measured_in_all_respects(name):
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("law", "objective"),
-    [("gravity_compensation", "track"), ("gravity_compensation", "margin"), ("joint_pid", "margin")],
+    [
+        ("gravity_compensation", "track"),
+        ("gravity_compensation", "margin"),
+        ("joint_pid", "margin"),
+    ],
 )
 def test_what_a_law_cannot_show_is_refused(law, objective):
     with refuses("objective", objective):

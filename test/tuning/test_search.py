@@ -1,4 +1,6 @@
-"""What is tried follows from the seed and the results alone; what has ended is kept; what can't be is refused."""
+"""What is tried follows from the seed and the results alone; what has ended is kept; what
+can't be is refused.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,7 +20,9 @@ TRIALS = 40
 
 
 def tuned(objective=two_bowls, trials=TRIALS, **settings):
-    return tune(objective, SPACE, trials, **({"goals": GOALS, "first": [FIRST], "lag": 8} | settings))
+    return tune(
+        objective, SPACE, trials, **({"goals": GOALS, "first": [FIRST], "lag": 8} | settings)
+    )
 
 
 @pytest.fixture
@@ -44,12 +48,17 @@ def test_another_seed_gives_other_trials_and_the_same_first_one():
     one = tuned()
     other = tuned(seed=1)
     assert one.rows[0].parameters == other.rows[0].parameters == FIRST
-    assert all(a.parameters != b.parameters for a, b in zip(one.rows[1:], other.rows[1:], strict=True))
+    assert all(
+        a.parameters != b.parameters for a, b in zip(one.rows[1:], other.rows[1:], strict=True)
+    )
 
 
 def test_parameters_are_within_their_ranges():
     for row in tuned().rows:
-        assert all(SPACE[name].lower <= value <= SPACE[name].upper for name, value in row.parameters.items())
+        assert all(
+            SPACE[name].lower <= value <= SPACE[name].upper
+            for name, value in row.parameters.items()
+        )
 
 
 def test_the_same_line_again_goes_on(journal):
@@ -110,10 +119,16 @@ def test_an_outcome_s_reason_and_details_are_kept(journal):
 
     tuned(told, trials=2, storage=journal)
     row = tuned(told, trials=2, storage=journal).rows[1]
-    assert (row.values, row.reason, row.details) == ((1.0, 2.0), "it shook", {"arms": [1.0, 0.1 + 0.2]})
+    assert (row.values, row.reason, row.details) == (
+        (1.0, 2.0),
+        "it shook",
+        {"arms": [1.0, 0.1 + 0.2]},
+    )
 
 
-@pytest.mark.parametrize("result", [(1.0,), (1.0, 2.0, 3.0), {"near": 1.0}, "none", None, (float("nan"), 1.0)])
+@pytest.mark.parametrize(
+    "result", [(1.0,), (1.0, 2.0, 3.0), {"near": 1.0}, "none", None, (float("nan"), 1.0)]
+)
 def test_a_result_that_can_t_be_used_is_a_failed_trial(result):
     row = tuned(lambda parameters: result, trials=1).rows[0]
     assert row.failed
@@ -182,7 +197,9 @@ def test_what_can_t_be_searched_is_refused_before_the_first_trial(arguments, nam
         tuned(never, **arguments)
 
 
-@pytest.mark.parametrize("space", [{}, {"x": (1.0, 1.0)}, {"x": Range(0.0, 1.0, log=True)}, {"x": (0.0, float("inf"))}])
+@pytest.mark.parametrize(
+    "space", [{}, {"x": (1.0, 1.0)}, {"x": Range(0.0, 1.0, log=True)}, {"x": (0.0, float("inf"))}]
+)
 def test_a_space_without_room_is_refused(space):
     with pytest.raises(ConfigError):
         tune(lambda parameters: 0.0, space, 3)

@@ -10,13 +10,19 @@ from tuned_functions import GOALS, SPACE
 from robot_control_ros.tuning.shared_study import SharedStudy
 from robot_control_ros.tuning.storage import open_storage
 
-DISTRIBUTIONS = {name: FloatDistribution(each.lower, each.upper, log=each.log) for name, each in SPACE.items()}
+DISTRIBUTIONS = {
+    name: FloatDistribution(each.lower, each.upper, log=each.log) for name, each in SPACE.items()
+}
 PARAMETERS = {"x": 1.0, "y": 2.0}
 
 
 @pytest.fixture(params=["memory", "journal", "sqlite"])
 def storage(request, tmp_path):
-    urls = {"memory": None, "journal": f"journal://{tmp_path}/a.journal", "sqlite": f"sqlite:///{tmp_path}/a.db"}
+    urls = {
+        "memory": None,
+        "journal": f"journal://{tmp_path}/a.journal",
+        "sqlite": f"sqlite:///{tmp_path}/a.db",
+    }
     return open_storage(urls[request.param])
 
 
@@ -114,5 +120,7 @@ def test_who_gives_no_sign_of_life_is_taken_for_gone(storage, monkeypatch):
 
 def study_of_another_machine(storage, monkeypatch):
     real = SharedStudy
-    monkeypatch.setattr("robot_control_ros.tuning.shared_study.os.readlink", lambda path: "pid:[another]")
+    monkeypatch.setattr(
+        "robot_control_ros.tuning.shared_study.os.readlink", lambda path: "pid:[another]"
+    )
     return real(storage, "here", "tuning", GOALS, {"robot": "ur5"}, print)

@@ -1,4 +1,6 @@
-"""A journal keeps whole lines: on a full disk, and where a writer was killed. No database is refused in words."""
+"""A journal keeps whole lines: on a full disk, and where a writer was killed. No database
+is refused in words.
+"""
 
 import socket
 from pathlib import Path

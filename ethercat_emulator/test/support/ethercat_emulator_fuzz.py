@@ -1,4 +1,6 @@
-"""Frames that no sane master sends: real ones changed at random, and random accesses to what has side effects."""
+"""Frames that no sane master sends: real ones changed at random, and random accesses to
+what has side effects.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,98 @@ OP = 0x08
 
 # Where accesses have side effects, with lengths that masters use there.
 REGISTERS = [
-    *((0x0010, 2), (0x0100, 4), (0x0103, 1), (0x0120, 2), (0x0130, 6), (0x0200, 4), (0x0300, 8), (0x0400, 2)),
-    *((0x0410, 2), (0x0420, 2), (0x0442, 2), (0x0500, 1), (0x0502, 2), (0x0502, 6), (0x0502, 14), (0x0508, 8)),
+    *(
+        (0x0010, 2),
+        (0x0100, 4),
+        (0x0103, 1),
+        (0x0120, 2),
+        (0x0130, 6),
+        (0x0200, 4),
+        (0x0300, 8),
+        (0x0400, 2),
+    ),
+    *(
+        (0x0410, 2),
+        (0x0420, 2),
+        (0x0442, 2),
+        (0x0500, 1),
+        (0x0502, 2),
+        (0x0502, 6),
+        (0x0502, 14),
+        (0x0508, 8),
+    ),
     *((0x0600 + 16 * n, 16) for n in range(8)),
     *((0x0800 + 8 * n, 8) for n in range(8)),
-    *((0x0900, 4), (0x0910, 8), (0x0910, 4), (0x0920, 8), (0x0928, 4), (0x0980, 2), (0x0990, 8), (0x09A0, 8)),
-    *((0x1000, 128), (0x107F, 1), (0x1400, 128), (0x147F, 1), (0x1800, OUTPUTS), (0x2000, INPUTS), (0x1100, 1)),
+    *(
+        (0x0900, 4),
+        (0x0910, 8),
+        (0x0910, 4),
+        (0x0920, 8),
+        (0x0928, 4),
+        (0x0980, 2),
+        (0x0990, 8),
+        (0x09A0, 8),
+    ),
+    *(
+        (0x1000, 128),
+        (0x107F, 1),
+        (0x1400, 128),
+        (0x147F, 1),
+        (0x1800, OUTPUTS),
+        (0x2000, INPUTS),
+        (0x1100, 1),
+    ),
     *((0x2FFF, 1), (0x2FFF, 2), (0x3000, 1), (0xFFFF, 1)),
 ]
-_INDICES = (0x1000, 0x1018, 0x1600, 0x1A00, 0x1C00, 0x1C12, 0x1C13, 0x2000, 0x6007, 0x6040, 0x6060, 0x6085, 0x60C2)
-_EDGES = (0, 1, 2, 7, 8, 15, 16, 17, 0x7F, 0x80, 0xFF, 0x1000, 0x1400, 0x1800, 0x2000, 0x2FFF, 0x3000, 0x7FFF, 0xFFFF)
+_INDICES = (
+    0x1000,
+    0x1018,
+    0x1600,
+    0x1A00,
+    0x1C00,
+    0x1C12,
+    0x1C13,
+    0x2000,
+    0x6007,
+    0x6040,
+    0x6060,
+    0x6085,
+    0x60C2,
+)
+_EDGES = (
+    0,
+    1,
+    2,
+    7,
+    8,
+    15,
+    16,
+    17,
+    0x7F,
+    0x80,
+    0xFF,
+    0x1000,
+    0x1400,
+    0x1800,
+    0x2000,
+    0x2FFF,
+    0x3000,
+    0x7FFF,
+    0xFFFF,
+)
 
 # The mapping of `drive_slave` after power-up, as a master may write it.
 RX = (0x60400010, 0x60600008, 0x00000008, 0x607A0020, 0x60B10020, 0x60B20010, 0x60710010)
-TX = (0x60410010, 0x60610008, 0x00000008, 0x60640020, 0x606C0020, 0x60770010, 0x603F0010, 0x60F40020)
+TX = (
+    0x60410010,
+    0x60610008,
+    0x00000008,
+    0x60640020,
+    0x606C0020,
+    0x60770010,
+    0x603F0010,
+    0x60F40020,
+)
 
 
 def make_bus() -> Bus:
@@ -46,14 +126,19 @@ def make_bus() -> Bus:
 
 
 class GoodMaster(Master):
-    """Begins anew whatever was before, as SOEM does, and brings both slaves to OP; keeps the frames it sends."""
+    """Begins anew whatever was before, as SOEM does, and brings both slaves to OP; keeps
+    the frames it sends.
+    """
 
     def __init__(self, bus: Bus) -> None:
         super().__init__(bus)
         self.sent: list[bytes] = []
 
     def send(self, *datagrams: tuple):
-        parts = [datagram(*item, index=n, more=n < len(datagrams) - 1) for n, item in enumerate(datagrams)]
+        parts = [
+            datagram(*item, index=n, more=n < len(datagrams) - 1)
+            for n, item in enumerate(datagrams)
+        ]
         self.sent.append(ethernet(b"".join(parts)))
         return super().send(*datagrams)
 
@@ -92,7 +177,10 @@ class GoodMaster(Master):
 
     def enable(self) -> int:
         """The drive, out of any fault; the status word at last."""
-        words = [self.exchange(control) for control in (0x00, 0x80, 0x00, *[0x06] * 3, *[0x07] * 3, *[0x0F] * 3)]
+        words = [
+            self.exchange(control)
+            for control in (0x00, 0x80, 0x00, *[0x06] * 3, *[0x07] * 3, *[0x0F] * 3)
+        ]
         return words[-1] & 0x6F
 
     def talk(self) -> None:
@@ -108,7 +196,9 @@ class GoodMaster(Master):
         self.sdo(0, 0x40, 0x2000, 0)
         self.sdo(0, 0x21, 0x2000, 0, struct.pack("<I", 600) + bytes(100))
         self.coe(0, struct.pack("<HBBHH", 8 << 12, 1, 0, 0, 1))
-        self.send(("BRD", 0, 0x0130, bytes(2)), ("LRW", 0, 0, bytes(32)), ("FPRD", 1, 0x0130, bytes(6)))
+        self.send(
+            ("BRD", 0, 0x0130, bytes(2)), ("LRW", 0, 0, bytes(32)), ("FPRD", 1, 0x0130, bytes(6))
+        )
 
     def _map(self) -> None:
         for assignment in (0x1C12, 0x1C13):
@@ -143,7 +233,9 @@ def size_of(root: object) -> int:
     size = 0
     while found:
         item = found.pop()
-        if id(item) in seen or isinstance(item, (type, ModuleType, FunctionType, BuiltinFunctionType)):
+        if id(item) in seen or isinstance(
+            item, (type, ModuleType, FunctionType, BuiltinFunctionType)
+        ):
             continue
         seen.add(id(item))
         size += sys.getsizeof(item)
@@ -164,21 +256,27 @@ class Fuzz:
         self._frames = frames
 
     def frame(self, *, calm: bool) -> bytes:
-        """The next one; a calm one leaves states and sync managers as they are, so that slaves stay in OP."""
+        """The next one; a calm one leaves states and sync managers as they are, so
+        that slaves stay in OP.
+        """
         while True:
             frame = self._frame()
             if not calm or not _reconfigures(frame):
                 return frame
 
     def _frame(self) -> bytes:
-        make = self._random.choice((self._changed, self._changed, self._accesses, self._accesses, self._to_op))
+        make = self._random.choice(
+            (self._changed, self._changed, self._accesses, self._accesses, self._to_op)
+        )
         frame = make()
         if self._random.random() < 0.1:
             frame = frame[: self._random.randrange(len(frame) + 1)]
         return frame
 
     def pause(self) -> int:
-        """Until the next frame [ns]: short, and seldom long, though not as long as the watchdog's time."""
+        """Until the next frame [ns]: short, and seldom long, though not as long as
+        the watchdog's time.
+        """
         return self._random.randrange(200_000) if self._random.random() < 0.999 else 60 * MS
 
     def _changed(self) -> bytes:
@@ -199,7 +297,9 @@ class Fuzz:
         return bytes(frame) + (draw.randbytes(draw.randrange(200)) if draw.random() < 0.05 else b"")
 
     def _accesses(self) -> bytes:
-        """Datagrams to what has side effects, one in ten with a false flag `more`, length or header."""
+        """Datagrams to what has side effects, one in ten with a false flag
+        `more`, length or header.
+        """
         draw = self._random
         count = draw.choice((1, 1, 1, 2, 5))
         parts = [self._access(more=n < count - 1) for n in range(count)]
@@ -216,7 +316,9 @@ class Fuzz:
         draw = self._random
         command = draw.choice(list(COMMANDS))
         if command.startswith("L"):
-            logical = draw.choice((0, 1, 15, 16, 0x1000, 0x1000 + INPUTS, 0xFFFF, draw.getrandbits(32)))
+            logical = draw.choice(
+                (0, 1, 15, 16, 0x1000, 0x1000 + INPUTS, 0xFFFF, draw.getrandbits(32))
+            )
             data = draw.randbytes(draw.choice((1, 16, 17, 21, 100, draw.randrange(1400))))
             return datagram(command, logical & 0xFFFF, logical >> 16, data, more=more)
         address, length = draw.choice(REGISTERS)
@@ -243,11 +345,18 @@ class Fuzz:
         elif 0x0800 <= address < 0x0840:
             start = draw.choice(_EDGES)
             size = draw.choice(_EDGES)
-            data = struct.pack("<HHBBBB", start, size, draw.choice((0x26, 0x22, 0x64, 0x20, 0xFF)), 0, 1, 0)
+            data = struct.pack(
+                "<HHBBBB", start, size, draw.choice((0x26, 0x22, 0x64, 0x20, 0xFF)), 0, 1, 0
+            )
         elif address == 0x0120:
-            data = struct.pack("<H", draw.choice((0x01, 0x11, 0x02, 0x12, 0x04, 0x14, 0x08, 0x18, draw.randrange(256))))
+            data = struct.pack(
+                "<H",
+                draw.choice((0x01, 0x11, 0x02, 0x12, 0x04, 0x14, 0x08, 0x18, draw.randrange(256))),
+            )
         elif address == 0x0502:
-            data = struct.pack("<HI", draw.choice((0, 0x100, 0x201, 0x200, 0x400)), draw.choice(_EDGES)).ljust(14, b"!")
+            data = struct.pack(
+                "<HI", draw.choice((0, 0x100, 0x201, 0x200, 0x400)), draw.choice(_EDGES)
+            ).ljust(14, b"!")
         elif address == 0x1000:
             data = self._mail()
         else:
@@ -261,7 +370,20 @@ class Fuzz:
             coe = struct.pack("<HBBHHB", 8 << 12, draw.randrange(8), 0, 0, index, draw.randrange(8))
         else:
             command = draw.choice(
-                (0x40, 0x50, 0x60, 0x70, 0x23, 0x2F, 0x21, 0x31, 0x00, 0x10, 0x80, draw.randrange(256))
+                (
+                    0x40,
+                    0x50,
+                    0x60,
+                    0x70,
+                    0x23,
+                    0x2F,
+                    0x21,
+                    0x31,
+                    0x00,
+                    0x10,
+                    0x80,
+                    draw.randrange(256),
+                )
             )
             size = struct.pack("<I", draw.choice((*_EDGES, 0xFFFFFFFF)))
             body = draw.choice((size, size + draw.randbytes(draw.randrange(110))))
@@ -279,7 +401,9 @@ def _reconfigures(frame: bytes) -> bool:
     writes = (2, 3, 5, 6, 8, 9, 13, 14)
     try:
         return any(
-            item.command in writes and item.offset < end and item.offset + item.end - item.start > first
+            item.command in writes
+            and item.offset < end
+            and item.offset + item.end - item.start > first
             for item in walk(frame)
             for first, end in ((0x0120, 0x0122), (0x0420, 0x0422), (0x0800, 0x0840))
         )

@@ -1,6 +1,7 @@
 """The emulator's README: its first shell and its master, run as they stand there.
 
-`python ethercat_emulator_readme.py SOCKET`, in a network namespace of its own, prints what they printed as JSON.
+`python ethercat_emulator_readme.py SOCKET`, in a network namespace of its own, prints what they
+printed as JSON.
 """
 
 import json
@@ -13,7 +14,9 @@ from pathlib import Path
 import ethercat_emulator
 from ethercat_emulator import inject
 
-README = (Path(ethercat_emulator.__file__).resolve().parent / "README.md").read_text(encoding="utf-8")
+README = (Path(ethercat_emulator.__file__).resolve().parent / "README.md").read_text(
+    encoding="utf-8"
+)
 
 
 def blocks(language: str) -> list[str]:
@@ -23,14 +26,18 @@ def blocks(language: str) -> list[str]:
 
 def main(faults: str) -> dict:
     """Run the emulator and a master."""
-    words = next(line for line in blocks("sh")[0].splitlines() if line.startswith("ethercat-emulator")).split()
+    words = next(
+        line for line in blocks("sh")[0].splitlines() if line.startswith("ethercat-emulator")
+    ).split()
     arguments = [faults if word == "/tmp/faults" else word for word in words[1:]]
     python = [sys.executable, "-m", "ethercat_emulator"]
     emulator = subprocess.Popen([*python, *arguments], stdout=subprocess.PIPE, text=True)
     try:
         seen = {"line": emulator.stdout.readline()}
         code = next(code for code in blocks("python") if "pysoem" in code)
-        seen["master"] = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        seen["master"] = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
         command = [*python, "--faults", faults, "--inject", "help"]
         seen["help"] = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         inject(faults, "drive_fault 0 0x7305")

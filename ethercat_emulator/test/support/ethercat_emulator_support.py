@@ -1,4 +1,6 @@
-"""A master of a few lines, for the tests: it knows the protocol by its own tables, not by the emulator's."""
+"""A master of a few lines, for the tests: it knows the protocol by its own tables,
+not by the emulator's.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from ethercat_emulator.bus.line import Line
 
 MS = 1_000_000  # ns
 
-_NAMES = [*("NOP", "APRD", "APWR", "APRW", "FPRD", "FPWR", "FPRW"), *("BRD", "BWR", "BRW"), *("LRD", "LWR", "LRW")]
+_NAMES = [
+    *("NOP", "APRD", "APWR", "APRW", "FPRD", "FPWR", "FPRW"),
+    *("BRD", "BWR", "BRW"),
+    *("LRD", "LWR", "LRW"),
+]
 COMMANDS = {name: number for number, name in enumerate([*_NAMES, "ARMW", "FRMW"])}
 
 
@@ -25,15 +31,33 @@ def result_of(command: Sequence[str], timeout: float = 240.0) -> dict:
     here = str(Path(__file__).parent)
     path = os.pathsep.join([packages, here, *filter(None, [os.environ.get("PYTHONPATH")])])
     result = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=timeout, check=False
+        command,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout.splitlines()[-1])
 
 
-def datagram(command: str, low: int, high: int, data: bytes, *, index: int = 0, wkc: int = 0, more: bool = False):
+def datagram(
+    command: str,
+    low: int,
+    high: int,
+    data: bytes,
+    *,
+    index: int = 0,
+    wkc: int = 0,
+    more: bool = False,
+):
     length = len(data) | (0x8000 if more else 0)
-    return struct.pack("<BBHHHH", COMMANDS[command], index, low, high, length, 0) + data + struct.pack("<H", wkc)
+    return (
+        struct.pack("<BBHHHH", COMMANDS[command], index, low, high, length, 0)
+        + data
+        + struct.pack("<H", wkc)
+    )
 
 
 def ethernet(payload: bytes, *, kind: int = 1, ethertype: int = 0x88A4) -> bytes:
@@ -59,7 +83,15 @@ def answers(reply: bytes) -> list[tuple[int, int, int, bytes, int]]:
         command, index, low, _, length, _ = struct.unpack_from("<BBHHHH", reply, at)
         size = length & 0x7FF
         data = reply[at + 10 : at + 10 + size]
-        found.append((command, index, low, data, int.from_bytes(reply[at + 10 + size : at + 12 + size], "little")))
+        found.append(
+            (
+                command,
+                index,
+                low,
+                data,
+                int.from_bytes(reply[at + 10 + size : at + 12 + size], "little"),
+            )
+        )
         at += 12 + size
         more = bool(length & 0x8000)
     return found
@@ -119,7 +151,9 @@ class Master:
         into = struct.pack("<HHBBBB", 0x1400, length, 0x22, 0, 1, 0)
         assert self.write(slave, 0x0800, out + into) == 1
 
-    def process_data(self, slave: int, outputs: int = 16, inputs: int = 20, *, logical=(0, 0x1000)) -> None:
+    def process_data(
+        self, slave: int, outputs: int = 16, inputs: int = 20, *, logical=(0, 0x1000)
+    ) -> None:
         """Sync managers 2 and 3, FMMUs 0 and 1, at two logical addresses."""
         managers = struct.pack("<HHBBBB", 0x1800, outputs, 0x64, 0, 1, 0)
         managers += struct.pack("<HHBBBB", 0x2000, inputs, 0x20, 0, 1, 0)
@@ -128,7 +162,14 @@ class Master:
         self.fmmu(slave, 1, logical[1], inputs, 0x2000, 1)
 
     def fmmu(
-        self, slave: int, number: int, logical: int, length: int, physical: int, kind: int, bits=(0, 7, 0)
+        self,
+        slave: int,
+        number: int,
+        logical: int,
+        length: int,
+        physical: int,
+        kind: int,
+        bits=(0, 7, 0),
     ) -> None:
         first, last, bit = bits
         registers = struct.pack("<IHBBHBBB3x", logical, length, first, last, physical, bit, kind, 1)
@@ -138,13 +179,23 @@ class Master:
         """Outputs side by side from logical address 0, inputs from 0x1000."""
         for slave in range(slaves):
             self.preop(slave)
-            self.process_data(slave, outputs, inputs, logical=(outputs * slave, 0x1000 + inputs * slave))
+            self.process_data(
+                slave, outputs, inputs, logical=(outputs * slave, 0x1000 + inputs * slave)
+            )
             assert self.request(slave, 0x04) == (0x04, 0)
             assert self.request(slave, 0x08) == (0x08, 0)
 
     # Mailbox and CoE.
 
-    def post(self, slave: int, message: bytes, *, kind: int = 3, counter: int | None = None, length: int = 128) -> int:
+    def post(
+        self,
+        slave: int,
+        message: bytes,
+        *,
+        kind: int = 3,
+        counter: int | None = None,
+        length: int = 128,
+    ) -> int:
         """Write a mailbox; returns the working counter."""
         if counter is None:
             self._counter = counter = self._counter % 7 + 1
@@ -166,8 +217,12 @@ class Master:
         assert answer[:2] == (3, self._counter)
         return answer[2]
 
-    def sdo(self, slave: int, command: int, index: int, subindex: int, data: bytes = bytes(4), **kwargs) -> bytes:
+    def sdo(
+        self, slave: int, command: int, index: int, subindex: int, data: bytes = bytes(4), **kwargs
+    ) -> bytes:
         """One SDO request; the answer without the CoE header."""
-        answer = self.coe(slave, struct.pack("<HBHB", 2 << 12, command, index, subindex) + data, **kwargs)
+        answer = self.coe(
+            slave, struct.pack("<HBHB", 2 << 12, command, index, subindex) + data, **kwargs
+        )
         assert answer[:2] == struct.pack("<H", (2 if answer[2] == 0x80 else 3) << 12)
         return answer[2:]

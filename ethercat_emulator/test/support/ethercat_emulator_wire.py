@@ -1,8 +1,10 @@
-"""Masters against the emulator over a veth pair; run in a network namespace of its own by test_emulator_wire.py.
+"""Masters against the emulator over a veth pair; run in a network namespace of its own by
+test_emulator_wire.py.
 
-`unshare -rn python ethercat_emulator_wire.py SCENARIO` makes the pair, starts the emulator in a process at its one end,
-runs the scenario at the other, and prints what it saw as JSON. `… emulate INTERFACE BUS` is the emulator; it injects a
-fault for each line `[method, arguments…]` of its input.
+`unshare -rn python ethercat_emulator_wire.py SCENARIO` makes the pair, starts the emulator in a
+process at its one end, runs the scenario at the other, and prints what it saw as JSON. `… emulate
+INTERFACE BUS` is the emulator; it injects a fault for each line `[method, arguments…]` of its
+input.
 """
 
 from __future__ import annotations
@@ -47,8 +49,14 @@ SHORT_TX = Pdo(0x1A01, (Mapped(0x6041, 0, 16), Mapped(0x6064, 0, 32)))
 
 
 def six_drives() -> Bus:
-    pairs = [drive_slave(identity=Identity(0xE5E, 0x402, 1, n + 1), clock_start=n * 1000) for n in range(AXES)]
-    return Bus([slave for slave, _ in pairs], Machine([drive for _, drive in pairs], Rotors([Load()] * AXES)))
+    pairs = [
+        drive_slave(identity=Identity(0xE5E, 0x402, 1, n + 1), clock_start=n * 1000)
+        for n in range(AXES)
+    ]
+    return Bus(
+        [slave for slave, _ in pairs],
+        Machine([drive for _, drive in pairs], Rotors([Load()] * AXES)),
+    )
 
 
 def mixed() -> Bus:
@@ -77,7 +85,8 @@ def mixed() -> Bus:
 
 
 def hurry() -> None:
-    """Go before everything else, where that is permitted: SOEM waits 2 ms for most answers, whatever it is told.
+    """Go before everything else, where that is permitted: SOEM waits 2 ms for most answers,
+    whatever it is told.
 
     The master doesn't: kickcat waits in a busy loop, and nothing else would run beside it.
     """
@@ -368,7 +377,9 @@ def kickcat(emulator: Emulator) -> dict:
         cycle(0x0F, CST)
         return bus.read_sdo(slaves[slave], index, subindex, how, 600, 1.0)
 
-    seen["serial"] = [struct.unpack("<I", sdo(n, 0x1018, 4, access.PARTIAL))[0] for n in range(len(slaves))]
+    seen["serial"] = [
+        struct.unpack("<I", sdo(n, 0x1018, 4, access.PARTIAL))[0] for n in range(len(slaves))
+    ]
     seen["normal"] = sdo(0, 0x1008, 0, access.PARTIAL).decode()
     seen["complete"] = sdo(0, 0x1018, 0, access.COMPLETE).hex()
     seen["emulated complete"] = sdo(0, 0x1018, 1, access.EMULATE_COMPLETE).hex()
@@ -412,7 +423,8 @@ def front_end(emulator: Emulator) -> dict:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as other:
             other.bind((MASTER, 0x0800))
             other.send((b"\xff" * 6 + b"\x02" * 6 + b"\x08\x00").ljust(60, b"\x00"))
-        wire.send((b"\xff" * 6 + b"\x02" * 6 + b"\x88\xa4").ljust(60, b"\xff"))  # no EtherCAT inside
+        # no EtherCAT inside
+        wire.send((b"\xff" * 6 + b"\x02" * 6 + b"\x88\xa4").ljust(60, b"\xff"))
         seen["after other frames"] = probe(wire)
         ip("link", "set", MASTER, "mtu", "1504")
         probe(wire, bytes(1490))  # four bytes more than the other end can send

@@ -21,7 +21,12 @@ class CsvRecording(FileRecording):
     """
 
     def __init__(
-        self, path: str | Path, joints: Sequence[str], *, simulated: bool = False, largest: int = LARGEST
+        self,
+        path: str | Path,
+        joints: Sequence[str],
+        *,
+        simulated: bool = False,
+        largest: int = LARGEST,
     ) -> None:
         super().__init__(path, simulated=simulated, largest=largest)
         self._header = ",".join(csv_columns(joints))

@@ -1,4 +1,6 @@
-"""The definitions of ROS messages, as MCAP has them, from the .msg files of the installed packages."""
+"""The definitions of ROS messages, as MCAP has them, from the .msg files of the
+installed packages.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ SEPARATOR = "\n" + 80 * "=" + "\nMSG: {}\n"
 
 
 def message_schema(kind: str) -> str:
-    """The definition of a type such as ``sensor_msgs/msg/JointState``, followed by those of the types in it.
+    """The definition of a type such as ``sensor_msgs/msg/JointState``, followed by those of the
+    types in it.
 
     Raises:
         ConfigError: the file of a type is nowhere.
@@ -44,4 +47,6 @@ def _definition(package: str, name: str) -> str:
         if path.is_file():
             return path.read_text(encoding="utf-8")
     places = tuple(map(str, tried))
-    raise ConfigError(f"no definition of {package}/{name}; tried: {', '.join(places)}", name=name, bound=places)
+    raise ConfigError(
+        f"no definition of {package}/{name}; tried: {', '.join(places)}", name=name, bound=places
+    )

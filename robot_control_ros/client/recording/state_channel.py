@@ -57,7 +57,8 @@ class StateChannel:
         self._recording = recording
         self._feed = feed
         self._joints = tuple(joints)
-        self._states: dict[tuple[tuple[str, int], ...], int] = {}  # the channel for states of these sizes
+        # the channel for states of these sizes
+        self._states: dict[tuple[tuple[str, int], ...], int] = {}
         self._events = recording.text_channel(EVENT_TOPIC)
 
     def take(self, event: Event) -> None:
@@ -67,13 +68,17 @@ class StateChannel:
             return
         newest = self._feed.newest
         kind = "fault" if isinstance(event, RobotControlError) else "contact"
-        self._recording.put_text(self._events, f"{kind}: {event}", 0.0 if newest is None else newest.time)
+        self._recording.put_text(
+            self._events, f"{kind}: {event}", 0.0 if newest is None else newest.time
+        )
 
     def _channel(self, state: Snapshot) -> int:
         """The number of the channel; a law with other terms needs another one."""
         sizes = tuple((name, values.size) for name, values in state.blocks.items())
         if sizes not in self._states:
-            message = NumbersMessage(STATE, dict(sizes), {name: self._labels(name, size) for name, size in sizes})
+            message = NumbersMessage(
+                STATE, dict(sizes), {name: self._labels(name, size) for name, size in sizes}
+            )
             self._states[sizes] = self._recording.numbers_channel(STATE_TOPIC, message)
         return self._states[sizes]
 

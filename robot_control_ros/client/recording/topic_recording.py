@@ -42,7 +42,8 @@ def record_topics(ros: RosThread, controller: str, recording: McapRecording) -> 
 
 
 class _RecordedTopics:
-    """The subscriptions of a record. They are made, polled and closed in the thread that spins the node.
+    """The subscriptions of a record. They are made, polled and closed in the thread that spins the
+    node.
 
     Attributes:
         connected: True once all publishers are connected and the controller's state has come.
@@ -53,13 +54,17 @@ class _RecordedTopics:
         self._recording = recording
         self._entities = Entities(ros.node)
         self._recorder = TopicRecorder(ros.node, "record")
-        self._subscriptions: list[tuple[TimedSubscription, int]] = []  # each with the number of its publishers
+        # each with the number of its publishers
+        self._subscriptions: list[tuple[TimedSubscription, int]] = []
         self._state_channel = -1  # of the controller's state
         self._state_came = False
         namespace, _, name = controller.rpartition("/")
         node = ros.node
         kinds_of_topics: dict[str, list[str]] = {}
-        for of_node in (node.get_publisher_names_and_types_by_node, node.get_subscriber_names_and_types_by_node):
+        for of_node in (
+            node.get_publisher_names_and_types_by_node,
+            node.get_subscriber_names_and_types_by_node,
+        ):
             kinds_of_topics.update(dict(of_node(name, namespace or "/")))
         for topic, kinds in sorted(kinds_of_topics.items()):
             if topic in SKIPPED:

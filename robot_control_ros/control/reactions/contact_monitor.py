@@ -1,4 +1,6 @@
-"""Contacts of a controlled arm: found, reported, reacted to until somebody clears them, and thresholds learnt."""
+"""Contacts of a controlled arm: found, reported, reacted to until somebody clears them,
+and thresholds learnt.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ BLIND = (
     "contact.max_impact bounds the speed alone: nothing is measured here that shows a contact, so nothing ends the "
     "pressing; set thresholds of contact, or give a wrench"
 )
-NAMES = {TORQUE: "collision_torque", FOLLOWING: "following_error"}  # of the settings that are learnt
+# of the settings that are learnt
+NAMES = {TORQUE: "collision_torque", FOLLOWING: "following_error"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +63,17 @@ class ContactReport:
         """The contact and the reaction that hold the arm back, in words; else empty."""
         if not self.reaction:
             return ""
-        return f"{self.contact}; reaction {self.reaction}: call ~/clear_contact when the way is free"
+        return (
+            f"{self.contact}; reaction {self.reaction}: call ~/clear_contact when the way is free"
+        )
 
 
 class ContactMonitor:
     """Detection of contacts in one control loop, and the reaction to them.
 
-    With the reaction ``none`` a contact changes no command; see `reaction_in_force` of the settings. Every other
-    reaction begins with the first sample of a contact and goes on until :meth:`clear`; the reference rests meanwhile.
+    With the reaction ``none`` a contact changes no command; see `reaction_in_force` of the
+    settings. Every other reaction begins with the first sample of a contact and goes on until
+    :meth:`clear`; the reference rests meanwhile.
 
     Args:
         robot: Configuration of the robot, whose `contact` has the settings that differ from their
@@ -86,7 +92,11 @@ class ContactMonitor:
     """
 
     def __init__(
-        self, robot: RobotConfig, model: RobotModel, wrench: WrenchPipeline, references: MotionCommands
+        self,
+        robot: RobotConfig,
+        model: RobotModel,
+        wrench: WrenchPipeline,
+        references: MotionCommands,
     ) -> None:
         self.settings = ParameterSet(ContactSettings, robot.n, robot.contact)
         self._wrench = wrench
@@ -98,10 +108,12 @@ class ContactMonitor:
         self.reaction = ""
         self._learning: ThresholdLearning | None = None
         self._v = np.zeros(robot.n)  # of the reference
-        self._motion: tuple[Array, Array] | None = None  # of the reference, where a threshold depends on it
+        # of the reference, where a threshold depends on it
+        self._motion: tuple[Array, Array] | None = None
         self._has_force = False  # whether the last sample had that of a wrist sensor
         self._watches = True  # whether anything was looked at in the last sample
-        self._normal: tuple[object, ...] = _NOTHING  # law, its choices, settings of the wrench, tare, payload, settings
+        # law, its choices, settings of the wrench, tare, payload, settings
+        self._normal: tuple[object, ...] = _NOTHING
         self._detector.adopt(self.settings.current)
 
     @property
@@ -140,7 +152,12 @@ class ContactMonitor:
         return self._detector.rows
 
     def prepare(
-        self, running: RunningLaw, state: RobotState, kin: RobotDynamics, last: Command | None, dt: float
+        self,
+        running: RunningLaw,
+        state: RobotState,
+        kin: RobotDynamics,
+        last: Command | None,
+        dt: float,
     ) -> tuple[int, float, float]:
         """Choose what is watched in a sample; see :meth:`ContactDetector.prepare`.
 
@@ -157,7 +174,12 @@ class ContactMonitor:
         choices = running.gains.choices
         payload = kin.model.payload
         law, law_choices, normal_wrench, normal_tare, normal_payload, known = self._normal
-        is_normal = running is law and choices == law_choices and of_wrench is normal_wrench and tare is normal_tare
+        is_normal = (
+            running is law
+            and choices == law_choices
+            and of_wrench is normal_wrench
+            and tare is normal_tare
+        )
         is_normal = is_normal and payload is normal_payload
         if not is_normal or settings is not known:
             self._normal = running, choices, of_wrench, tare, payload, settings
@@ -268,7 +290,9 @@ class ContactMonitor:
         found = {} if learning is None else learning.thresholds()
         self._learning = None
         if not found:
-            raise ConfigError("nothing was learnt: no joint torque is measured, and no position or velocity commanded")
+            raise ConfigError(
+                "nothing was learnt: no joint torque is measured, and no position or velocity commanded"
+            )
         return {
             f"{NAMES[detector]}{part}": values.tolist()
             for detector, thresholds in found.items()

@@ -28,17 +28,20 @@ class ContactReaction:
 
     With torque-controlled joints:
 
-    - ``brake``: tau = g - λ M(q) q̇ for 0.1 s. λ = 60/s, less where states are old: as M is positive definite it only
-      takes energy. It doesn't end at the first rest, where what the arm ran into is compressed most.
-    - ``retreat``: tau = g + r - D q̇ for 0.3 s, r being the external torque at the contact, at most a tenth of
-      the effort limits: away from what pushes, with a speed that D, the robot's safe_damping, bounds.
+    - ``brake``: tau = g - λ M(q) q̇ for 0.1 s. λ = 60/s, less where states are old: as M is
+      positive definite it only takes energy. It doesn't end at the first rest, where what the arm
+      ran into is compressed most.
+    - ``retreat``: tau = g + r - D q̇ for 0.3 s, r being the external torque at the contact, at most
+      a tenth of the effort limits: away from what pushes, with a speed that D, the robot's
+      safe_damping, bounds.
     - ``soft``: first as ``retreat``, and then tau = g - D q̇ for as long as it lasts: any push
       moves the arm away. Without the retreat, dry friction would hold the arm against what it
       touches.
 
-    Position and velocity controlled joints can't give way. ``brake`` stops them at the largest deceleration. ``soft``
-    and ``retreat`` then lead them back along the path of the last 0.3 s. Positions begin where the joints are: drives
-    that were held back would go on pressing towards their last command.
+    Position and velocity controlled joints can't give way. ``brake`` stops them at the largest
+    deceleration. ``soft`` and ``retreat`` then lead them back along the path of the last 0.3 s.
+    Positions begin where the joints are: drives that were held back would go on pressing towards
+    their last command.
 
     After brake and retreat, and at once with ``hold``, the law holds the arm where it is.
 
@@ -63,7 +66,9 @@ class ContactReaction:
         self._way: Array | None = None
 
     def begin(self, kind: str, torque: Array) -> None:
-        """React from the next command on; `torque` (n,) is what the contact exerts on the joints [N·m]."""
+        """React from the next command on; `torque` (n,) is what the contact exerts
+        on the joints [N·m].
+        """
         self.end()
         self._torque = np.clip(torque, -self._push, self._push)
         self._kind = kind
@@ -82,14 +87,18 @@ class ContactReaction:
             self._time = 0.0
             self._way = None
         self._mode = mode
-        values = (self._effort if mode is CommandMode.EFFORT else self._motion)(state, kin, safety, dt)
+        values = (self._effort if mode is CommandMode.EFFORT else self._motion)(
+            state, kin, safety, dt
+        )
         self._time += dt
         if values is None:
             self._kind = "hold"
             return None
         return Command(mode, values)
 
-    def _effort(self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float) -> Array | None:
+    def _effort(
+        self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float
+    ) -> Array | None:
         holding = safety.holding(CommandMode.EFFORT, state, kin)
         if self._kind == "brake":
             if self._time >= BRAKED:
@@ -101,7 +110,9 @@ class ContactReaction:
         away = self._torque if self._time < PUSHED else 0.0
         return np.asarray(holding + away - self._damping * state.v)
 
-    def _motion(self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float) -> Array | None:
+    def _motion(
+        self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float
+    ) -> Array | None:
         """Positions (n,), or velocities (n,), that brake and then lead back along the path."""
         velocities = self._mode is CommandMode.VELOCITY
         if self._time == 0.0:
@@ -110,7 +121,9 @@ class ContactReaction:
                 safety.release(state)
         last = kin.q if velocities else safety.start(self._mode, state, kin)
         if self._speed.any():
-            self._speed = np.sign(self._speed) * np.maximum(np.abs(self._speed) - self._deceleration * dt, 0.0)
+            self._speed = np.sign(self._speed) * np.maximum(
+                np.abs(self._speed) - self._deceleration * dt, 0.0
+            )
             return self._speed if velocities else np.asarray(last + dt * self._speed)
         if self._kind == "brake" or not self._path:
             return None

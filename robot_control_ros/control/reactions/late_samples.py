@@ -12,14 +12,17 @@ from ...laws.softening import ELSEWHERE, JOINTS, TIP, springs_and_dampers
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics
 
-SPRING = 0.5 * 0.42  # K τ² / Λ with critical damping: half of what is stable, as docs/stability.md advises
+# K τ² / Λ with critical damping: half of what is stable, as docs/stability.md advises
+SPRING = 0.5 * 0.42
 DAMPER = 2.0 * SPRING**0.5  # D τ / Λ there
 SMOOTHING = 0.1  # s: time constant of the delay
-MAX_DELAY = 0.5  # s of one sample: a clock that jumps, as that of a simulation that is reset, doesn't count for more
+# s of one sample: a clock that jumps, as that of a simulation that is reset, doesn't count for more
+MAX_DELAY = 0.5
 MAX_WEIGHT = 0.25  # of one sample: a single gap doesn't count for much
 USUAL = 2.0  # periods of delay that every gain is taken to bear
 SOFTEST = 1.0 / 16.0  # fraction of the stiffness below which the law doesn't run
-LOOK_PERIOD = 0.04  # s between two looks at the inertia, which makes a cycle longer: it follows the posture
+# s between two looks at the inertia, which makes a cycle longer: it follows the posture
+LOOK_PERIOD = 0.04
 
 
 class LateSamples:
@@ -31,10 +34,11 @@ class LateSamples:
 
         K ≤ 0.21 Λ / τ²,   D ≤ 0.92 Λ / τ,
 
-    with the inertia Λ of the tip or of the joints, along the axis that bears least. Twice that stiffness is the limit
-    of Λ ẍ(t) + D ẋ(t - τ) + K x(t - τ) = 0 with critical damping, see docs/stability.md. All springs are scaled by the
-    smallest fraction that this needs, and all dampers by its square root. Below 1/16 the law can't run. Springs and
-    dampers are known by the roles of the gains, see :func:`~...core.gains.gain`.
+    with the inertia Λ of the tip or of the joints, along the axis that bears least. Twice that
+    stiffness is the limit of Λ ẍ(t) + D ẋ(t - τ) + K x(t - τ) = 0 with critical damping, see
+    docs/stability.md. All springs are scaled by the smallest fraction that this needs, and all
+    dampers by its square root. Below 1/16 the law can't run. Springs and dampers are known by the
+    roles of the gains, see :func:`~...core.gains.gain`.
 
     Args:
         robot: Configuration of the robot.
@@ -57,7 +61,14 @@ class LateSamples:
         self._rates_of = None
         self._looked = 0.0  # time of the last look [s]
 
-    def observe(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> float:
+    def observe(
+        self,
+        running: RunningLaw,
+        gains: Any,
+        state: RobotState,
+        kin: RobotDynamics,
+        interval: float,
+    ) -> float:
         """The fraction of the stiffness that a law may have at a sample.
 
         Args:
@@ -95,7 +106,9 @@ class LateSamples:
             self._rates_of = gains
             self._looked = time
         stiffness, damping = self._rates
-        return float(1.0 / max(1.0, stiffness * self.delay**2 / SPRING, (damping * self.delay / DAMPER) ** 2))
+        return float(
+            1.0 / max(1.0, stiffness * self.delay**2 / SPRING, (damping * self.delay / DAMPER) ** 2)
+        )
 
 
 def _rates(gains: Any, kin: RobotDynamics) -> tuple[float, float]:
@@ -124,4 +137,6 @@ def _rate(gain: Any, acts_on: str, kin: RobotDynamics) -> float:
     if values.size in (1, 3) and acts_on == TIP:  # of translations
         values = np.concatenate((np.broadcast_to(values, 3), np.zeros(3)))
     matrix = values if values.ndim == 2 else np.diag(values)
-    return max_rate(kin.mass, matrix if acts_on == JOINTS else kin.jacobian.T @ matrix @ kin.jacobian)
+    return max_rate(
+        kin.mass, matrix if acts_on == JOINTS else kin.jacobian.T @ matrix @ kin.jacobian
+    )

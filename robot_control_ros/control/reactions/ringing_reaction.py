@@ -38,10 +38,16 @@ class RingingSettings:
     """Settings of the reaction to an arm that rings; see :class:`RingingReaction`."""
 
     reaction: str = choice(
-        SOFTEN, REACTIONS, doc="At an alarm: only warn, soften the gains in steps and then stop, or stop at once."
+        SOFTEN,
+        REACTIONS,
+        doc="At an alarm: only warn, soften the gains in steps and then stop, or stop at once.",
     )
     floor: float = gain(
-        FLOOR, unit="√J", lower=0.001, upper=1.0, doc="Smaller oscillations of a joint don't count; 0.05 where noisy."
+        FLOOR,
+        unit="√J",
+        lower=0.001,
+        upper=1.0,
+        doc="Smaller oscillations of a joint don't count; 0.05 where noisy.",
     )
 
 
@@ -51,15 +57,17 @@ def ringing_settings() -> ParameterSet:
 
 
 class RingingReaction:
-    """Softens the gains of a ringing arm by a factor beside them, in steps, or has the safe output sent.
+    """Softens the gains of a ringing arm by a factor beside them, in steps, or has the safe output
+    sent.
 
-    At an alarm of :class:`RingingDetector` the law gets a quarter of the stiffness and half of the damping at once, see
-    :func:`~...laws.softening.softened`: a late law is stable up to K ~ Λ / τ². An admittance gets twice the damping.
-    So it does at the next alarm, and then no more: an oscillation that doesn't grow is held, and
-    reported. The safe output is sent
+    At an alarm of :class:`RingingDetector` the law gets a quarter of the stiffness and half of the
+    damping at once, see :func:`~...laws.softening.softened`: a late law is stable up to K ~ Λ / τ².
+    An admittance gets twice the damping. So it does at the next alarm, and then no more: an
+    oscillation that doesn't grow is held, and reported. The safe output is sent
 
-    - at an alarm while every torque is at a limit, of effort or of its rate. Then torques are late by more than the
-      line, and the limit cycle outlives softer gains. Some torques are at their rate at nearly every alarm;
+    - at an alarm while every torque is at a limit, of effort or of its rate. Then torques are late
+      by more than the line, and the limit cycle outlives softer gains. Some torques are at their
+      rate at nearly every alarm;
     - where nothing more can be softened, and the energy has doubled since an alarm shortly before.
 
     Under torques, an oscillation at f < 8 Hz shows that they act late by some 1.2 / (2 π f), which
@@ -67,13 +75,14 @@ class RingingReaction:
     that law, soft limits and safe output become as slow as it needs. An arm that leans on itself or
     its cell slides to and fro along the wall at such frequencies: that doesn't count.
 
-    All that lasts until :meth:`reset`, or until another law runs. The gains that were set stay as they are. Energy:
-    less stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a
-    person does it.
+    All that lasts until :meth:`reset`, or until another law runs. The gains that were set stay as
+    they are. Energy: less stiffness and damping takes energy out at once. So softening is passive.
+    Giving the stiffness back isn't: a person does it.
 
-    Where positions or velocities are commanded, an alarm counts only where the commanded path oscillates, too: a drive
-    whose commands come irregularly goes in steps, and no gain of the law changes that. The path is the law's
-    ``path_velocity``, or else that of the commands that were sent.
+    Where positions or velocities are commanded, an alarm counts only where the commanded path
+    oscillates, too: a drive whose commands come irregularly goes in steps, and no gain of the law
+    changes that. The path is the law's ``path_velocity``, or else that of the commands that were
+    sent.
 
     Args:
         robot: Configuration of the robot.
@@ -127,7 +136,9 @@ class RingingReaction:
         Where the commanded path is quiet, its margin counts where it is larger.
         """
         margin = self._detector.margin(time)
-        return max(margin, self._path_detector.margin(time)) if self._path_is_quiet(time) else margin
+        return (
+            max(margin, self._path_detector.margin(time)) if self._path_is_quiet(time) else margin
+        )
 
     @property
     def rows(self) -> Array:
@@ -135,7 +146,13 @@ class RingingReaction:
         return self._detector.rows
 
     def observe(
-        self, running: RunningLaw, found: int, state: RobotState, sent: Command | None, safety: Safety, dt: float
+        self,
+        running: RunningLaw,
+        found: int,
+        state: RobotState,
+        sent: Command | None,
+        safety: Safety,
+        dt: float,
     ) -> float:
         """The fraction of the stiffness that the law may have at a sample: :attr:`scale`.
 
@@ -179,7 +196,11 @@ class RingingReaction:
         `time` [s] is that of the sample.
         """
         last = self._last
-        lasts = self.scale < 1.0 or self.fault or (last is not None and 0.0 <= time - last.time <= SHOWN)
+        lasts = (
+            self.scale < 1.0
+            or self.fault
+            or (last is not None and 0.0 <= time - last.time <= SHOWN)
+        )
         return self._message if lasts else ""
 
     def _path_is_quiet(self, time: float) -> bool:
@@ -188,7 +209,9 @@ class RingingReaction:
         That is a path of positions or velocities, or one that the law makes.
         """
         running = self._running
-        if running is None or (running.mode is CommandMode.EFFORT and running.path_velocity is None):
+        if running is None or (
+            running.mode is CommandMode.EFFORT and running.path_velocity is None
+        ):
             return False
         return self._path_detector.margin(time) > QUIET
 
@@ -223,7 +246,12 @@ class RingingReaction:
             self._message = f"{rings}, and doesn't grow. {change}; then reset_ringing"
 
     def _reason_to_stop(
-        self, last: Ringing | None, found: Ringing, running: RunningLaw, safety: Safety, can_soften: bool
+        self,
+        last: Ringing | None,
+        found: Ringing,
+        running: RunningLaw,
+        safety: Safety,
+        can_soften: bool,
     ) -> str:
         """Reason why the safe output is sent; empty where it isn't."""
         if self.settings.current.reaction == STOP:
@@ -235,7 +263,11 @@ class RingingReaction:
         goes_on = found.time - last.time <= AGAIN + 3.0 / found.frequency
         if not goes_on or found.size <= GROWN * last.size:
             return ""
-        return f" and grows, with the stiffness × {self.scale:.2g}" if self.scale < 1.0 else " and grows"
+        return (
+            f" and grows, with the stiffness × {self.scale:.2g}"
+            if self.scale < 1.0
+            else " and grows"
+        )
 
     def _restore(self, dt: float) -> None:
         """Lead the stiffness back towards the whole."""
@@ -254,7 +286,8 @@ class _CommandedPath:
         self._interval = 0.0  # s, from the command before to these
 
     def velocity(self, sent: Command | None, dt: float) -> Array | None:
-        """Velocities (n,) [rad/s] with which the last command was approached; None where that isn't known.
+        """Velocities (n,) [rad/s] with which the last command was approached; None where that isn't
+        known.
 
         Args:
             sent: The last command; None where there is none.

@@ -1,4 +1,6 @@
-"""Moving the tip with the keyboard and a gamepad of the browser: motion only while something is held."""
+"""Moving the tip with the keyboard and a gamepad of the browser: motion only
+while something is held.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ A window without focus stops the tip."""
 
 
 class JogPanel:
-    """A switch, a speed and axes. The deflection of keys and sticks comes from the bar's script, see jog.js.
+    """A switch, a speed and axes. The deflection of keys and sticks comes from the bar's script,
+    see jog.js.
 
     Attributes:
         available: Availability of the switch, see :class:`~..availability.Availability`.
@@ -32,16 +35,23 @@ class JogPanel:
 
     def __init__(self, gui: Any, link: RobotLink) -> None:
         self._link = link
-        self._lock = threading.Lock()  # the server's thread takes deflections and STOP, the page's thread draws
+        # the server's thread takes deflections and STOP, the page's thread draws
+        self._lock = threading.Lock()
         self._deflection = REST
         self._came = 0.0
         self._moves = False
         self._must_release = False
-        self._switch = gui.add_checkbox("Keys and gamepad", False, hint="Move the tip while a key is held.")
+        self._switch = gui.add_checkbox(
+            "Keys and gamepad", False, hint="Move the tip while a key is held."
+        )
         self.available = Availability(self._switch)
         hint = "Of the tip's limits of speed."
-        self._speed = gui.add_slider("Jog speed [%]", min=1.0, max=100.0, step=1.0, initial_value=20.0, hint=hint)
-        self._axes = gui.add_dropdown("Jog axes", (BASE, TIP), hint="Whose x, y and z the keys mean.")
+        self._speed = gui.add_slider(
+            "Jog speed [%]", min=1.0, max=100.0, step=1.0, initial_value=20.0, hint=hint
+        )
+        self._axes = gui.add_dropdown(
+            "Jog axes", (BASE, TIP), hint="Whose x, y and z the keys mean."
+        )
         gui.add_html(block(HELP))
 
     @property
@@ -68,7 +78,12 @@ class JogPanel:
         Returns True where the tip is moved.
         """
         with self._lock:
-            moves = self.on and commands and not self._must_release and time.monotonic() - self._came < FRESH
+            moves = (
+                self.on
+                and commands
+                and not self._must_release
+                and time.monotonic() - self._came < FRESH
+            )
             deflection = self._deflection if moves else REST
         before = self._moves
         self._moves = bool(deflection.any())

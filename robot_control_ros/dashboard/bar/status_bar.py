@@ -1,4 +1,6 @@
-"""The bar's server side: it adds the bar to viser's page, sends the state, and takes STOP and held keys."""
+"""The bar's server side: it adds the bar to viser's page, sends the state, and takes
+STOP and held keys.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ class BarState:
 
 
 class StatusBar:
-    """A bar in every browser; each may press STOP. A state is sent only after a drawing: a silent page looks lost.
+    """A bar in every browser; each may press STOP. A state is sent only after a drawing: a silent
+    page looks lost.
 
     Attributes:
         on_number: Function that is called in the server's thread with what was typed into a field,
@@ -64,8 +67,16 @@ class StatusBar:
         self.on_activate: Callable[[], None] | None = None
         self.on_number: Callable[[TypedNumber], None] | None = None
         self.on_jog: Callable[[Array], None] | None = None
-        self._drawn: tuple[int, dict[Right, str]] = 0, {}  # number of the last state, and its text for each right
-        names = ("status_bar.html", "status_bar.css", "status_bar.js", "names.js", "number_fields.js", "jog.js")
+        # number of the last state, and its text for each right
+        self._drawn: tuple[int, dict[Right, str]] = 0, {}
+        names = (
+            "status_bar.html",
+            "status_bar.css",
+            "status_bar.js",
+            "names.js",
+            "number_fields.js",
+            "jog.js",
+        )
         html, css, *scripts = ((FOLDER / name).read_text("utf-8") for name in names)
         self._head = f"<style>{css}</style></head>".encode()
         self._body = f"<body>{html}".encode()

@@ -1,4 +1,6 @@
-"""The running law and its gains: chosen, changed, preset, saved and loaded. The node accepts or refuses each change."""
+"""The running law and its gains: chosen, changed, preset, saved and loaded. The node accepts or
+refuses each change.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from .presets import SCALES, preset
 from .saved_view import apply_view, view_of
 from .sliders import Control, changed, controls, describe_axes, shown
 
-TOUCHED = 0.3  # s after a person's last change of a control, in which the node's value doesn't change it
+# s after a person's last change of a control, in which the node's value doesn't change it
+TOUCHED = 0.3
 UNTOUCHED = 2.0  # s after which the controls may be replaced
 FOLDERS = {
     "payload.": "Payload",
@@ -46,7 +49,8 @@ class GainsPanel:
         self._parameters: Mapping[str, Parameter] = {}
         self._controls: list[tuple[str, Control, Any]] = []
         self._available: list[Availability] = []  # of the controls
-        self._made: dict[Any, tuple[Any, Availability]] = {}  # controls that were ever shown, see _control
+        # controls that were ever shown, see _control
+        self._made: dict[Any, tuple[Any, Availability]] = {}
         self._built: object = None  # what the controls were made for
         self._edits: dict[str, Value] = {}  # not yet sent
         self._waiting = False  # for an answer
@@ -54,14 +58,21 @@ class GainsPanel:
         self._law = gui.add_dropdown("Law", ("…",), hint="The control law that runs.")
         thread.connect(self._law, self._choose_law)
         hint = "Stiffness as a multiple of the robot's own: 0.2, 1, 3, and 0 to guide it by hand."
-        presets = thread.connect(gui.add_button_group("Preset", tuple(SCALES), hint=hint), self._apply_preset)
+        presets = thread.connect(
+            gui.add_button_group("Preset", tuple(SCALES), hint=hint), self._apply_preset
+        )
         self._equation = LawPanel(gui)
         self._first = gui.add_folder(None)
         self._bounds = gui.add_html("")
         with gui.add_folder("More gains, wrench, files", expand_by_default=False):
-            self._per_axis = gui.add_checkbox("Per axis", False, hint="A slider for each axis or joint.")
+            self._per_axis = gui.add_checkbox(
+                "Per axis", False, hint="A slider for each axis or joint."
+            )
             self._rest = gui.add_folder(None)
-            self._settings = {prefix: gui.add_folder(FOLDERS[prefix], expand_by_default=False) for prefix in SETTINGS}
+            self._settings = {
+                prefix: gui.add_folder(FOLDERS[prefix], expand_by_default=False)
+                for prefix in SETTINGS
+            }
             hint = "A ROS parameter file with the gains and this view. The controller starts with it: gains:=FILE"
             thread.offer_file(gui.add_button("Save gains and view", hint=hint), self._make_file)
             hint = "All of the file is taken over, or nothing."
@@ -84,9 +95,15 @@ class GainsPanel:
         self._draw_law(law)
         self._equation.draw(law, self._parameters)
         built = law, tuple(self._parameters), per_axis
-        wanted = [(name, each) for name, gain in self._parameters.items() for each in controls(gain, per_axis)]
+        wanted = [
+            (name, each)
+            for name, gain in self._parameters.items()
+            for each in controls(gain, per_axis)
+        ]
         touched = any(_touched(handle, UNTOUCHED) for _, _, handle in self._controls)
-        if built != self._built or not (touched or wanted == [(name, control) for name, control, _ in self._controls]):
+        if built != self._built or not (
+            touched or wanted == [(name, control) for name, control, _ in self._controls]
+        ):
             self._built = built
             self._build(wanted)
         for name, control, handle in self._controls:
@@ -125,7 +142,8 @@ class GainsPanel:
     def _control(self, name: str, control: Control) -> tuple[Any, Availability]:
         """The control of a gain and what makes it available: one that was hidden, or a new one.
 
-        None is removed: viser remembers for ever that it was, so a page would grow with each change of the law.
+        None is removed: viser remembers for ever that it was, so a page would grow with each change
+        of the law.
         """
         prefix = split(name)[0]
         parameter = self._parameters[name]
@@ -134,7 +152,9 @@ class GainsPanel:
         if kind not in self._made:
             is_first = name in tuple(self._parameters)[:FIRST]
             with self._settings.get(prefix, self._first if is_first else self._rest):
-                handle = self._thread.connect(self._make(name, control), partial(self._edit, name, control))
+                handle = self._thread.connect(
+                    self._make(name, control), partial(self._edit, name, control)
+                )
             self._made[kind] = handle, Availability(handle)
         return self._made[kind]
 
@@ -145,12 +165,21 @@ class GainsPanel:
         if isinstance(value, bool):
             return gui.add_checkbox(control.label, value, hint=parameter.text)
         if isinstance(value, str):
-            options = parameter.choices if value in parameter.choices else (*parameter.choices, value)
-            return gui.add_dropdown(control.label, options, initial_value=value, hint=parameter.text)
-        hint = f"{parameter.text} {parameter.lower:g} to {parameter.upper:g} {control.unit}".rstrip() + "."
+            options = (
+                parameter.choices if value in parameter.choices else (*parameter.choices, value)
+            )
+            return gui.add_dropdown(
+                control.label, options, initial_value=value, hint=parameter.text
+            )
+        hint = (
+            f"{parameter.text} {parameter.lower:g} to {parameter.upper:g} {control.unit}".rstrip()
+            + "."
+        )
         hint = f"{hint} {describe_axes(parameter)}".rstrip()
         value = min(max(float(value), control.lower), control.upper)
-        return gui.add_slider(control.label, control.lower, control.upper, control.step, value, hint=hint)
+        return gui.add_slider(
+            control.label, control.lower, control.upper, control.step, value, hint=hint
+        )
 
     # --- changes ---
 
@@ -214,7 +243,9 @@ class GainsPanel:
 
     def _refuse_file(self, name: str, message: str) -> None:
         """Show why a file was refused, beside the button, until the next file."""
-        self._file.content = note(f"{name} is refused: {message}. Nothing of it was taken over.", RED)
+        self._file.content = note(
+            f"{name} is refused: {message}. Nothing of it was taken over.", RED
+        )
 
 
 def describe_bounds(parameters: Mapping[str, Parameter], diagnosis: Mapping[str, str]) -> str:
@@ -223,7 +254,11 @@ def describe_bounds(parameters: Mapping[str, Parameter], diagnosis: Mapping[str,
     It may be empty.
     """
     found = ((name, diagnosis.get(f"bound of {name}", "")) for name in parameters)
-    return "".join(note(f"{name.replace('_', ' ').capitalize()} here: {text}.", GREY) for name, text in found if text)
+    return "".join(
+        note(f"{name.replace('_', ' ').capitalize()} here: {text}.", GREY)
+        for name, text in found
+        if text
+    )
 
 
 def _touched(handle: Any, duration: float = TOUCHED) -> bool:

@@ -1,4 +1,6 @@
-"""The running law in its own words: equation, frames, assumptions, source, and the gains in force."""
+"""The running law in its own words: equation, frames, assumptions, source, and
+the gains in force.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ class LawPanel:
         """Show a law and its gains, as the controller has them."""
         if self._shown != (law, parameters):
             self._shown = law, parameters
-            rows = ((html.escape(each.name), _value(each.value), each.unit) for each in parameters.values())
+            rows = (
+                (html.escape(each.name), _value(each.value), each.unit)
+                for each in parameters.values()
+            )
             self._text.content = block(table(rows)) + block(html.escape(equation(law)), STYLE)
 
 
@@ -48,4 +53,6 @@ def equation(law: str) -> str:
 def _value(value: Value) -> str:
     if not isinstance(value, tuple):
         return html.escape(str(value) if isinstance(value, (bool, str)) else f"{value:g}")
-    return f"{value[0]:g} each" if len(set(value)) == 1 else "<br>".join(f"{each:g}" for each in value)
+    return (
+        f"{value[0]:g} each" if len(set(value)) == 1 else "<br>".join(f"{each:g}" for each in value)
+    )

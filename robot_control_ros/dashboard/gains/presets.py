@@ -14,7 +14,8 @@ from ...core.types import Array
 SCALES = {"Soft": 0.2, "Medium": 1.0, "Stiff": 3.0, "Hand guiding": 0.0}
 GUIDING_TIME = 0.04  # s: in hand guiding, damping is this times the robot's own stiffness, or
 GUIDING_DAMPING = 0.2  # this times the robot's own damping, whichever is more
-DAMPER = {"N/m": "N·s/m", "N·m/rad": "N·m·s/rad", "N/m, N·m/rad": "N·s/m, N·m·s/rad"}  # of each spring
+# of each spring
+DAMPER = {"N/m": "N·s/m", "N·m/rad": "N·m·s/rad", "N/m, N·m/rad": "N·s/m, N·m·s/rad"}
 
 
 def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str, Value]:
@@ -31,7 +32,9 @@ def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str
         ConfigError: the law has no stiffness.
     """
     scale = SCALES[name]
-    springs = {each.unit: each for each in reversed(list(parameters.values())) if each.unit in DAMPER}
+    springs = {
+        each.unit: each for each in reversed(list(parameters.values())) if each.unit in DAMPER
+    }
     if not springs:
         message = f"{law} has no stiffness: presets are for laws with gains in N/m or N·m/rad"
         raise ConfigError(message, name="law", value=law)
@@ -42,7 +45,11 @@ def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str
         if each.unit in DAMPER:
             new = scale * default
         elif spring is not None:
-            new = math.sqrt(scale) * default if scale else _guiding(default, np.asarray(spring.default, dtype=float))
+            new = (
+                math.sqrt(scale) * default
+                if scale
+                else _guiding(default, np.asarray(spring.default, dtype=float))
+            )
         else:
             continue
         new = np.clip(new, each.lower, each.upper)

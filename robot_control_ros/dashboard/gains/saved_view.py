@@ -32,7 +32,9 @@ def check_view(view: Mapping[str, Any]) -> Mapping[str, Any]:
         except (TypeError, ValueError):
             values = np.array([np.nan])
         if values.shape != (length,) or not np.isfinite(values).all():
-            raise refused(f"{SECTION}.{name}", view.get(name), f"must be {length} finite numbers", length)
+            raise refused(
+                f"{SECTION}.{name}", view.get(name), f"must be {length} finite numbers", length
+            )
     if not 0.0 < view["fov"] < np.pi:
         raise refused(f"{SECTION}.fov", view["fov"], "must be within (0, 3.14) rad", (0.0, np.pi))
     return view

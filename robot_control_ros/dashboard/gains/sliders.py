@@ -29,7 +29,9 @@ class Control:
 
 
 def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
-    """The controls of a gain: one per group of axes, or per axis if asked for or if the values of a group differ."""
+    """The controls of a gain: one per group of axes, or per axis if asked for or if the
+    values of a group differ.
+    """
     value = parameter.value
     label = split(parameter.name)[1].replace("_", " ").capitalize()
     if not isinstance(value, tuple):
@@ -67,7 +69,9 @@ def changed(value: Value, control: Control, new: bool | float | str) -> Value:
     if control.indices is None or not isinstance(value, tuple):
         return new
     assert not isinstance(new, str)
-    return tuple(float(new) if index in control.indices else each for index, each in enumerate(value))
+    return tuple(
+        float(new) if index in control.indices else each for index, each in enumerate(value)
+    )
 
 
 def _groups(parameter: Parameter) -> Iterator[tuple[tuple[int, ...], str, str]]:
@@ -82,7 +86,9 @@ def _groups(parameter: Parameter) -> Iterator[tuple[tuple[int, ...], str, str]]:
         yield tuple(range(count)), parameter.unit, ""
 
 
-def _control(parameter: Parameter, label: str, indices: tuple[int, ...] | None, unit: str) -> Control:
+def _control(
+    parameter: Parameter, label: str, indices: tuple[int, ...] | None, unit: str
+) -> Control:
     label = f"{label} [{unit}]" if unit else label
     if isinstance(parameter.value, (bool, str)):
         return Control(label, unit, indices)
@@ -103,4 +109,8 @@ def _control(parameter: Parameter, label: str, indices: tuple[int, ...] | None, 
 def nice(value: float) -> float:
     """The next of 1, 2, 5, 10, … times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
-    return next(float(f"{factor * power:.6g}") for factor in (1, 2, 5, 10) if factor * power >= value * (1 - 1e-9))
+    return next(
+        float(f"{factor * power:.6g}")
+        for factor in (1, 2, 5, 10)
+        if factor * power >= value * (1 - 1e-9)
+    )

@@ -1,4 +1,6 @@
-"""Goals that are typed: a pose of the tip, and joint angles. The controller takes or refuses them."""
+"""Goals that are typed: a pose of the tip, and joint angles. The controller
+takes or refuses them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ LAST = "last refusal"
 
 
 class GoalPanel:
-    """Two lines of numbers and the buttons that send them. `started` is called in the page's thread before a motion.
+    """Two lines of numbers and the buttons that send them. `started` is called in the page's thread
+    before a motion.
 
     Attributes:
         available: Availability of the buttons that send, see :class:`~..availability.Availability`.
@@ -52,7 +55,9 @@ class GoalPanel:
         fill = gui.add_button_group("Goals", ("Fill in present",), hint=hint)
         thread.connect(fill, lambda label: self._fill())
         hint = "The controller moves there within its limits, or says why not."
-        self.available = Availability(thread.connect(gui.add_button_group("Go to", (TIP, JOINTS), hint=hint), self._go))
+        self.available = Availability(
+            thread.connect(gui.add_button_group("Go to", (TIP, JOINTS), hint=hint), self._go)
+        )
 
     def draw(self, health: Health) -> None:
         """Show the controller's refusal of the last goal."""
@@ -83,7 +88,13 @@ class GoalPanel:
         pose = self._numbers.units.pose(read_row("pose goal", self._pose.value, (6, 7)))
         robot = self._link.robot
         q = self._link.telemetry().q
-        check_reach("pose goal", self._model, pose, np.array(robot.home if q is None else q), np.array(robot.axes))
+        check_reach(
+            "pose goal",
+            self._model,
+            pose,
+            np.array(robot.home if q is None else q),
+            np.array(robot.axes),
+        )
         return lambda: self._link.set_target_pose(pose)
 
     def _joint_goal(self) -> Callable[[], None]:

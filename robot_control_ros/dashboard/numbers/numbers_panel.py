@@ -15,7 +15,9 @@ from .readings import JOINTS, TIP, TWIST, WRENCH, Readings, line_id
 from .units import ANGLES, LENGTHS, ORIENTATIONS, Units
 
 EVERY = 6  # drawings: a person reads no faster
-AXES = "Poses, velocities, forces and torques: axes of the base, at the tip. Forces act on the robot."
+AXES = (
+    "Poses, velocities, forces and torques: axes of the base, at the tip. Forces act on the robot."
+)
 
 
 class NumbersPanel:
@@ -27,7 +29,12 @@ class NumbersPanel:
     """
 
     def __init__(
-        self, gui: Any, link: RobotLink, thread: PageThread, model: RobotModel, joint_units: Sequence[str]
+        self,
+        gui: Any,
+        link: RobotLink,
+        thread: PageThread,
+        model: RobotModel,
+        joint_units: Sequence[str],
     ) -> None:
         self._link = link
         self._model = model
@@ -38,9 +45,15 @@ class NumbersPanel:
         choices = (
             ("Length", LENGTHS, "Of positions, also of those typed below."),
             ("Angle", ANGLES, "Of joints and orientations, also of those typed below."),
-            ("Orientation", ORIENTATIONS, "Roll, pitch, yaw: about the base's x, y, z. Quaternion: x, y, z, w."),
+            (
+                "Orientation",
+                ORIENTATIONS,
+                "Roll, pitch, yaw: about the base's x, y, z. Quaternion: x, y, z, w.",
+            ),
         )
-        self._choices = [gui.add_dropdown(label, tuple(options), hint=hint) for label, options, hint in choices]
+        self._choices = [
+            gui.add_dropdown(label, tuple(options), hint=hint) for label, options, hint in choices
+        ]
         for handle in self._choices:
             thread.connect(handle, lambda value: self._choose())
         self._text = gui.add_html("")
@@ -64,5 +77,9 @@ class NumbersPanel:
 
     def _show(self, health: Health) -> None:
         telemetry = self._link.telemetry()
-        self.readings = Readings.of(telemetry, self._model, self._joint_units, self.units, fresh=health.commands)
-        self._text.content = note("no joint states yet") if self.readings is None else self.readings.content()
+        self.readings = Readings.of(
+            telemetry, self._model, self._joint_units, self.units, fresh=health.commands
+        )
+        self._text.content = (
+            note("no joint states yet") if self.readings is None else self.readings.content()
+        )

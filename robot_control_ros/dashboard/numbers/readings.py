@@ -51,7 +51,13 @@ class Readings:
 
     @classmethod
     def of(
-        cls, telemetry: RobotTelemetry, model: RobotModel, joint_units: Sequence[str], units: Units, *, fresh: bool
+        cls,
+        telemetry: RobotTelemetry,
+        model: RobotModel,
+        joint_units: Sequence[str],
+        units: Units,
+        *,
+        fresh: bool,
     ) -> Readings | None:
         """The newest numbers; None before the first joint angles.
 
@@ -85,8 +91,13 @@ class Readings:
         return {name: "" if row is None else write_row(row) for name, row in rows.items()}
 
     def content(self) -> str:
-        """Tables as HTML; what can be copied is in hidden elements whose identifiers are :func:`line_id`."""
-        hidden = (f'<span id="{line_id(name)}" hidden>{html.escape(row)}</span>' for name, row in self.lines().items())
+        """Tables as HTML; what can be copied is in hidden elements whose identifiers
+        are :func:`line_id`.
+        """
+        hidden = (
+            f'<span id="{line_id(name)}" hidden>{html.escape(row)}</span>'
+            for name, row in self.lines().items()
+        )
         return block(table(self._tip_rows()) + table(self._joint_rows()) + "".join(hidden))
 
     def _tip_rows(self) -> list[tuple[str, str]]:
@@ -97,8 +108,14 @@ class Readings:
         return [
             (f"Tip {XYZ} [{units.length}]", _numbers(self.pose[:3], units.length)),
             (f"Tip {turned}", _numbers(self.pose[3:], "" if units.quaternion else units.angle)),
-            (f"Velocity [{units.unit('m/s')}]", _numbers(None if twist is None else twist[:3], units.length)),
-            (f"Turning [{units.unit('rad/s')}]", _numbers(None if twist is None else twist[3:], units.angle)),
+            (
+                f"Velocity [{units.unit('m/s')}]",
+                _numbers(None if twist is None else twist[:3], units.length),
+            ),
+            (
+                f"Turning [{units.unit('rad/s')}]",
+                _numbers(None if twist is None else twist[3:], units.angle),
+            ),
             ("Force [N]", _numbers(None if wrench is None else wrench[:3], "N")),
             ("Torque [N·m]", _numbers(None if wrench is None else wrench[3:], "N·m")),
         ]
@@ -106,13 +123,21 @@ class Readings:
     def _joint_rows(self) -> list[tuple[str, ...]]:
         names = [self.units.unit(unit) for unit in self.joint_units]
         several = "" if len(set(names)) > 1 else names[0]
-        rows: list[tuple[str, ...]] = [("Joint", several or "angle", "limits", f"{several or '1'}/s", "N·m")]
+        rows: list[tuple[str, ...]] = [
+            ("Joint", several or "angle", "limits", f"{several or '1'}/s", "N·m")
+        ]
         for i, (name, unit) in enumerate(zip(self.joints, names, strict=True)):
             label = name if several else f"{name} [{unit}]"
             limits = f"{_number(self.lower[i], unit, 1)} … {_number(self.upper[i], unit, 1)}"
             speed, torque = (None if row is None else row[i] for row in (self.speeds, self.torques))
             rows.append(
-                (label, _number(self.angles[i], unit), limits, _number(speed, unit, 1), _number(torque, "N·m", 1))
+                (
+                    label,
+                    _number(self.angles[i], unit),
+                    limits,
+                    _number(speed, unit, 1),
+                    _number(torque, "N·m", 1),
+                )
             )
         return rows
 

@@ -52,7 +52,11 @@ class Units:
     def orientation(self, pose: Array) -> Array:
         """Orientation (3,) or (4,) of a pose (4, 4)."""
         rotation = pose[:3, :3]
-        return rotation_to_quaternion(rotation) if self.quaternion else rotation_to_rpy(rotation) * ANGLES[self.angle]
+        return (
+            rotation_to_quaternion(rotation)
+            if self.quaternion
+            else rotation_to_rpy(rotation) * ANGLES[self.angle]
+        )
 
     def row(self, pose: Array) -> Array:
         """A pose (4, 4) as the position and the orientation, (6,) or (7,)."""
@@ -65,7 +69,11 @@ class Units:
             ConfigError: the length of the quaternion is not 1.
         """
         rest = row[3:]
-        rotation = quaternion_to_rotation(rest) if rest.size == 4 else rotation_from_rpy(*(rest / ANGLES[self.angle]))
+        rotation = (
+            quaternion_to_rotation(rest)
+            if rest.size == 4
+            else rotation_from_rpy(*(rest / ANGLES[self.angle]))
+        )
         return make_pose(row[:3] / LENGTHS[self.length], rotation)
 
 
@@ -73,11 +81,14 @@ def read_row(name: str, text: str, counts: Sequence[int]) -> Array:
     """The numbers of a text, with commas or spaces between them, in brackets or not.
 
     Raises:
-        ConfigError: it has something else, a number that is not finite, or too many or too few; names the counts.
+        ConfigError: it has something else, a number that is not finite, or too many or too few;
+            names the counts.
     """
     rule = f"must be {' or '.join(map(str, counts))} finite numbers"
     try:
-        row = np.array([float(part) for part in re.split(r"[\s,;]+", text.strip(" []()\t\n")) if part])
+        row = np.array(
+            [float(part) for part in re.split(r"[\s,;]+", text.strip(" []()\t\n")) if part]
+        )
     except ValueError:
         raise refused(name, text, rule, tuple(counts)) from None
     if row.size not in counts or not np.isfinite(row).all():

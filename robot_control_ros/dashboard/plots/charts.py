@@ -23,7 +23,12 @@ OF_ONE_JOINT = (COMMAND, POSITIONS)  # have a chart of the chosen joint
 COLOURS = ("#d9480f", "#0f9d76", "#1c7ed6", "#e8a200", "#c2558f", "#66b6f0", "#8d6e3f", "#7950c8")
 UNITS = {CommandMode.EFFORT: "N·m", CommandMode.POSITION: "rad", CommandMode.VELOCITY: "rad/s"}
 FORCE = ("N", "N·m")
-OF_AXES = {"pose_error": ("m", "rad"), "twist": ("m/s", "rad/s"), "wrench": FORCE, "target_wrench": FORCE}
+OF_AXES = {
+    "pose_error": ("m", "rad"),
+    "twist": ("m/s", "rad/s"),
+    "wrench": FORCE,
+    "target_wrench": FORCE,
+}
 OF_JOINTS = {"position": "rad", "velocity": "rad/s", "effort": "N·m"}
 OF_JOINTS |= dict.fromkeys(("saturated", "rate_limited", "soft_limited"), "0 or 1")
 PERCENTILES = {"p50": "median", "p99": "99 %"}
@@ -35,10 +40,14 @@ class Charts:
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         self._limits = limits
         self._rate = robot.profile.rate
-        self._linear, self._angular = ([i for i in part if robot.axes[i]] for part in (range(3), range(3, 6)))
+        self._linear, self._angular = (
+            [i for i in part if robot.axes[i]] for part in (range(3), range(3, 6))
+        )
         self.joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in robot.joints)
 
-    def of(self, quantity: str, joint: str, mode: CommandMode | None, record: History) -> tuple[Chart, ...]:
+    def of(
+        self, quantity: str, joint: str, mode: CommandMode | None, record: History
+    ) -> tuple[Chart, ...]:
         """Charts of a quantity that have curves.
 
         Args:
@@ -78,7 +87,11 @@ class Charts:
         command = record.block("command", n)
         names = [name for name in record.widths if name.startswith("term.")]
         terms = [
-            Curve(name.removeprefix("term.").replace("_", " "), record.block(name, n)[:, index], _colour(i))
+            Curve(
+                name.removeprefix("term.").replace("_", " "),
+                record.block(name, n)[:, index],
+                _colour(i),
+            )
             for i, name in enumerate(names)
         ]
         of_joint = f"{joint}: terms"
@@ -106,7 +119,11 @@ class Charts:
                 for word, bound in (("upper", upper), ("lower", lower))
             ]
         percent = 100.0 * (q - lower) / np.where(limited, upper - lower, np.nan)
-        within = tuple(curve for curve, is_limited in zip(self._of_joints(percent), limited, strict=True) if is_limited)
+        within = tuple(
+            curve
+            for curve, is_limited in zip(self._of_joints(percent), limited, strict=True)
+            if is_limited
+        )
         return (
             Chart(f"{self.joints[index]} [rad]", record.t, tuple(curves), (-0.1, 0.1)),
             Chart("lower to upper limit [%]", record.t, within, (0.0, 100.0)),
@@ -118,7 +135,9 @@ class Charts:
         nominal = Curve("nominal", np.full(len(rate), self._rate), LINE_GREY, dashed=True)
         near = 0.9 * self._rate, 1.1 * self._rate
         period = _percentiles(record, {"period": "period"})
-        latency = _percentiles(record, {"response": "response", "compute": "computing", "state age": "age of state"})
+        latency = _percentiles(
+            record, {"response": "response", "compute": "computing", "state age": "age of state"}
+        )
         return (
             Chart("rate [Hz]", t, (Curve("rate", rate, _colour(2)), nominal), near),
             Chart("period [ms]", t, period, (0.0, 2e3 / self._rate)),
@@ -133,15 +152,29 @@ def _colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def _of_axes(label: str, record: History, values: Array, axes: Sequence[int], least: float) -> Chart:
-    return Chart(label, record.t, tuple(Curve(AXES[i], values[:, i], _colour(i % 3)) for i in axes), (-least, least))
+def _of_axes(
+    label: str, record: History, values: Array, axes: Sequence[int], least: float
+) -> Chart:
+    return Chart(
+        label,
+        record.t,
+        tuple(Curve(AXES[i], values[:, i], _colour(i % 3)) for i in axes),
+        (-least, least),
+    )
 
 
 def _percentiles(record: History, kinds: dict[str, str]) -> tuple[Curve, ...]:
-    """Medians and 99th percentiles [ms], from the µs of /diagnostics; the two of a kind have one colour."""
+    """Medians and 99th percentiles [ms], from the µs of /diagnostics; the two of a
+    kind have one colour.
+    """
     known = record.widths
     return tuple(
-        Curve(f"{word} {name}", 1e-3 * record.block(key, 1)[:, 0], _colour(i), dashed=percentile == "p50")
+        Curve(
+            f"{word} {name}",
+            1e-3 * record.block(key, 1)[:, 0],
+            _colour(i),
+            dashed=percentile == "p50",
+        )
         for i, (kind, word) in enumerate(kinds.items())
         for percentile, name in PERCENTILES.items()
         for key in (f"{kind} {percentile} [us]", f"{kind}_{percentile} [us]")
@@ -150,7 +183,8 @@ def _percentiles(record: History, kinds: dict[str, str]) -> tuple[Curve, ...]:
 
 
 def record_csv(record: History, robot: RobotConfig, mode: CommandMode | None) -> bytes:
-    """One row per sample of the controller's ~/state or /diagnostics; the header has each column's name and unit.
+    """One row per sample of the controller's ~/state or /diagnostics; the header has each column's
+    name and unit.
 
     Args:
         record: Samples of ~/state or /diagnostics.
@@ -160,7 +194,9 @@ def record_csv(record: History, robot: RobotConfig, mode: CommandMode | None) ->
     columns = {TIME: record.t}
     for block, width in record.widths.items():
         if block != "time":
-            columns |= zip(_columns(block, width, robot, mode), record.block(block, width).T, strict=True)
+            columns |= zip(
+                _columns(block, width, robot, mode), record.block(block, width).T, strict=True
+            )
     return csv(columns)
 
 
@@ -169,9 +205,15 @@ def _columns(block: str, width: int, robot: RobotConfig, mode: CommandMode | Non
     if block in OF_AXES:
         return [f"{block}.{axis} [{OF_AXES[block][i // 3]}]" for i, axis in enumerate(AXES)]
     if block == "pose":
-        return [f"pose.{row}{column}{' [m]' if column == 3 else ''}" for row in range(3) for column in range(4)]
+        return [
+            f"pose.{row}{column}{' [m]' if column == 3 else ''}"
+            for row in range(3)
+            for column in range(4)
+        ]
     of_joints = {**OF_JOINTS, "command": UNITS[mode] if mode is not None else ""}
     if block in of_joints or block.startswith("term."):
         unit = of_joints.get(block, "N·m" if mode is CommandMode.EFFORT else "")
-        return [f"{block}.{joint} [{unit}]" if unit else f"{block}.{joint}" for joint in robot.joints]
+        return [
+            f"{block}.{joint} [{unit}]" if unit else f"{block}.{joint}" for joint in robot.joints
+        ]
     return [block] if width == 1 else [f"{block}.{i}" for i in range(width)]

@@ -30,7 +30,9 @@ class History:
         t = np.array([each["time"][0] for each in samples], dtype=float)
         steps = np.diff(t, prepend=-np.inf)
         begin = max(np.flatnonzero(steps < 0.0), default=0)
-        chosen = np.flatnonzero((steps != 0.0) & (t >= t[-1:] - span) & (np.arange(len(t)) >= begin))
+        chosen = np.flatnonzero(
+            (steps != 0.0) & (t >= t[-1:] - span) & (np.arange(len(t)) >= begin)
+        )
         return cls(t[chosen], [samples[index] for index in chosen.tolist()])
 
     @property
@@ -57,4 +59,8 @@ class History:
         times = np.insert(t, pauses, t[pauses] - steps[pauses - 1] / 2.0)
         for index in reversed(pauses.tolist()):
             samples.insert(index, {})
-        return History(np.append(-span, times), [{}, *samples]) if t[0] > -span else History(times, samples)
+        return (
+            History(np.append(-span, times), [{}, *samples])
+            if t[0] > -span
+            else History(times, samples)
+        )

@@ -27,7 +27,8 @@ PERIOD = 1.0 / 6.0  # s between two drawings
 SPANS = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0}
 DIAGNOSES = 1000  # samples of /diagnostics that are kept
 SETTLING = 1.0  # s in which new plots are drawn even if paused
-NUDGE = 1e-6  # s: data that come while uPlot changes its size leave it without axes, until a range changes
+# s: data that come while uPlot changes its size leave it without axes, until a range changes
+NUDGE = 1e-6
 WIDTH = 400  # px
 HEIGHT = 380  # px, of all charts together, without legends
 # of uPlot's soft bounds, where the data don't reach them
@@ -39,7 +40,9 @@ CSV = "CSV"
 
 @dataclass(frozen=True, eq=False)
 class PlotData:
-    """The law, its command's mode (None if unknown), and samples of ~/state and of /diagnostics at one moment."""
+    """The law, its command's mode (None if unknown), and samples of ~/state and of
+    /diagnostics at one moment.
+    """
 
     law: str
     mode: CommandMode | None
@@ -61,7 +64,8 @@ class DrawnPlots:
 
 
 class PlotsPanel:
-    """A switch, and the panel that it opens. While it is closed, only the loop's diagnostics are recorded.
+    """A switch, and the panel that it opens. While it is closed, only the loop's diagnostics are
+    recorded.
 
     Attributes:
         panel: Panel of viser.
@@ -87,7 +91,9 @@ class PlotsPanel:
         self._due = 0.0
         self._built = 0.0
         self._nudge = 0.0
-        self._open = gui.add_checkbox("Plots", False, hint="Curves of the last minute, in a panel at the left.")
+        self._open = gui.add_checkbox(
+            "Plots", False, hint="Curves of the last minute, in a panel at the left."
+        )
         thread.connect(self._open, self._show)
         self.panel = gui.add_panel(visible=False)
         self._tab = self.panel.add_tab("Plots")
@@ -98,15 +104,20 @@ class PlotsPanel:
 
     def _make_controls(self, gui: Any, thread: PageThread) -> None:
         self._quantity = gui.add_dropdown("Quantity", QUANTITIES, hint="What is plotted.")
-        self._joint = gui.add_dropdown("Joint", self._charts.joints, hint="Of the upper plot.", visible=False)
-        self._span = gui.add_dropdown("Time", tuple(SPANS), hint="How far back; the newest sample is at 0 s.")
+        self._joint = gui.add_dropdown(
+            "Joint", self._charts.joints, hint="Of the upper plot.", visible=False
+        )
+        self._span = gui.add_dropdown(
+            "Time", tuple(SPANS), hint="How far back; the newest sample is at 0 s."
+        )
         for handle in (self._quantity, self._joint, self._span):
             thread.connect(handle, lambda value: self._redraw())
         hint = "The plots stand still. Drag over one to zoom in, double-click to zoom out."
         thread.connect(gui.add_checkbox("Pause plots", False, hint=hint), self._pause)
         hint = "Every sample of the chosen time: these plots, or a table of all values."
         thread.offer_file(
-            gui.add_button_group("Export", (PNG, CSV), hint=hint), lambda kind, camera: self._make_file(kind)
+            gui.add_button_group("Export", (PNG, CSV), hint=hint),
+            lambda kind, camera: self._make_file(kind),
         )
 
     # --- what arrives ---
@@ -171,7 +182,10 @@ class PlotsPanel:
 
     def _build(self, charts: tuple[Chart, ...], span: float) -> None:
         """Make plots for these charts; plots of the same look stay, and stay zoomed."""
-        look = [(chart.label, [(curve.name, curve.colour) for curve in chart.curves]) for chart in charts]
+        look = [
+            (chart.label, [(curve.name, curve.colour) for curve in chart.curves])
+            for chart in charts
+        ]
         if look == self._look:
             return
         self._look = look
@@ -211,13 +225,18 @@ def _numbers(diagnosis: Mapping[str, str]) -> dict[str, Array]:
 def mode_of(law: str, parameters: Mapping[str, Parameter]) -> CommandMode | None:
     """The mode of the law's commands; None if only the controller knows the law."""
     try:
-        return command_mode(law_class(law), SimpleNamespace(**{name: each.value for name, each in parameters.items()}))
+        return command_mode(
+            law_class(law),
+            SimpleNamespace(**{name: each.value for name, each in parameters.items()}),
+        )
     except Exception:  # whatever a user's law raises here
         return None
 
 
 def _add(gui: Any, chart: Chart, height: int) -> Any:
     shows = chart.shows or (0.0, 0.0)
-    low, high = ({"pad": 0.1, "soft": bound, "mode": KEEP_PAD if bound else NO_PAD} for bound in shows)
+    low, high = (
+        {"pad": 0.1, "soft": bound, "mode": KEEP_PAD if bound else NO_PAD} for bound in shows
+    )
     scales = {"x": {"time": False}, "y": {"range": {"min": low, "max": high}}}
     return add_plot(gui, TIME, chart, scales=scales, height=height)

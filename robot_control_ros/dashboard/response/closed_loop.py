@@ -30,9 +30,9 @@ def closed_loop(
 
     The law exerts that wrench for ~/target_wrench.
 
-    An effort law gives its torques about joint angles q, and the model gives their effect on the rigid arm. So the axes
-    are coupled. Friction and its compensation are left out. For an admittance it is the virtual body: the joints are
-    taken to follow it.
+    An effort law gives its torques about joint angles q, and the model gives their effect on the
+    rigid arm. So the axes are coupled. Friction and its compensation are left out. For an
+    admittance it is the virtual body: the joints are taken to follow it.
 
     Args:
         robot, model: Robot, and its kinematics and dynamics.
@@ -47,15 +47,21 @@ def closed_loop(
     try:
         known = {spec.name for spec in gain_specs(law_class(law).Gains)}
         values = {name: gains[name] for name in gains if name in known}
-        running = RunningLaw(robot, law, values | dict.fromkeys(known & {"friction", "friction_bound"}, 0))
+        running = RunningLaw(
+            robot, law, values | dict.fromkeys(known & {"friction", "friction_bound"}, 0)
+        )
     except RobotControlError as error:
-        raise ConfigError(f"law {law} can't run on this page: {error}", name="law", value=law) from error
+        raise ConfigError(
+            f"law {law} can't run on this page: {error}", name="law", value=law
+        ) from error
     if isinstance(running.law, Admittance):
         found = _virtual_body(running, axis)
     elif running.mode is CommandMode.EFFORT:
         found = _rigid_arm(running, model, "gravity" in robot.profile.compensated_by_robot, q, axis)
     else:
-        message = f"law {law} commands the joints' {running.mode.value}: try an effort law or admittance"
+        message = (
+            f"law {law} commands the joints' {running.mode.value}: try an effort law or admittance"
+        )
         raise ConfigError(message, name="law", value=law)
     if not found.input.any():
         message = f"law {law} doesn't exert a target wrench along {AXES[axis]}: try impedance or admittance"
@@ -66,11 +72,18 @@ def closed_loop(
 def _virtual_body(running: RunningLaw, axis: int) -> SecondOrder:
     gains = running.gains.current
     assert isinstance(gains, Admittance.Gains)
-    columns = gains.mass.diagonal(), gains.virtual_damping.diagonal(), gains.stiffness.diagonal(), gains.moved_axes
+    columns = (
+        gains.mass.diagonal(),
+        gains.virtual_damping.diagonal(),
+        gains.stiffness.diagonal(),
+        gains.moved_axes,
+    )
     return SecondOrder.of(*(column[axis] for column in columns))
 
 
-def _rigid_arm(running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q: Array, axis: int) -> SecondOrder:
+def _rigid_arm(
+    running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q: Array, axis: int
+) -> SecondOrder:
     law = running.law
     gains = running.gains.current
     n = model.n
@@ -89,7 +102,9 @@ def _rigid_arm(running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q
         return np.asarray(command.values - weight)
 
     def slope(change: Any, size: float) -> Array:
-        columns = [(change(size * each) - change(-size * each)) / (2.0 * size) for each in np.eye(n)]
+        columns = [
+            (change(size * each) - change(-size * each)) / (2.0 * size) for each in np.eye(n)
+        ]
         return np.column_stack(columns)
 
     return SecondOrder(

@@ -33,7 +33,8 @@ class Recording:
     ideal: SecondOrder  # to compare with
     base: Array  # (4, 4) pose at rest
     begin: float = math.inf  # when the step or chirp was sent, on the page's clock [s]
-    sent: list[tuple[float, float]] = field(default_factory=list)  # times [s, the page's clock], commands [N, N·m]
+    # times [s, the page's clock], commands [N, N·m]
+    sent: list[tuple[float, float]] = field(default_factory=list)
     states: list[Mapping[str, Array]] = field(default_factory=list)  # blocks of ~/state
 
 
@@ -55,8 +56,12 @@ def evaluate(recording: Recording) -> ResponseResult:
     sent = np.array(recording.sent)
     times, order = np.unique([state["time"][0] for state in recording.states], return_index=True)
     states = [recording.states[index] for index in order]
-    moved = np.array([pose_error(pose_from_rows(state["pose"]), recording.base)[plan.axis] for state in states])
-    effect, errors = effect_shown(sent, times, np.array([state["target_wrench"][plan.axis] for state in states]))
+    moved = np.array(
+        [pose_error(pose_from_rows(state["pose"]), recording.base)[plan.axis] for state in states]
+    )
+    effect, errors = effect_shown(
+        sent, times, np.array([state["target_wrench"][plan.axis] for state in states])
+    )
     begin = np.searchsorted(sent[:, 0], recording.begin)
     moved = moved - moved[times < effect[begin]].mean()
     error = np.median(errors) if plan.chirp else errors[begin]
@@ -65,7 +70,14 @@ def evaluate(recording: Recording) -> ResponseResult:
         message += "; a joint was at its torque limit: the ideal has none"
     if plan.chirp:
         return _frequencies(recording, times, moved, effect, message)
-    return _step(recording, times, moved, np.array([state["twist"][plan.axis] for state in states]), effect, message)
+    return _step(
+        recording,
+        times,
+        moved,
+        np.array([state["twist"][plan.axis] for state in states]),
+        effect,
+        message,
+    )
 
 
 def _step(
@@ -88,24 +100,30 @@ def _step(
     return ResponseResult(shown, measured, ideal, figures, wanted, message)
 
 
-def _frequencies(recording: Recording, times: Array, moved: Array, effect: Array, message: str) -> ResponseResult:
+def _frequencies(
+    recording: Recording, times: Array, moved: Array, effect: Array, message: str
+) -> ResponseResult:
     low, high = BAND
     edge = (high / low) ** (0.5 / POINTS)
     frequencies = np.geomspace(low * edge, high / edge, POINTS)
-    measured, coherence = measured_response(frequencies, times, moved, effect, np.array(recording.sent)[:, 1])
+    measured, coherence = measured_response(
+        frequencies, times, moved, effect, np.array(recording.sent)[:, 1]
+    )
     ideal = recording.ideal.frequency_response(frequencies)
     good = coherence >= COHERENT
     figures = FrequencyFigures.of(frequencies[good], measured[good])
     measured[~good] = np.nan
-    return ResponseResult(frequencies, measured, ideal, figures, FrequencyFigures.of(frequencies, ideal), message)
+    return ResponseResult(
+        frequencies, measured, ideal, figures, FrequencyFigures.of(frequencies, ideal), message
+    )
 
 
 def effect_shown(sent: Array, times: Array, shown: Array) -> tuple[Array, Array]:
     """Time when each command acted, on the samples' clock.
 
-    A command acts between the last sample that shows an earlier one and the first that shows it or a later one. Several
-    such bounds give the difference of the two clocks, far closer than the time between two samples. If a clock is not
-    steady, a command's own two bounds prevail.
+    A command acts between the last sample that shows an earlier one and the first that shows it or
+    a later one. Several such bounds give the difference of the two clocks, far closer than the time
+    between two samples. If a clock is not steady, a command's own two bounds prevail.
 
     Args:
         sent: (k, 2) times on the sender's clock, and values; all values differ.
@@ -139,7 +157,13 @@ def effect_shown(sent: Array, times: Array, shown: Array) -> tuple[Array, Array]
 def result_csv(result: ResponseResult) -> bytes:
     """The curves of a result as CSV, in SI units."""
     if not np.iscomplexobj(result.measured):
-        return csv({TIME: result.x, "measured [m or rad]": result.measured, "ideal [m or rad]": result.ideal})
+        return csv(
+            {
+                TIME: result.x,
+                "measured [m or rad]": result.measured,
+                "ideal [m or rad]": result.ideal,
+            }
+        )
     columns = {"frequency [Hz]": result.x}
     for name, curve in (("measured", result.measured), ("ideal", result.ideal)):
         columns[f"{name} gain [m/N or rad/(N m)]"] = np.abs(curve)

@@ -16,7 +16,8 @@ from .plan import ANGULAR, BAND, LINEAR, Plan, expect
 BASELINE = 1.0  # s before the force, in which the delay of commands is measured
 ENDING = 0.3  # s in which zeros are sent, so that one of them arrives
 AGREED = 0.05  # of the size, by which a wrench may differ from one sent lately
-TAG = 1e-6  # N, N·m by which each command differs from the one before: so a state shows which of them acts
+# N, N·m by which each command differs from the one before: so a state shows which of them acts
+TAG = 1e-6
 STALE = 1.0  # s without a state, or with another wrench than the one sent, after which a run ends
 MIN_STATES = 50
 STILL = np.array([0.01] * 3 + [0.05] * 3)  # m/s, rad/s: a tip at rest is slower
@@ -53,7 +54,9 @@ class Experiment:
             raise ConfigError(problem)
         self._expectation = expect(link, model, plan)
         telemetry = link.telemetry()
-        self._recording = Recording(plan, self._expectation.ideal, pose_from_rows(telemetry.blocks["pose"]))
+        self._recording = Recording(
+            plan, self._expectation.ideal, pose_from_rows(telemetry.blocks["pose"])
+        )
         self._reference = telemetry.reference
         self._samples = telemetry.samples
         self._gains = _law_and_gains(link)

@@ -72,10 +72,12 @@ def phase(response: Array) -> Array:
 def measured_response(
     frequencies: Array, times: Array, values: Array, changes: Array, forces: Array
 ) -> tuple[Array, Array]:
-    """Frequency response by the cross spectrum of a force and the motion; both begin and end at 0 within the record.
+    """Frequency response by the cross spectrum of a force and the motion; both begin and end at 0
+    within the record.
 
-    So their Fourier integrals need no window, and nothing leaks. The force's integral is exact, that of the values uses
-    the trapezoidal rule. The spectra are averaged over the band about each frequency.
+    So their Fourier integrals need no window, and nothing leaks. The force's integral is exact,
+    that of the values uses the trapezoidal rule. The spectra are averaged over the band about each
+    frequency.
 
     Args:
         frequencies: (m,) ascending geometrically [Hz].

@@ -79,14 +79,18 @@ class ResponsePanel:
         self.panel.set_width(WIDTH)
 
     def _make_controls(self, gui: Any, thread: PageThread) -> None:
-        movable = [name for name, can_move in zip(AXES, self._link.robot.axes, strict=True) if can_move]
+        movable = [
+            name for name, can_move in zip(AXES, self._link.robot.axes, strict=True) if can_move
+        ]
         hint = "Of the base, at the tip: x, y, z for forces along them, rx, ry, rz for torques about them."
         self._axis = gui.add_dropdown("Axis", movable, hint=hint)
         hint = f"Step: a force that begins at once and stays. Chirp: a sine from {BAND[0]:g} to {BAND[1]:g} Hz."
         self._excitation = gui.add_dropdown("Excitation", (STEP, CHIRP), hint=hint)
         hint = "The controller exerts it (~/target_wrench), under impedance and admittance; zero afterwards."
         self._force = gui.add_slider("Force [N]", 1.0, LINEAR.max_force, 1.0, FORCE, hint=hint)
-        self._torque = gui.add_slider("Torque [N·m]", 0.1, ANGULAR.max_force, 0.1, TORQUE, hint=hint)
+        self._torque = gui.add_slider(
+            "Torque [N·m]", 0.1, ANGULAR.max_force, 0.1, TORQUE, hint=hint
+        )
         for handle in (self._axis, self._excitation, self._force, self._torque):
             thread.connect(handle, lambda value: self._expect())
         hint = "A run can be ended at any time, also by STOP."
@@ -97,8 +101,14 @@ class ResponsePanel:
     def _make_plots(self, gui: Any, thread: PageThread) -> None:
         def add(below: str, label: str, height: int, logarithmic: bool) -> Any:
             scales = {"x": {"time": False, "distr": 3 if logarithmic else 1}, "y": {}}
-            more = {"legend": {"show": bool(below)}, "cursor": {"drag": {"x": True, "y": False}}, "visible": False}
-            chart = _chart(label, np.zeros(2), [np.zeros(2), np.zeros(2)], 4.0 if logarithmic else 0.0)
+            more = {
+                "legend": {"show": bool(below)},
+                "cursor": {"drag": {"x": True, "y": False}},
+                "visible": False,
+            }
+            chart = _chart(
+                label, np.zeros(2), [np.zeros(2), np.zeros(2)], 4.0 if logarithmic else 0.0
+            )
             return add_plot(gui, below, chart, scales=scales, height=height, **more)
 
         self.plots = {
@@ -107,7 +117,9 @@ class ResponsePanel:
             "phase": add("frequency [Hz]", "phase [°]", BODE_HEIGHT, True),
         }
         self._figures = gui.add_html("")
-        self._export = gui.add_button("Export CSV", hint="The curves of the plots, in SI units.", visible=False)
+        self._export = gui.add_button(
+            "Export CSV", hint="The curves of the plots, in SI units.", visible=False
+        )
         thread.offer_file(self._export, lambda clicked, camera: self._make_file())
 
     def close(self) -> None:
@@ -137,7 +149,9 @@ class ResponsePanel:
 
     def _plan(self) -> Plan:
         axis = AXES.index(self._axis.value)
-        return Plan(axis, self._excitation.value == CHIRP, (self._force if axis < 3 else self._torque).value)
+        return Plan(
+            axis, self._excitation.value == CHIRP, (self._force if axis < 3 else self._torque).value
+        )
 
     def _click(self, button: str) -> None:
         now = time.monotonic()
@@ -188,7 +202,10 @@ class ResponsePanel:
             unit = f"{unit}/{per}"
             gains = [kind.scale * np.abs(curve) for curve in curves]
             show(self.plots["gain"], _chart(f"gain of {plan.name} [{unit}]", x, gains, 4.0))
-            show(self.plots["phase"], _chart("phase [°]", x, [degrees(curve) for curve in curves], 4.0))
+            show(
+                self.plots["phase"],
+                _chart("phase [°]", x, [degrees(curve) for curve in curves], 4.0),
+            )
         else:
             label = f"{plan.name} after {plan.size:g} {kind.force_unit} [{unit}]"
             show(self.plots["step"], _chart(label, x, [kind.scale * curve for curve in curves]))
@@ -197,8 +214,13 @@ class ResponsePanel:
         rows = [("", legend("measured", MEASURED), legend("ideal", IDEAL))]
         for label, name, form in FREQUENCY_FIGURES if plan.chirp else STEP_FIGURES:
             scale = kind.scale if "{unit}" in label else 1.0
-            values = (scale * getattr(each, name) for each in (result.measured_figures, result.ideal_figures))
-            measured, ideal = (format(value, form) if math.isfinite(value) else "-" for value in values)
+            values = (
+                scale * getattr(each, name)
+                for each in (result.measured_figures, result.ideal_figures)
+            )
+            measured, ideal = (
+                format(value, form) if math.isfinite(value) else "-" for value in values
+            )
             rows.append((label.format(unit=unit, lowest=x[0]), measured, ideal))
         self._figures.content = block(table(rows))
         self._export.visible = True

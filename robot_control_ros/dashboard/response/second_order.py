@@ -48,7 +48,8 @@ class SecondOrder:
 
         Args:
             times: (m,) ascending [s].
-            changes, forces: (k,) ascending [s], and the force from each of them on [N]; 0 before the first.
+            changes, forces: (k,) ascending [s], and the force from each of them on [N]; 0 before
+                the first.
 
         Returns:
             (m,) y.
@@ -57,7 +58,9 @@ class SecondOrder:
         n = len(self.input)
         matrix = np.zeros((2 * n + 1, 2 * n + 1))
         matrix[:n, n:-1] = np.eye(n)
-        matrix[n:-1] = np.linalg.solve(self.inertia, np.column_stack((-self.stiffness, -self.damping, self.input)))
+        matrix[n:-1] = np.linalg.solve(
+            self.inertia, np.column_stack((-self.stiffness, -self.damping, self.input))
+        )
         held = np.concatenate(([0.0], forces))[np.searchsorted(changes, events, side="right")]
         durations, kinds = np.unique(np.diff(events).round(12), return_inverse=True)
         transitions = expm(matrix * durations[:, None, None])

@@ -1,4 +1,6 @@
-"""The fields of a cycle's record for people: their numbers by name, in groups that have one unit."""
+"""The fields of a cycle's record for people: their numbers by name, in groups
+that have one unit.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class Component:
     unit: str
 
 
-def components(field: Field, joints: Sequence[str], command_unit: str = COMMAND) -> dict[str, tuple[Component, ...]]:
+def components(
+    field: Field, joints: Sequence[str], command_unit: str = COMMAND
+) -> dict[str, tuple[Component, ...]]:
     """Numbers of a field that can be shown in one chart, by name.
 
     Groups of numbers come first, then each number.
@@ -46,13 +50,17 @@ def components(field: Field, joints: Sequence[str], command_unit: str = COMMAND)
         groups[ALL_JOINTS] = tuple(singles)
     elif field.shape == (6,):
         linear, _, angular = unit.partition(", ")
-        singles = [Component(axis, place, linear if place < 3 else angular) for place, axis in enumerate(AXES)]
+        singles = [
+            Component(axis, place, linear if place < 3 else angular)
+            for place, axis in enumerate(AXES)
+        ]
         groups = {LINEAR: tuple(singles[:3]), ANGULAR: tuple(singles[3:])}
     elif field.shape == (4, 4):
         linear = unit.partition(", ")[0]
         position = [Component(axis, 4 * place + 3, linear) for place, axis in enumerate(AXES[:3])]
         rotation = [
-            Component(f"{AXES[row]}{AXES[column]}", 4 * row + column, "") for row, column in product(range(3), repeat=2)
+            Component(f"{AXES[row]}{AXES[column]}", 4 * row + column, "")
+            for row, column in product(range(3), repeat=2)
         ]
         groups = {LINEAR: tuple(position), ROTATION: tuple(rotation)}
         singles = position + rotation

@@ -30,7 +30,9 @@ class FieldChoice:
         single: True where one number is chosen, never several.
     """
 
-    def __init__(self, gui: Any, label: str, initial: str, joints: tuple[str, ...], single: bool = False) -> None:
+    def __init__(
+        self, gui: Any, label: str, initial: str, joints: tuple[str, ...], single: bool = False
+    ) -> None:
         self._joints = joints
         self._single = single
         self._command_unit = COMMAND
@@ -60,8 +62,12 @@ class FieldChoice:
         if tuple(self.component.options) != options:
             self.component.options = options
             self.component.value = options[0]
-        self.field.hint = "No field." if field is None else " ".join(filter(None, (field.meaning, field.frame)))
+        self.field.hint = (
+            "No field." if field is None else " ".join(filter(None, (field.meaning, field.frame)))
+        )
 
     def _components(self) -> dict[str, tuple[Component, ...]]:
         offered = components(FIELDS[self.field.value], self._joints, self._command_unit)
-        return {name: shown for name, shown in offered.items() if len(shown) == 1 or not self._single}
+        return {
+            name: shown for name, shown in offered.items() if len(shown) == 1 or not self._single
+        }

@@ -92,7 +92,9 @@ class Trace:
             return self
         if not len(self.t) or answer.first != self.next:
             return Trace(answer.first, t, answer.values, self.zero)
-        values = {name: np.concatenate((each, answer.values[name])) for name, each in self.values.items()}
+        values = {
+            name: np.concatenate((each, answer.values[name])) for name, each in self.values.items()
+        }
         return Trace(self.first, np.concatenate((self.t, t)), values, self.zero)
 
     def within(self, number: int, before: float, after: float) -> Trace:
@@ -115,11 +117,13 @@ class Trace:
 
 
 class Scope:
-    """Finds a trigger in the controller's last minute and in what comes, and gathers the cycles around it.
+    """Finds a trigger in the controller's last minute and in what comes, and gathers the cycles
+    around it.
 
-    It asks, cycle by cycle, for the quantity of its trigger alone: from a minute ago to now, and then as they come.
-    Where the quantity has come to the level it asks for the fields of the cycles around. So little is read, and a
-    trigger is found that was there before the scope was opened. Without a trigger it asks for the newest cycles.
+    It asks, cycle by cycle, for the quantity of its trigger alone: from a minute ago to now, and
+    then as they come. Where the quantity has come to the level it asks for the fields of the cycles
+    around. So little is read, and a trigger is found that was there before the scope was opened.
+    Without a trigger it asks for the newest cycles.
 
     Args:
         settings: Settings of what the scope shows.
@@ -170,7 +174,9 @@ class Scope:
         return CycleQuery(self._searched, tuple(dict.fromkeys(searched)))
 
     def take(self, query: CycleQuery, answer: CycleAnswer) -> None:
-        """Take the answer to the last query; cycles that are no longer there were passed over in it."""
+        """Take the answer to the last query; cycles that are no longer there
+        were passed over in it.
+        """
         if answer.end < self._end or answer.first < query.first:  # another controller
             self.restart()
             return
@@ -193,7 +199,9 @@ class Scope:
         return max(1, math.ceil(span / self.settings.period))
 
     def _follow(self, answer: CycleAnswer) -> None:
-        """Show the newest cycles; where too many have come meanwhile, begin anew with the newest."""
+        """Show the newest cycles; where too many have come meanwhile, begin
+        anew with the newest.
+        """
         trace = (self._gathered or Trace(answer.first)).extended(answer)
         self.behind = answer.end - trace.next
         if len(trace.t):
@@ -228,13 +236,19 @@ class Scope:
     def _usual_period(self, t: Array) -> float:
         """Time between two of these cycles [s]."""
         steps = np.diff(t)
-        return float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else self.settings.period
+        return (
+            float(np.median(steps))
+            if len(steps) and np.median(steps) > 0.0
+            else self.settings.period
+        )
 
     def _gather(self, gathered: Trace, answer: CycleAnswer) -> None:
         """Show what has come of the cycles around the trigger."""
         assert self._crossing is not None
         extended = gathered.extended(answer)
-        self._gathered = extended.within(self._crossing.number, self.settings.before, self.settings.after)
+        self._gathered = extended.within(
+            self._crossing.number, self.settings.before, self.settings.after
+        )
         self.behind = answer.end - extended.next
         is_there = len(self._gathered.t) > 0
         if is_there:

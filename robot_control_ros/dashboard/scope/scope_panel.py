@@ -1,4 +1,6 @@
-"""A panel of the controller's cycles at its full rate: chosen fields around a trigger, held, and exported as files."""
+"""A panel of the controller's cycles at its full rate: chosen fields around a trigger, held,
+and exported as files.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class ScopePanel:
         self._gui = gui
         self._link = link
         self._thread = thread
-        self._joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in link.robot.joints)
+        self._joints = tuple(
+            name.removesuffix("_joint").replace("_", " ") for name in link.robot.joints
+        )
         self._parameters: object = None  # that the unit of commands was found with
         self._waits = False  # for an answer
         self._refusal = ""
@@ -87,7 +91,9 @@ class ScopePanel:
             self._make_export(gui)
         with self._picture:
             self._text = gui.add_html("")
-            self._next = gui.add_button("Next trace", hint="Look for the next trigger.", visible=False)
+            self._next = gui.add_button(
+                "Next trace", hint="Look for the next trigger.", visible=False
+            )
         self._thread.connect(self._next, lambda clicked: self.scope.go_on())
         self.panel.dock_left()
         self.panel.set_width(WIDTH)
@@ -169,7 +175,9 @@ class ScopePanel:
         names = tuple(dict.fromkeys(each.name for each in self._chosen()))
         holds = self._hold.value and self._hold.visible
         period = self._link.robot.period
-        return ScopeSettings(names, self._chosen_trigger(), self._before.value, self._after.value, period, holds)
+        return ScopeSettings(
+            names, self._chosen_trigger(), self._before.value, self._after.value, period, holds
+        )
 
     def _chosen_trigger(self) -> Trigger | None:
         kind = self._trigger.value
@@ -271,14 +279,22 @@ class ScopePanel:
         if trigger is not None and trigger is not AT_FAULT and trigger.field == chosen.name:
             curves.append(Curve("level", np.full(len(t), trigger.level), LINE_RED, dashed=True))
         unit = chosen.shown[0].unit
-        label = f"{chosen.name.replace('_', ' ')} [{unit}]" if unit else chosen.name.replace("_", " ")
+        label = (
+            f"{chosen.name.replace('_', ' ')} [{unit}]" if unit else chosen.name.replace("_", " ")
+        )
         places = [component.place for component in chosen.shown]
         missing = "" if np.isfinite(columns[:, places]).any() else ": none"
         return Chart(label + missing, t, tuple(curves))
 
     def _build(self, x_label: str, charts: tuple[Chart, ...]) -> None:
         """Make plots for these charts; plots of the same look stay, and stay zoomed."""
-        look = x_label, [(chart.label, [(curve.name, curve.colour) for curve in chart.curves]) for chart in charts]
+        look = (
+            x_label,
+            [
+                (chart.label, [(curve.name, curve.colour) for curve in chart.curves])
+                for chart in charts
+            ],
+        )
         if look == self._look:
             return
         self._look = look
@@ -288,7 +304,8 @@ class ScopePanel:
         scales = {"x": {"time": False}, "y": {}}
         with self._picture:
             self.plots = [
-                add_plot(self._gui, x_label, chart, scales=scales, height=HEIGHT // len(charts)) for chart in charts
+                add_plot(self._gui, x_label, chart, scales=scales, height=HEIGHT // len(charts))
+                for chart in charts
             ]
 
     def _status(self) -> str:
@@ -317,16 +334,26 @@ class ScopePanel:
         if drawn is None:
             raise ConfigError("there is no trace to export yet")
         law = self._link.law().rpartition(":")[2]
-        content = png(drawn.charts, f"{robot.name}, {law}") if kind == PNG else trace_csv(drawn.trace, drawn.fields)
+        content = (
+            png(drawn.charts, f"{robot.name}, {law}")
+            if kind == PNG
+            else trace_csv(drawn.trace, drawn.fields)
+        )
         return f"{robot.name}_{law}_scope.{kind.lower()}", content
 
 
 def trace_csv(trace: Trace, fields: tuple[ChosenField, ...]) -> bytes:
-    """One row per cycle of a trace, with the components of the fields; the header has each column's name and unit."""
+    """One row per cycle of a trace, with the components of the fields; the header has each
+    column's name and unit.
+    """
     columns = {TIME: trace.t}
     for chosen in fields:
         for component in chosen.shown:
             unit = f" [{component.unit}]" if component.unit else ""
-            name = chosen.name if len(FIELDS[chosen.name].shape) == 0 else f"{chosen.name}.{component.name}"
+            name = (
+                chosen.name
+                if len(FIELDS[chosen.name].shape) == 0
+                else f"{chosen.name}.{component.name}"
+            )
             columns[name + unit] = trace.values[chosen.name][:, component.place]
     return csv(columns)

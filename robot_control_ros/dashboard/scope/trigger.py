@@ -33,8 +33,8 @@ AT_FAULT = Trigger("fault", 0, 1.0, rising=True)
 def crossings(values: Array, level: float, rising: bool, previous: float = math.nan) -> list[int]:
     """The places in values (N,) at which they come to a level, in order.
 
-    A value that is NaN counts as none: the values beside it are neighbours then. The first one comes to the level only
-    if the value before it is known, and lies on the other side.
+    A value that is NaN counts as none: the values beside it are neighbours then. The first one
+    comes to the level only if the value before it is known, and lies on the other side.
 
     Args:
         values: Values (N,), one of each cycle.

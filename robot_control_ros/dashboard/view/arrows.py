@@ -50,7 +50,11 @@ class ForceArrow:
         self.full = full
         self._word = word
         self._points = np.zeros((1, 2, 3))
-        look = {"shaft_radius": 0.008 * reach, "head_radius": 0.02 * reach, "head_length": 0.045 * reach}
+        look = {
+            "shaft_radius": 0.008 * reach,
+            "head_radius": 0.02 * reach,
+            "head_length": 0.045 * reach,
+        }
         self._arrow = scene.add_arrows(name, self._points, colour, visible=False, **look)
         self._label = scene.add_label(f"{name}/label", "", anchor=anchor, visible=False)
 
@@ -82,7 +86,9 @@ class ArrowScale:
         reach: Reach of the arm [m].
     """
 
-    def __init__(self, gui: Any, thread: PageThread, arrows: Sequence[ForceArrow], reach: float) -> None:
+    def __init__(
+        self, gui: Any, thread: PageThread, arrows: Sequence[ForceArrow], reach: float
+    ) -> None:
         self._arrows = arrows
         self._length = LONGEST * reach
         names = tuple(f"{force:g}" for force in CHOICES)

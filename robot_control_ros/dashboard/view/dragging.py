@@ -30,8 +30,11 @@ class Drag:
         self.held = False
         self._let_go = False
         self._disturbed = False
-        self._lock = threading.Lock()  # viser's thread grasps and moves, the page's thread reads and drops
-        self.gizmo = scene.add_transform_controls(name, line_width=4.0, depth_test=False, **settings)
+        # viser's thread grasps and moves, the page's thread reads and drops
+        self._lock = threading.Lock()
+        self.gizmo = scene.add_transform_controls(
+            name, line_width=4.0, depth_test=False, **settings
+        )
         self.pose = pose_of(self.gizmo)
         self._holder: int | None = None  # viser's number of the browser
         self.gizmo.on_update(self._on_update)

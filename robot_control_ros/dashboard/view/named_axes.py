@@ -26,13 +26,24 @@ class NamedAxes:
         self._frames = []
         for role, frame in zip(("base", "tip"), names, strict=True):
             node = scene.add_frame(
-                f"/axes_{role}", axes_length=length, axes_radius=0.004 * reach, origin_radius=0.008 * reach
+                f"/axes_{role}",
+                axes_length=length,
+                axes_radius=0.004 * reach,
+                origin_radius=0.008 * reach,
             )
             origin = -0.35 * length * np.ones(3) / np.sqrt(3.0)
-            scene.add_label(f"{node.name}/name", f"{role}: {frame}", position=origin, font_screen_scale=0.8)
+            scene.add_label(
+                f"{node.name}/name", f"{role}: {frame}", position=origin, font_screen_scale=0.8
+            )
             for axis, end in zip("xyz", 1.12 * length * np.eye(3), strict=True):
                 text = f"{axis} {role}"
-                scene.add_label(f"{node.name}/{axis}", text, position=end, font_screen_scale=0.7, anchor="center-left")
+                scene.add_label(
+                    f"{node.name}/{axis}",
+                    text,
+                    position=end,
+                    font_screen_scale=0.7,
+                    anchor="center-left",
+                )
             self._frames.append(node)
 
     def show(self, shown: bool) -> None:

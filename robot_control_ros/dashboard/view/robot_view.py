@@ -32,7 +32,9 @@ class RobotView:
         q: (n,) joint positions [rad] that are drawn; None at first.
     """
 
-    def __init__(self, scene: Any, model: RobotModel, description: Description, reach: float) -> None:
+    def __init__(
+        self, scene: Any, model: RobotModel, description: Description, reach: float
+    ) -> None:
         self._model = model
         self._scene = scene
         self._reach = reach
@@ -41,8 +43,14 @@ class RobotView:
         self._changed = False  # what is to be shown
         self.near: list[str] = []
         self._all_rings = False
-        self._moving = [joint for joint in description.joints.values() if joint.name in model.joints]
-        sizes = {"axes_length": 0.09 * reach, "axes_radius": 0.003 * reach, "origin_radius": 0.006 * reach}
+        self._moving = [
+            joint for joint in description.joints.values() if joint.name in model.joints
+        ]
+        sizes = {
+            "axes_length": 0.09 * reach,
+            "axes_radius": 0.003 * reach,
+            "origin_radius": 0.006 * reach,
+        }
         self._frames = {}
         self._offsets = {}
         carriers = {link: description.carrier(link, model.joints) for link in model.frames}
@@ -58,7 +66,13 @@ class RobotView:
             for number, shape in enumerate(shapes):
                 add_shape(scene, f"{self.node(link)}/{number}", shape)
         self._rings = [
-            _ring(scene, f"{self.node(joint.link)}/limit", along(joint.axis), 0.085 * reach, 0.008 * reach)
+            _ring(
+                scene,
+                f"{self.node(joint.link)}/limit",
+                along(joint.axis),
+                0.085 * reach,
+                0.008 * reach,
+            )
             for joint in self._moving
         ]
 
@@ -89,7 +103,9 @@ class RobotView:
         if link in self._frames and link not in self._marks:
             name = f"{self.node(link)}/contact"
             radius = 0.07 * self._reach
-            self._marks[link] = self._scene.add_icosphere(name, radius, color=tuple(RED.tolist()), opacity=0.5)
+            self._marks[link] = self._scene.add_icosphere(
+                name, radius, color=tuple(RED.tolist()), opacity=0.5
+            )
 
     def draw(self, q: Array) -> None:
         """Draw the robot at joint positions (n,) [rad]."""
@@ -133,7 +149,9 @@ def add_shape(scene: Any, name: str, shape: DrawnShape, opacity: float | None = 
     if shape.kind == "mesh":
         vertices = shape.mesh.vertices
         faces = shape.mesh.faces
-        return scene.add_mesh_simple(name, vertices, faces, scale=shape.size, flat_shading=True, **where)
+        return scene.add_mesh_simple(
+            name, vertices, faces, scale=shape.size, flat_shading=True, **where
+        )
     if shape.kind == "box":
         return scene.add_box(name, dimensions=shape.size, opacity=opacity, **where)
     if shape.kind == "sphere":
@@ -146,5 +164,11 @@ def _ring(scene: Any, name: str, pose: Array, radius: float, thickness: float) -
     """A ring in the x-y plane of a pose, hidden."""
     mesh: Any = trimesh.creation.torus(radius, thickness, major_sections=40, minor_sections=10)
     return scene.add_mesh_simple(
-        name, mesh.vertices, mesh.faces, color=AMBER, cast_shadow=False, visible=False, **placed(pose)
+        name,
+        mesh.vertices,
+        mesh.faces,
+        color=AMBER,
+        cast_shadow=False,
+        visible=False,
+        **placed(pose),
     )

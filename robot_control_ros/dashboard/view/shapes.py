@@ -1,4 +1,6 @@
-"""Shapes of a robot from its description (URDF): visuals, else collision shapes, else bars between its joints."""
+"""Shapes of a robot from its description (URDF): visuals, else collision shapes, else bars
+between its joints.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ class Description:
         self.joints = {joint.name: joint for joint in self._moving()}
         links = self._root.findall("link")
         drawn = {link.get("name", ""): self._drawn(link) for link in links}
-        self.shapes = {name: shapes for name, shapes in drawn.items() if shapes} or dict(self._suggested())
+        self.shapes = {name: shapes for name, shapes in drawn.items() if shapes} or dict(
+            self._suggested()
+        )
 
     def _moving(self) -> Iterator[Joint]:
         for joint in self._tree:
@@ -86,12 +90,16 @@ class Description:
                 axis = joint.find("axis")
                 xyz = _numbers("1 0 0" if axis is None else axis.get("xyz", "1 0 0"))
                 unit = "m" if joint.get("type") == "prismatic" else "rad"
-                yield Joint(joint.get("name", ""), end_link(joint, "child"), xyz / np.linalg.norm(xyz), unit)
+                yield Joint(
+                    joint.get("name", ""), end_link(joint, "child"), xyz / np.linalg.norm(xyz), unit
+                )
 
     def _drawn(self, link: ElementTree.Element) -> list[DrawnShape]:
         """The visuals of a link, else its collision shapes."""
         for kind in ("visual", "collision"):
-            if shapes := [shape for part in link.findall(kind) if (shape := self._shape(part)) is not None]:
+            if shapes := [
+                shape for part in link.findall(kind) if (shape := self._shape(part)) is not None
+            ]:
                 return shapes
         return []
 
@@ -100,8 +108,14 @@ class Description:
         material = part.find("material")
         if solid is None or solid.tag not in SIZES:
             return None
-        colour = None if material is None else _colour(material) or self._colours.get(material.get("name", ""))
-        size = tuple(_numbers(" ".join(solid.get(key, unset) for key, unset in SIZES[solid.tag].items())))
+        colour = (
+            None
+            if material is None
+            else _colour(material) or self._colours.get(material.get("name", ""))
+        )
+        size = tuple(
+            _numbers(" ".join(solid.get(key, unset) for key, unset in SIZES[solid.tag].items()))
+        )
         if solid.tag != "mesh":
             return DrawnShape(solid.tag, size, origin_pose(part), colour or SHELL)
         mesh = self._mesh(solid.get("filename", ""))
@@ -126,7 +140,10 @@ class Description:
         """Housings about the joints, and round links between them, thinner towards the tip."""
         length = sum(float(np.linalg.norm(origin_pose(joint)[:3, 3])) for joint in self._tree)
         links = (link.get("name", "") for link in self._root.findall("link"))
-        depths = {link: sum(joint.get("name") in self.joints for joint in self._above(link)) for link in links}
+        depths = {
+            link: sum(joint.get("name") in self.joints for joint in self._above(link))
+            for link in links
+        }
         for link, depth in depths.items():
             fraction = depth / max(1, *depths.values())
             radius = length * (MAX_RADIUS + fraction * (MIN_RADIUS - MAX_RADIUS))
@@ -135,8 +152,17 @@ class Description:
                 for joint in self.joints.values()
                 if joint.link == link
             ]
-            ends = [origin_pose(joint)[:3, 3] for joint in self._tree if end_link(joint, "parent") == link]
-            shapes += [shape for end in ends if np.linalg.norm(end) > radius for shape in _capsule(end, 0.8 * radius)]
+            ends = [
+                origin_pose(joint)[:3, 3]
+                for joint in self._tree
+                if end_link(joint, "parent") == link
+            ]
+            shapes += [
+                shape
+                for end in ends
+                if np.linalg.norm(end) > radius
+                for shape in _capsule(end, 0.8 * radius)
+            ]
             if shapes:
                 yield link, shapes
 

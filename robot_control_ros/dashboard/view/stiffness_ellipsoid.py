@@ -46,7 +46,12 @@ class StiffnessEllipsoid:
         self._model = model
         self._reach = reach
         self._shown = False
-        look: dict[str, Any] = {"opacity": OPACITY, "cast_shadow": False, "receive_shadow": False, "visible": False}
+        look: dict[str, Any] = {
+            "opacity": OPACITY,
+            "cast_shadow": False,
+            "receive_shadow": False,
+            "visible": False,
+        }
         self._ball = scene.add_icosphere("/stiffness", 1.0, COLOUR, subdivisions=4, **look)
         self._label = scene.add_label("/stiffness/label", "", anchor="top-center", visible=False)
 
@@ -75,9 +80,14 @@ class StiffnessEllipsoid:
 
 
 def principal_stiffness(
-    law: str, parameters: Mapping[str, Parameter], kin: RobotDynamics, reference: Array | None = None, left: float = 1.0
+    law: str,
+    parameters: Mapping[str, Parameter],
+    kin: RobotDynamics,
+    reference: Array | None = None,
+    left: float = 1.0,
 ) -> tuple[Array, Array] | None:
-    """The translational stiffnesses (3,) [N/m] that a law has left, and their axes (3, 3) in the base.
+    """The translational stiffnesses (3,) [N/m] that a law has left, and their axes (3, 3) in the
+    base.
 
     None of a law without a spring at the tip, or with none that pulls.
     """
@@ -101,4 +111,6 @@ def principal_stiffness(
 
 def _numbers(parameters: Mapping[str, Parameter], name: str, default: float) -> Array:
     """The value (6,) of a gain; where there is none, the default."""
-    return np.broadcast_to(np.asarray(parameters[name].value if name in parameters else default, dtype=float), 6)
+    return np.broadcast_to(
+        np.asarray(parameters[name].value if name in parameters else default, dtype=float), 6
+    )

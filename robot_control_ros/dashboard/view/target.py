@@ -20,7 +20,8 @@ MOVED = 1e-4  # m, rad
 class Target:
     """A 6-degree gizmo whose pose is sent with every drawing while it is dragged.
 
-    When the reference has come to rest, the gizmo goes to it. So other moves of the reference show, and its limits.
+    When the reference has come to rest, the gizmo goes to it. So other moves of the reference show,
+    and its limits.
 
     Args:
         scene: Scene of viser.
@@ -34,7 +35,12 @@ class Target:
     """
 
     def __init__(
-        self, scene: Any, link: RobotLink, reach: float, axes: tuple[float, ...], inside: Callable[[Array], Array]
+        self,
+        scene: Any,
+        link: RobotLink,
+        reach: float,
+        axes: tuple[float, ...],
+        inside: Callable[[Array], Array],
     ) -> None:
         self._link = link
         self._inside = inside
@@ -43,12 +49,23 @@ class Target:
         self._still = 0
         x, y, z = (bool(axis) for axis in axes[:3])
         look = {"scale": 0.24 * reach, "opacity": 0.9, "visible": False}
-        self.drag = Drag(scene, "/target", active_axes=(x, y, z), disable_rotations=not any(axes[3:]), **look)
+        self.drag = Drag(
+            scene, "/target", active_axes=(x, y, z), disable_rotations=not any(axes[3:]), **look
+        )
         self._ghost = scene.add_frame(
-            "/reference", axes_length=0.11 * reach, axes_radius=0.005 * reach, origin_radius=0.001, visible=False
+            "/reference",
+            axes_length=0.11 * reach,
+            axes_radius=0.005 * reach,
+            origin_radius=0.001,
+            visible=False,
         )
         scene.add_icosphere(
-            "/reference/ghost", 0.04 * reach, (60, 140, 250), opacity=0.35, cast_shadow=False, receive_shadow=False
+            "/reference/ghost",
+            0.04 * reach,
+            (60, 140, 250),
+            opacity=0.35,
+            cast_shadow=False,
+            receive_shadow=False,
         )
 
     def release(self) -> None:
@@ -81,7 +98,9 @@ class Target:
             self._link.set_target_pose(self._inside(self.drag.pose))
 
     def _follow(self, reference: Array) -> None:
-        moved = self._reference is None or np.abs(pose_error(reference, self._reference)).max() > MOVED
+        moved = (
+            self._reference is None or np.abs(pose_error(reference, self._reference)).max() > MOVED
+        )
         self._still = 0 if moved else self._still + 1
         if moved:
             self._reference = reference

@@ -34,7 +34,9 @@ class Trail:
 
     def draw(self, position: Array) -> None:
         """Add the tip's position (3,) in the base to the path."""
-        if not self._shown or (self._points and np.linalg.norm(position - self._points[-1]) < SPACING):
+        if not self._shown or (
+            self._points and np.linalg.norm(position - self._points[-1]) < SPACING
+        ):
             return
         if len(self._points) > PIECE:
             self._points = self._points[-1:]
@@ -59,6 +61,10 @@ class Trail:
         self._count += 1
         self._pieces.append(
             self._scene.add_line_segments(
-                f"/trail/{self._count % NAMES}", segments, COLOUR, thickness=2.5, thickness_units="screen"
+                f"/trail/{self._count % NAMES}",
+                segments,
+                COLOUR,
+                thickness=2.5,
+                thickness_units="screen",
             )
         )

@@ -14,7 +14,8 @@ from ...references.workspace import FAR, is_bounded
 
 COLOUR = (90, 140, 200)
 SHOWN = 1.5  # reaches from the base, to where the edges go if there is no wall
-EDGES = [(a, b) for a, b in product(range(8), range(8)) if a < b and (a ^ b) in (1, 2, 4)]  # of corners by their bits
+# of corners by their bits
+EDGES = [(a, b) for a, b in product(range(8), range(8)) if a < b and (a ^ b) in (1, 2, 4)]
 
 
 class WorkspaceBox:
@@ -65,7 +66,13 @@ class WorkspaceBox:
     def _make(self) -> Any:
         limit = SHOWN * self._reach
         ends = np.clip(np.array([self._lower, self._upper]), -limit, limit)
-        corners = np.array([[ends[(number >> axis) & 1, axis] for axis in range(3)] for number in range(8)])
+        corners = np.array(
+            [[ends[(number >> axis) & 1, axis] for axis in range(3)] for number in range(8)]
+        )
         return self._scene.add_line_segments(
-            "/workspace", corners[EDGES].astype(np.float32), COLOUR, thickness=1.5, thickness_units="screen"
+            "/workspace",
+            corners[EDGES].astype(np.float32),
+            COLOUR,
+            thickness=1.5,
+            thickness_units="screen",
         )

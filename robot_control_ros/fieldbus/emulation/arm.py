@@ -1,4 +1,6 @@
-"""A whole arm as what the motors turn: the robot's description in MuJoCo; and its drives without frames and clocks."""
+"""A whole arm as what the motors turn: the robot's description in MuJoCo; and its drives
+without frames and clocks.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,12 @@ MAX_STEP = 0.0015  # s, of the physics; what is longer is cut into equal steps
 
 
 class MujocoArm:
-    """Mechanics of a robot, which weighs something: where a brake opens and no drive holds, it falls.
+    """Mechanics of a robot, which weighs something: where a brake opens and no drive holds, it
+    falls.
 
-    It begins at rest, where its scene or configuration puts it. Its time is the sum of all dt. Brakes are stiff: a
-    joint stops within a few milliseconds and stays where it was when the brake closed.
+    It begins at rest, where its scene or configuration puts it. Its time is the sum of all dt.
+    Brakes are stiff: a joint stops within a few milliseconds and stays where it was when the brake
+    closed.
 
     Attributes:
         joints: Names of the joints, in the order of position, velocity and torque.
@@ -65,11 +69,12 @@ class MujocoArm:
 
 
 class LockstepDrives:
-    """Enabled drives on a MuJoCo arm, deterministic, as a Plant that takes torques: what a bus is at best.
+    """Enabled drives on a MuJoCo arm, deterministic, as a Plant that takes torques: what a bus is
+    at best.
 
-    As on a bus that is never late, a command that answers a sample goes out with the next frame, so that it acts one
-    cycle after the sample; torques and encoders have the drives' resolution, and the current follows as it does there.
-    Before the first command acts, brakes hold the arm.
+    As on a bus that is never late, a command that answers a sample goes out with the next frame, so
+    that it acts one cycle after the sample; torques and encoders have the drives' resolution, and
+    the current follows as it does there. Before the first command acts, brakes hold the arm.
 
     Raises:
         ConfigError: the topology's joints aren't the robot's.
@@ -111,7 +116,9 @@ class LockstepDrives:
         if command.mode is not CommandMode.EFFORT:
             message = f"{command.mode.value} command: takes effort only"
             raise ConfigError(message, name="command", value=command.mode, bound=CommandMode.EFFORT)
-        per_mille = np.clip(np.round(command.values / self._per_mille), -self._largest, self._largest)
+        per_mille = np.clip(
+            np.round(command.values / self._per_mille), -self._largest, self._largest
+        )
         self._next = (per_mille * self._per_mille).tolist()
 
     def close(self) -> None:
@@ -120,7 +127,9 @@ class LockstepDrives:
     def _advance(self) -> None:
         for servo, torque in zip(self._servos, self._acting or (), strict=False):
             servo.drive(torque, self._period)
-        self._arm.advance(self._torque().tolist(), [self._acting is None] * len(self._servos), self._period)
+        self._arm.advance(
+            self._torque().tolist(), [self._acting is None] * len(self._servos), self._period
+        )
 
     def _torque(self) -> Array:
         return np.array([servo.torque for servo in self._servos])

@@ -1,4 +1,5 @@
-"""An emulated bus with a whole arm on it, at the end of a network interface: a program of its own, without ROS.
+"""An emulated bus with a whole arm on it, at the end of a network interface: a program of its own,
+without ROS.
 
 ``robot_control ethercat emulate --robot ur5 --interface ecs``
 """
@@ -27,7 +28,9 @@ from .topology_bus import bus_of
 GRACE = 5.0  # s for the program to end
 
 
-def emulate(robot: str, interface: str, topology: str = "", faults: str = "", scene: str = "") -> None:
+def emulate(
+    robot: str, interface: str, topology: str = "", faults: str = "", scene: str = ""
+) -> None:
     """Hang an arm on an emulated bus until SIGINT or SIGTERM; call it in the main thread.
 
     Args: see :func:`add_arguments`; an empty text is the default.
@@ -46,11 +49,27 @@ def emulate(robot: str, interface: str, topology: str = "", faults: str = "", sc
     arm = MujocoArm(config, load_scene(scene) if scene else None)
     bus = bus_of(load_topology(topology or config.name), config.joints, arm)
 
-    def push(link: str, fx: float, fy: float, fz: float, tx: float = 0.0, ty: float = 0.0, tz: float = 0.0) -> None:
-        """Push a link at its origin [N, N·m], in base axes, until pushed otherwise; zeros end it."""
+    def push(
+        link: str,
+        fx: float,
+        fy: float,
+        fz: float,
+        tx: float = 0.0,
+        ty: float = 0.0,
+        tz: float = 0.0,
+    ) -> None:
+        """Push a link at its origin [N, N·m], in base axes, until pushed
+        otherwise; zeros end it.
+        """
         arm.push(link, np.array([fx, fy, fz]), np.array([tx, ty, tz]))
 
-    serve(bus, interface, title=f"{config.name}: {config.n} drives", faults=faults, methods={"push": push})
+    serve(
+        bus,
+        interface,
+        title=f"{config.name}: {config.n} drives",
+        faults=faults,
+        methods={"push": push},
+    )
 
 
 @contextlib.contextmanager
@@ -63,12 +82,23 @@ def emulated_bus(robot: str, topology: str, interface: str, faults: str = "") ->
         HardwareFault: it doesn't start; the message has its exit status.
     """
     command = [sys.executable, "-m", "robot_control_ros.fieldbus.emulation.program"]
-    command += ["--robot", robot, "--interface", interface, "--topology", topology, "--faults", faults]
+    command += [
+        "--robot",
+        robot,
+        "--interface",
+        interface,
+        "--topology",
+        topology,
+        "--faults",
+        faults,
+    ]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert child.stdout is not None
     try:
         if not child.stdout.readline():
-            raise HardwareFault(f"the emulator ended with exit status {child.wait()}; see its message above")
+            raise HardwareFault(
+                f"the emulator ended with exit status {child.wait()}; see its message above"
+            )
         yield
     finally:
         child.terminate()
@@ -82,13 +112,24 @@ def emulated_bus(robot: str, topology: str, interface: str, faults: str = "") ->
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line; :func:`run` runs what they say."""
-    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
-    parser.add_argument("--interface", required=True, help="network interface whose other end is the master's")
-    parser.add_argument("--topology", default="", help="name, or path of a YAML file (default: the robot's)")
     parser.add_argument(
-        "--faults", default="", metavar="SOCKET", help="take faults there, a line each; `help` lists them"
+        "--robot", default="ur5", help="name, or path of a YAML file (default: ur5)"
     )
-    parser.add_argument("--scene", default="", help="what stands around the robot: name, or path of a YAML file")
+    parser.add_argument(
+        "--interface", required=True, help="network interface whose other end is the master's"
+    )
+    parser.add_argument(
+        "--topology", default="", help="name, or path of a YAML file (default: the robot's)"
+    )
+    parser.add_argument(
+        "--faults",
+        default="",
+        metavar="SOCKET",
+        help="take faults there, a line each; `help` lists them",
+    )
+    parser.add_argument(
+        "--scene", default="", help="what stands around the robot: name, or path of a YAML file"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -98,7 +139,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program for another one, and end with that; an error of either package is one line."""
+    """Run the program for another one, and end with that; an error of either
+    package is one line.
+    """
     end_with_parent()
     parser = argparse.ArgumentParser(description="An arm in MuJoCo on an emulated EtherCAT bus.")
     add_arguments(parser)

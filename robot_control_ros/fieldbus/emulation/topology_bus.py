@@ -35,9 +35,9 @@ _ROUNDING = 1e-9  # of the topology's scale
 def bus_of(topology: Topology, joints: Sequence[str], mechanics: Mechanics) -> Bus:
     """Emulated slaves that a master with this topology takes for its own.
 
-    Positions, velocities and torques are those of the joints in the drives' units; process data are mapped as the drive
-    files say; velocity loops are tuned for the mechanics' inertia. A slave that moves no joint becomes a coupler, which
-    has no process data.
+    Positions, velocities and torques are those of the joints in the drives' units; process data are
+    mapped as the drive files say; velocity loops are tuned for the mechanics' inertia. A slave that
+    moves no joint becomes a coupler, which has no process data.
 
     Args:
         topology: Topology of the bus.
@@ -61,13 +61,19 @@ def bus_of(topology: Topology, joints: Sequence[str], mechanics: Mechanics) -> B
 
 def _coupler(entry: Entry) -> Slave:
     plain = terminal(0, 0, name=entry.name, identity=_identity(entry))
-    return Slave(replace(plain.sii, alias=entry.alias), plain.dictionary, plain.device, eeprom_8_bytes=False)
+    return Slave(
+        replace(plain.sii, alias=entry.alias), plain.dictionary, plain.device, eeprom_8_bytes=False
+    )
 
 
 def _drive(entry: DriveSlave, inertia: float) -> tuple[Slave, Drive]:
     config = entry.drive
     pdos = [
-        Pdo(pdo.index, tuple(Mapped(e.index, e.sub_index, e.bits) for e in pdo.entries), not config.writable_mapping)
+        Pdo(
+            pdo.index,
+            tuple(Mapped(e.index, e.sub_index, e.bits) for e in pdo.entries),
+            not config.writable_mapping,
+        )
         for pdo in (*config.rx, *config.tx)
     ]
     return drive_slave(
@@ -90,7 +96,8 @@ def _motor(entry: DriveSlave, inertia: float) -> Motor:
     scale = entry.scale
     gear = 1000.0 / (entry.rated_torque * scale.torque)
     unit = VELOCITY_UNITS[entry.drive.velocity_unit]
-    for encoder_at_joint in (False, True):  # where velocities are counts per second, both may be alike for a master
+    # where velocities are counts per second, both may be alike for a master
+    for encoder_at_joint in (False, True):
         turns = 1.0 if encoder_at_joint else abs(gear)
         motor = Motor(
             rated_torque=entry.rated_torque,
@@ -102,7 +109,12 @@ def _motor(entry: DriveSlave, inertia: float) -> Motor:
             velocity_unit=0.0 if math.isnan(unit) else unit,
             inertia=inertia,
         )
-        pairs = ((motor.counts_per_radian, scale.position), (motor.velocity_per_radian, scale.velocity))
+        pairs = (
+            (motor.counts_per_radian, scale.position),
+            (motor.velocity_per_radian, scale.velocity),
+        )
         if all(math.isclose(have, want, rel_tol=_ROUNDING) for have, want in pairs):
             return motor
-    raise ConfigError(f"{entry}: no encoder has a whole number of counts per turn with this scale: {scale}")
+    raise ConfigError(
+        f"{entry}: no encoder has a whole number of counts per turn with this scale: {scale}"
+    )

@@ -13,8 +13,16 @@ BOOT = 3
 SAFEOP = 4
 OP = 8
 AL_ERROR = 0x10
-_AL_STATES = {0: "no answer", INIT: "INIT", PREOP: "PRE-OP", BOOT: "BOOT", SAFEOP: "SAFE-OP", OP: "OP"}
-# AL status codes (register 0x0134) of ETG.1000.6, as in help.kingstar.com, "EtherCAT AL Status codes".
+_AL_STATES = {
+    0: "no answer",
+    INIT: "INIT",
+    PREOP: "PRE-OP",
+    BOOT: "BOOT",
+    SAFEOP: "SAFE-OP",
+    OP: "OP",
+}
+# AL status codes (register 0x0134) of ETG.1000.6, as in help.kingstar.com, "EtherCAT AL Status
+# codes".
 AL_CODES = {
     0x0001: "unspecified error",
     0x0002: "no memory",
@@ -75,11 +83,15 @@ class AlStatus:
         name = _AL_STATES.get(self.state & 0x0F, f"state 0x{self.state:02X}")
         if not self.state & AL_ERROR and not self.code:
             return f"is in {name}"
-        return f"is in {name} with error 0x{self.code:04X} {AL_CODES.get(self.code, 'of its vendor')}"
+        return (
+            f"is in {name} with error 0x{self.code:04X} {AL_CODES.get(self.code, 'of its vendor')}"
+        )
 
 
 class SlaveStates:
-    """The AL states of all slaves, by name in the order of the bus, as last read; empty before the first reading."""
+    """The AL states of all slaves, by name in the order of the bus, as last read; empty
+    before the first reading.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
@@ -105,8 +117,14 @@ class SlaveStates:
         return [lost, *problems]
 
     def recovery(self) -> list[tuple[int, Recovery]]:
-        """The next thing that each slave (by position) needs to be operational; empty where all are."""
-        return [(i, _next_step(status)) for i, status in enumerate(self.statuses) if not status.operational]
+        """The next thing that each slave (by position) needs to be operational;
+        empty where all are.
+        """
+        return [
+            (i, _next_step(status))
+            for i, status in enumerate(self.statuses)
+            if not status.operational
+        ]
 
 
 def _next_step(status: AlStatus) -> Recovery:

@@ -1,6 +1,7 @@
 """The master of a bus: pysoem (SOEM), so used that a lost frame costs no more than its time.
 
-One thread exchanges process data. Everything else that talks to slaves may be called from one other thread meanwhile.
+One thread exchanges process data. Everything else that talks to slaves may be called from one other
+thread meanwhile.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ MAX_STATE_CHANGE = 3.0  # s
 MAX_IMAGE = 4096  # bytes of process data: pysoem has no room for more
 MIN_RECEIVE = 50  # us: SOEM looks once, at least
 EEPROM_TIMEOUT = 200_000  # us, for a word
-MAILBOX_TIMEOUT = 200_000  # us, until a slave takes a request; SOEM's 20 ms are short for a machine that stalls
-# us, for a frame of a scan or of the configuration. With SOEM's 2 ms, a machine that stalls loses the answer with a
-# slave's address, and then SOEM reads an EEPROM that isn't there, for minutes.
+# us, until a slave takes a request; SOEM's 20 ms are short for a machine that stalls
+MAILBOX_TIMEOUT = 200_000
+# us, for a frame of a scan or of the configuration. With SOEM's 2 ms, a machine that stalls loses
+# the answer with a slave's address, and then SOEM reads an EEPROM that isn't there, for minutes.
 CONFIGURATION_TIMEOUT = 50_000
 ALIAS_WORD = 4  # of the EEPROM: configured station alias
 _RECONFIGURE = 2000  # us, for a frame; what got no answer is tried again
@@ -58,7 +60,9 @@ class Master:
     # --- set-up ---
 
     def open(self) -> None:
-        """Open the interface; a ConfigError where it isn't there or not permitted, or another master has it."""
+        """Open the interface; a ConfigError where it isn't there or not permitted, or
+        another master has it.
+        """
         check_interface(self.interface)
         before = open_sockets()
         try:
@@ -69,7 +73,8 @@ class Master:
             ) from error
         opened = open_sockets() - before
         try:
-            check_free(self.interface, opened)  # of two that open it at once, the later one sees the earlier
+            # of two that open it at once, the later one sees the earlier
+            check_free(self.interface, opened)
         except ConfigError:
             self._master.close()
             raise
@@ -93,22 +98,31 @@ class Master:
         with _longer_timeouts(self._soem.settings.timeouts):
             found = self._master.config_init(release_gil=True)
         if found <= 0:
-            raise HardwareFault(f"no slave answers on {self.interface}: cable, power, or another interface?")
+            raise HardwareFault(
+                f"no slave answers on {self.interface}: cable, power, or another interface?"
+            )
         self.access.find(self._master.slaves)
         words = [slave.eeprom_read(ALIAS_WORD, EEPROM_TIMEOUT)[:2] for slave in self.access.slaves]
-        pairs = zip(self.access.slaves, (int.from_bytes(word, "little") for word in words), strict=True)
-        return [FoundSlave(slave.man, slave.id, slave.rev, alias, _name(slave)) for slave, alias in pairs]
+        pairs = zip(
+            self.access.slaves, (int.from_bytes(word, "little") for word in words), strict=True
+        )
+        return [
+            FoundSlave(slave.man, slave.id, slave.rev, alias, _name(slave))
+            for slave, alias in pairs
+        ]
 
     def configure(self, topology: Topology) -> None:
         """See that the bus is that of the topology, and bring it to SAFE-OP.
 
         Raises:
-            ConfigError: it isn't, or a drive doesn't take its settings; names slave, object and expectation.
+            ConfigError: it isn't, or a drive doesn't take its settings; names slave, object and
+                expectation.
             HardwareFault: a slave doesn't answer, or doesn't change its state.
         """
         self._topology = topology
         problems: list[RobotControlError] = []
-        for complete_access in (True, True, False):  # a frame may be lost; or a slave has a complete access of its own
+        # a frame may be lost; or a slave has a complete access of its own
+        for complete_access in (True, True, False):
             topology.check_bus(self.scan())
             self.access.names = [str(slave) for slave in topology.slaves]
             try:
@@ -122,11 +136,15 @@ class Master:
         if not complete_access:
             self.warnings.append(f"configured without complete access; with it: {problems[0]}")
         if topology.without_watchdog:
-            self.warnings.append("without_watchdog: the slaves go on with their last outputs where frames end")
+            self.warnings.append(
+                "without_watchdog: the slaves go on with their last outputs where frames end"
+            )
 
     def _configure(self, topology: Topology, complete_access: bool) -> None:
         for each in topology.slaves:
-            if not (complete_access and (not isinstance(each, DriveSlave) or each.drive.complete_access)):
+            if not (
+                complete_access and (not isinstance(each, DriveSlave) or each.drive.complete_access)
+            ):
                 self.access.slaves[each.position]._disable_complete_access()
         for slave in topology.drives:
             self._configure_drive(slave, topology.cycle)
@@ -140,7 +158,8 @@ class Master:
         self._sync = round(topology.cycle * 1e9) if self._master.config_dc() else 0
         for each in topology.slaves:
             self._keep_time(each)
-        for slave in topology.drives:  # again where it is reconfigured: without power it has forgotten
+        # again where it is reconfigured: without power it has forgotten
+        for slave in topology.drives:
             self.access.slaves[slave.position].setup_func = partial(self._configure_again, slave)
         self._await(SAFEOP)
 
@@ -151,13 +170,23 @@ class Master:
             size = self._master.config_map()
         except self._soem.ConfigMapError as error:
             for each in error.error_list:
-                place = f"object 0x{each.index:04X}:{each.subindex}: " if isinstance(each, self._soem.SdoError) else ""
+                place = (
+                    f"object 0x{each.index:04X}:{each.subindex}: "
+                    if isinstance(each, self._soem.SdoError)
+                    else ""
+                )
                 if hasattr(each, "slave_pos"):
-                    problems.append(f"{self.access.name(each.slave_pos - 1)}: {place}{self.access.problem(each)}")
+                    problems.append(
+                        f"{self.access.name(each.slave_pos - 1)}: {place}{self.access.problem(each)}"
+                    )
                 else:
-                    self.warnings.append("a slave sent an emergency while the process data were mapped")
+                    self.warnings.append(
+                        "a slave sent an emergency while the process data were mapped"
+                    )
         if size > MAX_IMAGE:
-            raise refused("process data", size, f"must be at most {MAX_IMAGE} bytes in all", MAX_IMAGE)
+            raise refused(
+                "process data", size, f"must be at most {MAX_IMAGE} bytes in all", MAX_IMAGE
+            )
         if problems:
             raise ConfigError(f"the process data can't be mapped: {'; '.join(problems)}")
 
@@ -165,11 +194,15 @@ class Master:
         if slave.drive.assign_activate not in (0, _SYNC0):
             rule = f"must be 0 (no distributed clocks) or {_SYNC0} (0x{_SYNC0:04X}: SYNC0)"
             where = f"{slave}: drive {slave.drive.name}: "
-            raise refused("assign_activate", slave.drive.assign_activate, rule, (0, _SYNC0), where=where)
+            raise refused(
+                "assign_activate", slave.drive.assign_activate, rule, (0, _SYNC0), where=where
+            )
         interpolation = interpolation_writes(cycle) if slave.drive.interpolation_time else []
         for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *interpolation):
             self.access.write_sdo(slave.position, write)
-        slave.check_rated_torque(int.from_bytes(self.access.read_sdo(slave.position, RATED_TORQUE), "little"))
+        slave.check_rated_torque(
+            int.from_bytes(self.access.read_sdo(slave.position, RATED_TORQUE), "little")
+        )
 
     def _configure_again(self, slave: DriveSlave, found: Any) -> None:
         try:
@@ -181,7 +214,11 @@ class Master:
         """Set what a slave loses when it is configured anew: watchdog and clock pulses."""
         found = self.access.slaves[slave.position]
         if found.output:
-            set_watchdog(self.access, slave, 0.0 if self._topology.without_watchdog else self._topology.watchdog)
+            set_watchdog(
+                self.access,
+                slave,
+                0.0 if self._topology.without_watchdog else self._topology.watchdog,
+            )
         if self._sync and isinstance(slave, DriveSlave) and slave.drive.assign_activate:
             found.dc_sync(True, self._sync)
 
@@ -192,10 +229,15 @@ class Master:
     def _stragglers(self, state: int) -> list[str]:
         statuses = self.access.al_statuses()
         pairs = zip(self._topology.slaves, statuses, strict=True)
-        return [f"{slave} {status}: must be in AL state {state}" for slave, status in pairs if status.state != state]
+        return [
+            f"{slave} {status}: must be in AL state {state}"
+            for slave, status in pairs
+            if status.state != state
+        ]
 
     def operate(self, exchange: Callable[[], object]) -> None:
-        """Bring all slaves from SAFE-OP to OP, by exchanges of process data: slaves go there only where these come.
+        """Bring all slaves from SAFE-OP to OP, by exchanges of process data: slaves go there only
+        where these come.
 
         Raises:
             HardwareFault: a slave doesn't change its state; names it, and its error.
@@ -213,7 +255,9 @@ class Master:
     # --- the cycle ---
 
     def exchange(self, budget: float) -> int:
-        """Send outputs, receive inputs within a budget [s]; returns the working counter, negative without a frame."""
+        """Send outputs, receive inputs within a budget [s]; returns the working counter,
+        negative without a frame.
+        """
         with self.access.wire:
             self._master.send_processdata()
             microseconds = round(budget * 1e6)
@@ -247,8 +291,8 @@ class Master:
     def recover(self, position: int, step: Recovery) -> None:
         """Do one step of a slave back to operation; the next AL states show whether it worked.
 
-        SOEM holds the interpreter's lock while it waits for a slave that it configures anew: no cycle comes meanwhile,
-        and others may stop by their watchdogs, and need a step then, too.
+        SOEM holds the interpreter's lock while it waits for a slave that it configures anew: no
+        cycle comes meanwhile, and others may stop by their watchdogs, and need a step then, too.
 
         Raises:
             ConfigError, HardwareFault: the drive doesn't take its settings; names slave and object.

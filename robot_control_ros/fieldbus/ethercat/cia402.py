@@ -1,9 +1,11 @@
-"""The state machine of a drive (CiA 402, IEC 61800-7-201): from status words to control words. No I/O, no clock.
+"""The state machine of a drive (CiA 402, IEC 61800-7-201): from status words to control words. No
+I/O, no clock.
 
-The status word says where the drive is, the control word asks for the next transition. Operation is enabled by going
-through all states, and only on request::
+The status word says where the drive is, the control word asks for the next transition. Operation is
+enabled by going through all states, and only on request::
 
-    switch on disabled --0x06--> ready to switch on --0x07--> switched on --0x0F--> operation enabled
+    switch on disabled --0x06--> ready to switch on --0x07--> switched on --0x0F--> operation
+    enabled
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ class State(Enum):
     QUICK_STOP_ACTIVE = "quick stop active"
     FAULT_REACTION_ACTIVE = "fault reaction active"
     FAULT = "fault"
-    UNDEFINED = "undefined"  # not in the standard: the status word has a pattern of none of the others
+    # not in the standard: the status word has a pattern of none of the others
+    UNDEFINED = "undefined"
 
 
-MODE_TIME = 0.05  # s, longest wait of an enabled drive for another mode: nobody controls it meanwhile
+# s, longest wait of an enabled drive for another mode: nobody controls it meanwhile
+MODE_TIME = 0.05
 RESET_TIME = 1.0  # s, longest wait for a fault to go away after a reset
 EDGE_TIME = 0.01  # s that bit 7 is low before it rises; longer than a frame or two may be lost
 FAULTS = (State.FAULT, State.FAULT_REACTION_ACTIVE)
@@ -46,7 +50,8 @@ PATTERNS = (
     (0x4F, 0x08, State.FAULT),
 )
 _STATES = tuple(
-    next((state for mask, pattern, state in PATTERNS if low & mask == pattern), State.UNDEFINED) for low in range(0x80)
+    next((state for mask, pattern, state in PATTERNS if low & mask == pattern), State.UNDEFINED)
+    for low in range(0x80)
 )
 
 _VOLTAGE_ENABLED = 0x0010  # bits of the status word
@@ -73,14 +78,22 @@ class Mode(IntEnum):
     TORQUE = 10
 
 
-MODES = {CommandMode.POSITION: Mode.POSITION, CommandMode.VELOCITY: Mode.VELOCITY, CommandMode.EFFORT: Mode.TORQUE}
+MODES = {
+    CommandMode.POSITION: Mode.POSITION,
+    CommandMode.VELOCITY: Mode.VELOCITY,
+    CommandMode.EFFORT: Mode.TORQUE,
+}
 _MODE_NAMES = {
     **{0: "none", 1: "profile position", 3: "profile velocity", 4: "profile torque", 6: "homing"},
-    **{8: "cyclic synchronous position", 9: "cyclic synchronous velocity", 10: "cyclic synchronous torque"},
+    **{
+        8: "cyclic synchronous position",
+        9: "cyclic synchronous velocity",
+        10: "cyclic synchronous torque",
+    },
 }
 
-# 0x603F: IEC 61800-7-201's names, as in openCANopen, inc/canopen/cia402-error-codes.h; 0x1000 and 0x8130 are CiA 301's.
-# Vendors add their own, see DriveConfig.error_codes.
+# 0x603F: IEC 61800-7-201's names, as in openCANopen, inc/canopen/cia402-error-codes.h; 0x1000 and
+# 0x8130 are CiA 301's. Vendors add their own, see DriveConfig.error_codes.
 ERROR_CODES = {
     0x0000: "no error",
     0x1000: "generic error",
@@ -147,7 +160,9 @@ def remarks(status_word: int) -> tuple[str, ...]:
 
 
 def describe_error(code: int, vendor_codes: Mapping[int, str] | None = None) -> str:
-    """An error code (0x603F) and its meaning: the vendor's, the standard's, or that of its group in the standard."""
+    """An error code (0x603F) and its meaning: the vendor's, the standard's, or that of its
+    group in the standard.
+    """
     meaning = (vendor_codes or {}).get(code) or ERROR_CODES.get(code)
     if meaning is None:
         group = "manufacturer specific" if code >= 0xFF00 else _GROUPS.get(code & 0xF000, "unknown")
@@ -163,9 +178,11 @@ def describe_mode(mode: int) -> str:
 class TargetSource(Enum):
     """Source of what has to go into a drive's target objects."""
 
-    FOLLOW = "follow"  # the measured position (0x607A = 0x6064), zero velocity and torque: nothing to jump to
+    # the measured position (0x607A = 0x6064), zero velocity and torque: nothing to jump to
+    FOLLOW = "follow"
     KEEP = "keep"  # the last ones: the drive is enabled, but still in another mode than asked for
-    HALT = "halt"  # the last position, zero velocity and torque: the drive is enabled, and shall leave that
+    # the last position, zero velocity and torque: the drive is enabled, and shall leave that
+    HALT = "halt"
     COMMAND = "command"  # commands count
 
 
@@ -178,8 +195,9 @@ class _Goal(Enum):
 class DriveStateMachine:
     """Brings one drive to where it is wanted, one control word per cycle.
 
-    Only :meth:`enable` makes it send words that switch on. A fault, a drive that leaves operation enabled by itself and
-    a transition that takes too long end that wish: it takes another :meth:`enable` then.
+    Only :meth:`enable` makes it send words that switch on. A fault, a drive that leaves operation
+    enabled by itself and a transition that takes too long end that wish: it takes another
+    :meth:`enable` then.
 
     Args:
         vendor_codes: Error codes of the drive's vendor, by number.
@@ -196,7 +214,9 @@ class DriveStateMachine:
             request.
     """
 
-    def __init__(self, vendor_codes: Mapping[int, str] | None = None, *, transition_time: float = 2.0) -> None:
+    def __init__(
+        self, vendor_codes: Mapping[int, str] | None = None, *, transition_time: float = 2.0
+    ) -> None:
         self._transition_time = transition_time
         self._vendor_codes = vendor_codes
         self.state = State.UNDEFINED
@@ -215,7 +235,9 @@ class DriveStateMachine:
     # --- requests ---
 
     def enable(self, mode: Mode) -> None:
-        """Ask for operation enabled in a mode. In a fault this does nothing: it has to be reset first."""
+        """Ask for operation enabled in a mode. In a fault this does nothing: it
+        has to be reset first.
+        """
         self.change_mode(mode)
         self.failure = ""
         if self.state in FAULTS:
@@ -226,7 +248,9 @@ class DriveStateMachine:
         self._waiting = None
 
     def change_mode(self, mode: Mode) -> None:
-        """Ask for another mode; commands count when the drive shows it. A ConfigError refuses Mode.NONE."""
+        """Ask for another mode; commands count when the drive shows it. A
+        ConfigError refuses Mode.NONE.
+        """
         if mode is Mode.NONE:
             valid = tuple(each for each in Mode if each is not Mode.NONE)
             message = f"mode of operation {describe_mode(mode)}: must be one of: {', '.join(map(describe_mode, valid))}"
@@ -242,7 +266,9 @@ class DriveStateMachine:
         self._set_goal(_Goal.STOPPED)
 
     def reset_fault(self) -> None:
-        """Ask for one fault reset, which ends in switch on disabled. Without a fault this does nothing."""
+        """Ask for one fault reset, which ends in switch on disabled. Without a
+        fault this does nothing.
+        """
         if self.state in FAULTS:
             self.failure = ""
             self._resets_failed = ""
@@ -257,10 +283,14 @@ class DriveStateMachine:
     # --- the cycle ---
 
     def step(self, time: float, status_word: int, mode_display: int, error_code: int = 0) -> int:
-        """The next control word, from a time that doesn't go back [s], and 0x6041, 0x6061 and 0x603F."""
+        """The next control word, from a time that doesn't go back [s], and
+        0x6041, 0x6061 and 0x603F.
+        """
         state = _STATES[status_word & 0x7F]
         self.state = state
-        self.targets = TargetSource.HALT if state is State.OPERATION_ENABLED else TargetSource.FOLLOW
+        self.targets = (
+            TargetSource.HALT if state is State.OPERATION_ENABLED else TargetSource.FOLLOW
+        )
         self.waits_for = ""
         if state in FAULTS:
             word = self._in_fault(time, error_code)
@@ -307,7 +337,9 @@ class DriveStateMachine:
             return self._run(time, mode_display)
         if state is State.SWITCHED_ON:
             if mode_display != self.mode:
-                return self._await_mode(time, mode_display, ControlWord.SWITCH_ON, self._transition_time)
+                return self._await_mode(
+                    time, mode_display, ControlWord.SWITCH_ON, self._transition_time
+                )
             return self._await(time, State.OPERATION_ENABLED, ControlWord.ENABLE_OPERATION)
         if state is State.READY_TO_SWITCH_ON:
             return self._await(time, State.SWITCHED_ON, ControlWord.SWITCH_ON)
@@ -360,9 +392,12 @@ class DriveStateMachine:
         self.waits_for = what.value
         return word
 
-    def _await_mode(self, time: float, display: int, word: ControlWord, limit: float) -> ControlWord:
+    def _await_mode(
+        self, time: float, display: int, word: ControlWord, limit: float
+    ) -> ControlWord:
         refused = (
-            f"mode of operation {describe_mode(self.mode)} (0x6060); the drive shows {describe_mode(display)} (0x6061)"
+            f"mode of operation {describe_mode(self.mode)} (0x6060); "
+            f"the drive shows {describe_mode(display)} (0x6061)"
         )
         if self._overdue(time, self.mode, limit):
             return self._give_up(f"refuses {refused}")
@@ -371,6 +406,8 @@ class DriveStateMachine:
 
     def _give_up(self, failure: str) -> ControlWord:
         self.failure = failure
-        self.targets = TargetSource.HALT if self.state is State.OPERATION_ENABLED else TargetSource.FOLLOW
+        self.targets = (
+            TargetSource.HALT if self.state is State.OPERATION_ENABLED else TargetSource.FOLLOW
+        )
         self._set_goal(_Goal.STOPPED)
         return ControlWord.QUICK_STOP

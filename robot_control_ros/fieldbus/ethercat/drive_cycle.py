@@ -16,14 +16,16 @@ from .topology import Topology
 
 AT_REST = 0.02  # rad/s: a velocity signal's offset and noise at rest, at most
 FROZEN = 0.05  # rad that a drive must have moved without a change of its measured position
-JUMP = 0.05  # rad, that a position command may be from where the joint is at first, and from the last one
+# rad, that a position command may be from where the joint is at first, and from the last one
+JUMP = 0.05
 
 
 class FrozenPosition:
-    """Finds drives whose measured position stays the same to the last count although they must have moved.
+    """Finds drives whose measured position stays the same to the last count although they must have
+    moved.
 
-    How far a drive must have moved since its position last changed is what its own velocity says, where that is more
-    than noise, or how far its target position has gone, whichever is more.
+    How far a drive must have moved since its position last changed is what its own velocity says,
+    where that is more than noise, or how far its target position has gone, whichever is more.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -37,10 +39,17 @@ class FrozenPosition:
         self._moved = [0.0] * n
         self._targets = [math.nan] * n
 
-    def step(self, dt: float, counts: Sequence[int], v: Sequence[float], targets: Sequence[float] | None = None) -> str:
+    def step(
+        self,
+        dt: float,
+        counts: Sequence[int],
+        v: Sequence[float],
+        targets: Sequence[float] | None = None,
+    ) -> str:
         """Text about a frozen position, `dt` [s] after the last step; empty where there is none.
 
-        It compares position counts of the drives, their velocities [rad/s], and target positions [rad], if any.
+        It compares position counts of the drives, their velocities [rad/s], and target positions
+        [rad], if any.
         """
         for i, count in enumerate(counts):
             target = math.nan if targets is None else targets[i]
@@ -75,13 +84,16 @@ def check_command(command: Command, n: int) -> None:
     """Refuse a command that isn't (n,) finite numbers, by a ConfigError."""
     for part in (command.values, command.velocity, command.feedforward):
         if part is not None and not (part.shape == (n,) and is_finite(part)):
-            raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part)
+            raise ConfigError(
+                f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part
+            )
 
 
 class DriveCycle:
     """Takes what the bus brought, and fills what it shall take away.
 
-    Per cycle: :meth:`sense`, then :meth:`command` where there is a new one, then :meth:`act`, then :meth:`watch`.
+    Per cycle: :meth:`sense`, then :meth:`command` where there is a new one, then :meth:`act`, then
+    :meth:`watch`.
 
     Args:
         topology: Topology of the bus.
@@ -115,10 +127,14 @@ class DriveCycle:
         self.machines = tuple(DriveStateMachine(codes) for codes in self.error_codes)
         names = [slave.name for slave in topology.slaves]
         self.supervisor = Supervisor(joints, expected_working_counter, limits, names)
-        self._modes = [mode for mode in Mode if all(mode in axis.rx.modes for axis in self.data.axes)]
+        self._modes = [
+            mode for mode in Mode if all(mode in axis.rx.modes for axis in self.data.axes)
+        ]
         if not self._modes:
             raise ConfigError(f"{topology.path}: the drives have no mode of operation in common")
-        first = next(mode for mode in (Mode.POSITION, Mode.TORQUE, Mode.VELOCITY) if mode in self._modes)
+        first = next(
+            mode for mode in (Mode.POSITION, Mode.TORQUE, Mode.VELOCITY) if mode in self._modes
+        )
         self._joints = tuple(joints)
         self._frozen = FrozenPosition(joints)
         self._zeros = np.zeros(len(joints))
@@ -128,12 +144,15 @@ class DriveCycle:
         self._elapsed = 0.0
         self._fresh = False
         self._last: Array | None = None  # position command that was sent
-        self._steady: tuple[list[int], list[int]] | None = None  # status words and modes shown, where all drives run
+        # status words and modes shown, where all drives run
+        self._steady: tuple[list[int], list[int]] | None = None
         self._action = Action.DISABLE
         self._take_mode(first)
         self._take_machines()
 
-    def sense(self, time: float, working_counter: int, inputs: Sequence[bytes], late: bool = False) -> bool:
+    def sense(
+        self, time: float, working_counter: int, inputs: Sequence[bytes], late: bool = False
+    ) -> bool:
         """Take what the bus brought; returns True where it is new, else `inputs` aren't looked at.
 
         Args:
@@ -143,7 +162,8 @@ class DriveCycle:
             late: True where the frame came after its cycle.
         """
         supervisor = self.supervisor
-        if supervisor.action is not self._action:  # asked for since the last cycle; failures of before are past
+        # asked for since the last cycle; failures of before are past
+        if supervisor.action is not self._action:
             self._enter(supervisor.action)
         fresh = working_counter == supervisor.frames.expected and not late
         if fresh:
@@ -160,7 +180,9 @@ class DriveCycle:
         return fresh
 
     def _step(self, time: float) -> None:
-        """Step the drives' state machines, unless all run, and show what they showed: then nothing would change."""
+        """Step the drives' state machines, unless all run, and show what they showed: then
+        nothing would change.
+        """
         data = self.data
         shown = data.status_words, data.mode_displays
         if shown == self._steady:
@@ -178,7 +200,8 @@ class DriveCycle:
         self._targets = [each.targets for each in machines]
 
     def watch(self) -> None:
-        """Stop all, from the next cycle on, where a measured position stands still although the joint must have moved.
+        """Stop all, from the next cycle on, where a measured position stands still although the
+        joint must have moved.
 
         It can wait until the outputs are on their way.
         """
@@ -186,8 +209,12 @@ class DriveCycle:
             return
         data = self.data
         command = self._command
-        targets = command.values.tolist() if command is not None and self.mode is Mode.POSITION else None
-        if frozen := self._frozen.step(self._elapsed, data.position_counts, data.v.tolist(), targets):
+        targets = (
+            command.values.tolist() if command is not None and self.mode is Mode.POSITION else None
+        )
+        if frozen := self._frozen.step(
+            self._elapsed, data.position_counts, data.v.tolist(), targets
+        ):
             self.supervisor.trip(frozen)
 
     def _enter(self, action: Action) -> None:
@@ -207,16 +234,19 @@ class DriveCycle:
                 machine.disable()
 
     def command(self, command: Command, time: float) -> None:
-        """Take a command and its time, by the clock of :meth:`sense` [s]; one older than the last is left alone.
+        """Take a command and its time, by the clock of :meth:`sense` [s]; one older than the last
+        is left alone.
 
         Raises:
-            ConfigError: not of the joints' number, not finite, or of a mode that not all drives have; the last stays.
+            ConfigError: not of the joints' number, not finite, or of a mode that not all drives
+                have; the last stays.
         """
         mode = MODES[command.mode]
         if mode not in self._modes:
             valid = tuple(each.value for each, number in MODES.items() if number in self._modes)
             message = (
-                f"command {command.mode.value}: not all drives map {describe_mode(mode)}; choices: {', '.join(valid)}"
+                f"command {command.mode.value}: not all drives map {describe_mode(mode)}; "
+                f"choices: {', '.join(valid)}"
             )
             raise ConfigError(message, name="command", value=command.mode.value, bound=valid)
         check_command(command, len(self._zeros))
@@ -226,7 +256,8 @@ class DriveCycle:
         self._commanded_at = time
         if mode is not self.mode:
             self._take_mode(mode)
-            self._step(self._time)  # a drive that is enabled keeps its last targets until it shows the mode
+            # a drive that is enabled keeps its last targets until it shows the mode
+            self._step(self._time)
 
     def _take_mode(self, mode: Mode) -> None:
         self.mode = mode
@@ -249,16 +280,21 @@ class DriveCycle:
         # In torque mode nothing holds a joint but its command: it gets it as soon as it is enabled.
         through = action is Action.RUN or (action is Action.ENABLE and self.mode is Mode.TORQUE)
         if command is None or not through:
-            targets = [TargetSource.KEEP if each is TargetSource.COMMAND else each for each in targets]
+            targets = [
+                TargetSource.KEEP if each is TargetSource.COMMAND else each for each in targets
+            ]
             self.data.write(control_words, self.mode, targets, self._zeros)
             return
-        self.data.write(control_words, self.mode, targets, command.values, command.velocity, command.feedforward)
+        self.data.write(
+            control_words, self.mode, targets, command.values, command.velocity, command.feedforward
+        )
 
     def _jumps(self, command: Command) -> bool:
         """True where a position command is too far from the one before; then all are stopped."""
         if self.mode is not Mode.POSITION:
             return False
-        if not all(machine.enabled for machine in self.machines):  # nothing is sent while a drive changes its mode
+        # nothing is sent while a drive changes its mode
+        if not all(machine.enabled for machine in self.machines):
             self._last = None
         at = self.data.q if self._last is None else self._last
         self._last = command.values

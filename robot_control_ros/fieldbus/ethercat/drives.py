@@ -1,7 +1,7 @@
 """Drives: config/ethercat/drives/<name>.yaml, or a file of the user's own.
 
-A drive file says what a family of drives has in common: whose it is, which objects its process data hold, and the units
-it counts in. What is behind it, motor and gear, is in the topology.
+A drive file says what a family of drives has in common: whose it is, which objects its process data
+hold, and the units it counts in. What is behind it, motor and gear, is in the topology.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class SdoWrite:
 
     def data(self) -> bytes:
         """The value as bytes, little endian."""
-        return self.value.to_bytes(TYPES[self.type] // 8, "little", signed=self.type.startswith("i"))
+        return self.value.to_bytes(
+            TYPES[self.type] // 8, "little", signed=self.type.startswith("i")
+        )
 
     def __str__(self) -> str:
         return f"0x{self.index:04X}:{self.sub_index} = {self.value} ({self.type})"
@@ -54,7 +56,9 @@ def _pdos(given: Mapping[int, tuple[Entry, ...]]) -> tuple[Pdo, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class DriveConfig:
-    """A family of drives, by the name of its file; the images are the layouts of all `rx` and all `tx`."""
+    """A family of drives, by the name of its file; the images are the layouts of
+    all `rx` and all `tx`.
+    """
 
     name: str
     description: str = entry(doc="The drives, for people.")
@@ -81,18 +85,29 @@ class DriveConfig:
         None, lower=1, upper=MAX_ID, doc="0x1018:1; left out where anybody's drive may be meant."
     )
     products: Mapping[int, str] = entry(
-        {}, keys=range(MAX_ID + 1), doc="Names by product code (0x1018:2); empty where any may be meant."
+        {},
+        keys=range(MAX_ID + 1),
+        doc="Names by product code (0x1018:2); empty where any may be meant.",
     )
     counts_per_revolution: int | None = entry(
         None, lower=1, upper=MAX_ID, doc="Of the encoder; left out where the topology says it."
     )
     sdo: tuple[SdoWrite, ...] = entry((), doc="What is written before the drive is operational.")
-    complete_access: bool = entry(True, doc="Whether the master may read whole objects, where the EEPROM says so.")
-    interpolation_time: bool = entry(True, doc="Whether the drive takes the cycle's time as object 0x60C2.")
-    assign_activate: int = entry(
-        0, lower=0, upper=0xFFFF, doc="Distributed clocks (registers 0x0980 and 0x0981); 0 for none."
+    complete_access: bool = entry(
+        True, doc="Whether the master may read whole objects, where the EEPROM says so."
     )
-    error_codes: Mapping[int, str] = entry({}, keys=range(0x10000), doc="The vendor's own meanings of 0x603F.")
+    interpolation_time: bool = entry(
+        True, doc="Whether the drive takes the cycle's time as object 0x60C2."
+    )
+    assign_activate: int = entry(
+        0,
+        lower=0,
+        upper=0xFFFF,
+        doc="Distributed clocks (registers 0x0980 and 0x0981); 0 for none.",
+    )
+    error_codes: Mapping[int, str] = entry(
+        {}, keys=range(0x10000), doc="The vendor's own meanings of 0x603F."
+    )
     notes: tuple[str, ...] = entry((), doc="What a user has to know.")
     rx_image: Image
     tx_image: Image
@@ -102,7 +117,8 @@ class DriveConfig:
 
         There are none where their layout is fixed.
 
-        First the assignment is emptied, because a mapping in use can't be changed; then mappings and it are filled.
+        First the assignment is emptied, because a mapping in use can't be changed; then mappings
+        and it are filled.
         """
         if not self.writable_mapping:
             return []
@@ -112,7 +128,9 @@ class DriveConfig:
             writes.append(SdoWrite(assign, "u8", 0))
             for each in pdos:
                 writes.append(SdoWrite(each.index, "u8", 0))
-                writes += [SdoWrite(each.index, "u32", e.mapping, i) for i, e in enumerate(each.entries, 1)]
+                writes += [
+                    SdoWrite(each.index, "u32", e.mapping, i) for i, e in enumerate(each.entries, 1)
+                ]
                 writes.append(SdoWrite(each.index, "u8", len(each.entries)))
             writes += [SdoWrite(assign, "u16", each.index, i) for i, each in enumerate(pdos, 1)]
             writes.append(SdoWrite(assign, "u8", len(pdos)))
@@ -162,7 +180,10 @@ def _image(path: Path, direction: str, pdos: tuple[Pdo, ...]) -> Image:
     for index in needed:
         if image.place(index) is None:
             valid = ", ".join(f"0x{each:04X}" for each in needed)
-            raise ConfigError(f"{path}: {direction}: object 0x{index:04X} is missing; needed: {valid}", bound=needed)
+            raise ConfigError(
+                f"{path}: {direction}: object 0x{index:04X} is missing; needed: {valid}",
+                bound=needed,
+            )
     if direction == "rx" and not image.modes:
         targets = ", ".join(f"0x{target:04X}" for target in pdo.TARGETS.values())
         raise ConfigError(f"{path}: rx: no target is mapped; one or more of: {targets}")

@@ -1,4 +1,6 @@
-"""EtherCAT drives as a plant: what a ControlLoop can drive in process, and what the bus's own process runs."""
+"""EtherCAT drives as a plant: what a ControlLoop can drive in process, and what the
+bus's own process runs.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ class EthercatPlant:
         self._joints = tuple(joints)
         self._limits = limits
         self._period = topology.cycle
-        self._frame_timeout = RECEIVE_FRACTION * topology.cycle if frame_timeout is None else frame_timeout
+        self._frame_timeout = (
+            RECEIVE_FRACTION * topology.cycle if frame_timeout is None else frame_timeout
+        )
         self._follower = ClockFollower(topology.cycle)
         self._due = 0.0
         self._sent = 0.0
@@ -67,7 +71,9 @@ class EthercatPlant:
         return self._cycle
 
     def open(self) -> None:
-        """:meth:`prepare` and :meth:`operate`: to OP, all drives disabled; cycles must follow without a pause."""
+        """:meth:`prepare` and :meth:`operate`: to OP, all drives disabled; cycles must
+        follow without a pause.
+        """
         self.prepare()
         self.operate()
 
@@ -75,7 +81,8 @@ class EthercatPlant:
         """Bring the bus to SAFE-OP: nothing has to follow yet.
 
         Raises:
-            ConfigError: the interface isn't there or not permitted, or the bus isn't that of the topology.
+            ConfigError: the interface isn't there or not permitted, or the bus isn't that of the
+                topology.
             HardwareFault: a slave doesn't answer, or doesn't get ready.
         """
         self.master.open()
@@ -108,7 +115,9 @@ class EthercatPlant:
         """
         cycle = self.cycle
         counter = self._wait_and_exchange()
-        late = counter >= 0 and self._received - self._sent > max(LATE * self._period, self._frame_timeout)
+        late = counter >= 0 and self._received - self._sent > max(
+            LATE * self._period, self._frame_timeout
+        )
         if counter == cycle.supervisor.frames.expected and self.master.clock:
             self._correction = self._follower.correction(self.master.clock)
         return cycle.sense(self._received, counter, self.master.inputs(cycle.positions), late)
@@ -131,16 +140,22 @@ class EthercatPlant:
         """Make the outputs ready for the next cycle."""
         self.cycle.act()
         self.master.put(self.cycle.positions, self.cycle.data.outputs)
-        self.timing.add_cycle(self._due, self._sent, self._received, time.monotonic(), self._period, self.overruns)
+        self.timing.add_cycle(
+            self._due, self._sent, self._received, time.monotonic(), self._period, self.overruns
+        )
         self.cycle.watch()
 
     def enable(self) -> None:
-        """Request that all drives are enabled, in a few cycles; a ConfigError with all reasons against it."""
+        """Request that all drives are enabled, in a few cycles; a ConfigError with all
+        reasons against it.
+        """
         if obstacles := self.cycle.supervisor.request_enable():
             raise ConfigError("not enabled: " + "; ".join(obstacles))
 
     def read(self) -> RobotState:
-        """The next sample; the drives hold in a few cycles without one, then it is a StaleStateError."""
+        """The next sample; the drives hold in a few cycles without one, then it
+        is a StaleStateError.
+        """
         for _ in range(self.cycle.supervisor.limits.bad_cycles):
             if self.sense():
                 return self.cycle.state(time.time())
@@ -151,7 +166,8 @@ class EthercatPlant:
         """Send a command; it has no effect while the drives aren't enabled.
 
         Raises:
-            ConfigError: wrong size, not finite, or of a mode that a drive doesn't have; the last command stays.
+            ConfigError: wrong size, not finite, or of a mode that a drive doesn't have; the last
+                command stays.
         """
         try:
             self.cycle.command(command, time.monotonic())

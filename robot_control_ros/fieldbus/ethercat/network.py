@@ -1,7 +1,8 @@
 """Network interfaces of this network namespace, and the raw socket that SOEM opens on one.
 
-That socket is also the lock of the bus. The kernel lists it for all users of the namespace (/proc/net/packet), only
-who has CAP_NET_RAW there can open one, and nothing is left behind. Source: netdevice(7), packet(7).
+That socket is also the lock of the bus. The kernel lists it for all users of the namespace
+(/proc/net/packet), only who has CAP_NET_RAW there can open one, and nothing is left behind. Source:
+netdevice(7), packet(7).
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def open_sockets() -> set[int]:
 
 
 def unblock(opened: Iterable[int]) -> int:
-    """Make SOEM's socket among file descriptors not block; returns it, or -1 where it isn't found or still blocks.
+    """Make SOEM's socket among file descriptors not block; returns it, or -1 where it isn't found
+    or still blocks.
 
     SOEM waits for frames by SO_RCVTIMEO, which the kernel rounds up to its tick: 4 to 10 ms.
     """
@@ -96,7 +98,8 @@ def check_free(interface: str, ours: Iterable[int] = ()) -> None:
         _, _, _, protocol, at, _, _, user, inode = line.split()
         if (int(protocol, 16), int(at)) == (_ETHERCAT, index) and int(inode) not in own:
             message = (
-                f"interface {interface}: another master has the bus: {_process_with(inode)}user {user}; end it first"
+                f"interface {interface}: another master has the bus: "
+                f"{_process_with(inode)}user {user}; end it first"
             )
             raise ConfigError(message, name="interface", value=interface, bound=int(user))
 
@@ -107,6 +110,8 @@ def _process_with(inode: str) -> str:
         with suppress(OSError):
             if os.readlink(entry) == f"socket:[{inode}]":
                 process = entry.parents[1]
-                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                command = (
+                    (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
                 return f"process {process.name} ({' '.join(command.split())[:_MAX_COMMAND]}), "
     return ""

@@ -17,7 +17,11 @@ TARGET_POSITION = 0x607A
 TARGET_VELOCITY = 0x60FF
 VELOCITY_OFFSET = 0x60B1
 TORQUE_OFFSET = 0x60B2
-TARGETS = {Mode.POSITION: TARGET_POSITION, Mode.VELOCITY: TARGET_VELOCITY, Mode.TORQUE: TARGET_TORQUE}
+TARGETS = {
+    Mode.POSITION: TARGET_POSITION,
+    Mode.VELOCITY: TARGET_VELOCITY,
+    Mode.TORQUE: TARGET_TORQUE,
+}
 ERROR_CODE = 0x603F
 STATUS_WORD = 0x6041
 MODE_DISPLAY = 0x6061
@@ -49,7 +53,10 @@ OBJECT_TYPES = {index: kind for index, (_, kind) in _OBJECTS.items()}
 TYPES = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32}
 
 # What no drive can do without.
-NEEDED = {"rx": (CONTROL_WORD, MODE), "tx": (STATUS_WORD, MODE_DISPLAY, ACTUAL_POSITION, ACTUAL_VELOCITY)}
+NEEDED = {
+    "rx": (CONTROL_WORD, MODE),
+    "tx": (STATUS_WORD, MODE_DISPLAY, ACTUAL_POSITION, ACTUAL_VELOCITY),
+}
 
 
 def bounds(kind: str) -> tuple[int, int]:
@@ -66,10 +73,17 @@ class Entry:
         ConfigError: the object's type in CiA 402 is another one.
     """
 
-    index: int = entry(lower=1, upper=0xFFFF, only_with=("type", (*TYPES, "bool")), doc="Of the object that is mapped.")
+    index: int = entry(
+        lower=1,
+        upper=0xFFFF,
+        only_with=("type", (*TYPES, "bool")),
+        doc="Of the object that is mapped.",
+    )
     type: str = entry(choices=(*TYPES, "bool", "pad"), doc="Of the object; `pad` fills bits.")
     bits: int = entry(lower=1, upper=255, only_with=("type", ("pad",)), doc="Length of the pad.")
-    sub_index: int = entry(0, lower=0, upper=0xFF, only_with=("type", (*TYPES, "bool")), doc="Of the object.")
+    sub_index: int = entry(
+        0, lower=0, upper=0xFF, only_with=("type", (*TYPES, "bool")), doc="Of the object."
+    )
 
     def __post_init__(self) -> None:
         expected = OBJECT_TYPES.get(self.index, self.type)
@@ -85,7 +99,11 @@ class Entry:
         return self.index << 16 | self.sub_index << 8 | self.bits
 
     def __str__(self) -> str:
-        return f"pad of {self.bits} bits" if self.type == "pad" else f"0x{self.index:04X}:{self.sub_index} {self.type}"
+        return (
+            f"pad of {self.bits} bits"
+            if self.type == "pad"
+            else f"0x{self.index:04X}:{self.sub_index} {self.type}"
+        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +141,9 @@ class Image:
             known.add(key)
             if each.type in TYPES:
                 if bit % 8:
-                    raise ConfigError(f"{where}: {each} begins at bit {bit % 8} of a byte: pad the bits before it")
+                    raise ConfigError(
+                        f"{where}: {each} begins at bit {bit % 8} of a byte: pad the bits before it"
+                    )
                 self._places[key] = bit // 8
             bit += each.bits
         if bit % 8:

@@ -1,7 +1,7 @@
 """Process data: from bytes on the bus to SI units at the joints, and back. No I/O.
 
-Drives may order their objects as they like. On their way in and out all bytes of all drives are put in another order at
-once: into, and out of, one array per object.
+Drives may order their objects as they like. On their way in and out all bytes of all drives are put
+in another order at once: into, and out of, one array per object.
 """
 
 from __future__ import annotations
@@ -32,19 +32,29 @@ _OUTPUTS = (
     *(pdo.CONTROL_WORD, pdo.TARGET_TORQUE, pdo.TORQUE_OFFSET),
     pdo.MODE,
 )
-_FILLED = (pdo.TARGET_POSITION, pdo.TARGET_VELOCITY, pdo.TARGET_TORQUE, pdo.VELOCITY_OFFSET, pdo.TORQUE_OFFSET)
+_FILLED = (
+    pdo.TARGET_POSITION,
+    pdo.TARGET_VELOCITY,
+    pdo.TARGET_TORQUE,
+    pdo.VELOCITY_OFFSET,
+    pdo.TORQUE_OFFSET,
+)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One drive's process data behind a joint: the layouts of what it takes (rx), and of what it sends (tx)."""
+    """One drive's process data behind a joint: the layouts of what it takes (rx), and of
+    what it sends (tx).
+    """
 
     scale: Scale
     rx: Image
     tx: Image
 
     def check_sizes(self, output_size: int, input_size: int) -> None:
-        """Compare the sizes [bytes] that the bus has mapped with the layout's; a ConfigError where they differ."""
+        """Compare the sizes [bytes] that the bus has mapped with the layout's; a
+        ConfigError where they differ.
+        """
         mapped = (output_size, input_size)
         here = (self.rx.size, self.tx.size)
         if mapped != here:
@@ -76,26 +86,33 @@ class _Block:
         self.values: dict[int, NDArray[Any]] = {}
         places: list[int] = []
         for index, size in sizes.items():
-            self.values[index] = self.bytes[at : at + n * size].view(f"<{pdo.OBJECT_TYPES[index][0]}{size}")
+            self.values[index] = self.bytes[at : at + n * size].view(
+                f"<{pdo.OBJECT_TYPES[index][0]}{size}"
+            )
             at += n * size
             for image, begin in zip(images, ends[:-1], strict=True):
                 place = image.place(index)
-                places += [ends[-1]] * size if place is None else range(begin + place, begin + place + size)
+                places += (
+                    [ends[-1]] * size
+                    if place is None
+                    else range(begin + place, begin + place + size)
+                )
         self.places = np.array([*places, ends[-1]])
 
 
 class ProcessData:
     """All drives of a robot, in the order of its joints.
 
-    :meth:`read` takes what the drives sent, :meth:`write` fills :attr:`outputs`, which the bus sends.
+    :meth:`read` takes what the drives sent, :meth:`write` fills :attr:`outputs`, which the bus
+    sends.
 
     Attributes:
         axes: Process data layouts and scales, one per joint.
         outputs: Bytes for each drive, in the robot's order.
-        q, v, effort: (n,) joint angles [rad], velocities [rad/s], torques [N·m]; an effort is NaN where 0x6077 isn't
-            mapped. New arrays with each :meth:`read`.
-        status_words, mode_displays, error_codes: 0x6041, 0x6061, 0x603F of each drive; where the last isn't mapped,
-            what :meth:`set_error_code` was given.
+        q, v, effort: (n,) joint angles [rad], velocities [rad/s], torques [N·m]; an effort is NaN
+            where 0x6077 isn't mapped. New arrays with each :meth:`read`.
+        status_words, mode_displays, error_codes: 0x6041, 0x6061, 0x603F of each drive; where the
+            last isn't mapped, what :meth:`set_error_code` was given.
     """
 
     def __init__(self, axes: Sequence[Axis]) -> None:
@@ -103,18 +120,25 @@ class ProcessData:
         n = len(self.axes)
         self._scales = Scales([axis.scale for axis in axes])
         self._torque = np.where(
-            [axis.tx.place(pdo.ACTUAL_TORQUE) is None for axis in axes], math.nan, self._scales.torque
+            [axis.tx.place(pdo.ACTUAL_TORQUE) is None for axis in axes],
+            math.nan,
+            self._scales.torque,
         )
         self.q, self.v, self.effort = (np.full(n, math.nan) for _ in range(3))
         self.status_words, self.mode_displays, self.error_codes = ([0] * n for _ in range(3))
-        self._unmapped_codes = {i: 0 for i, axis in enumerate(axes) if axis.tx.place(pdo.ERROR_CODE) is None}
+        self._unmapped_codes = {
+            i: 0 for i, axis in enumerate(axes) if axis.tx.place(pdo.ERROR_CODE) is None
+        }
         self._in = _Block(_INPUTS, [axis.tx for axis in axes])
         self._out = _Block(_OUTPUTS, [axis.rx for axis in axes])
         self._input_size = sum(axis.tx.size for axis in axes)
         ends = np.cumsum([axis.rx.size for axis in axes]).tolist()
-        self._slices = [slice(end - axis.rx.size, end) for axis, end in zip(axes, ends, strict=True)]
+        self._slices = [
+            slice(end - axis.rx.size, end) for axis, end in zip(axes, ends, strict=True)
+        ]
         self.outputs = [bytes(axis.rx.size) for axis in axes]
-        self._sources = np.full(ends[-1] + 1, len(self._out.bytes) - 1)  # of each byte of the outputs, in the block
+        # of each byte of the outputs, in the block
+        self._sources = np.full(ends[-1] + 1, len(self._out.bytes) - 1)
         self._sources[self._out.places] = np.arange(len(self._out.bytes))
         self._targets = [self._out.values[index] for index in _FILLED]
         self._control_words = [0] * n
@@ -142,7 +166,9 @@ class ProcessData:
         self.error_codes[i] = code
 
     def read(self, inputs: Sequence[bytes]) -> None:
-        """Take what the drives sent, one after the other; a ValueError where it isn't as many bytes as they send."""
+        """Take what the drives sent, one after the other; a ValueError where it isn't as many
+        bytes as they send.
+        """
         joined = b"".join((*inputs, b"\0"))
         if len(joined) != self._input_size + 1:
             raise ValueError(f"{len(joined) - 1} bytes from the drives: must be {self._input_size}")
@@ -170,8 +196,9 @@ class ProcessData:
     ) -> None:
         """Fill the outputs after a :meth:`read`.
 
-        Targets of the modes that aren't commanded are the measured position, no velocity and the measured torque: what
-        the drive finds there when it changes its mode makes it neither jump nor fall.
+        Targets of the modes that aren't commanded are the measured position, no velocity and the
+        measured torque: what the drive finds there when it changes its mode makes it neither jump
+        nor fall.
 
         Args:
             control_words, mode: Control word (0x6040) of each drive, and mode of operation (0x6060)

@@ -11,8 +11,8 @@ import numpy as np
 from ...core.errors import ConfigError
 from ...core.types import Array
 
-# What one unit of 0x606C, 0x60FF and 0x60B1 is worth, in revolutions per minute of the shaft the encoder is on.
-# "counts/s": position counts per second.
+# What one unit of 0x606C, 0x60FF and 0x60B1 is worth, in revolutions per minute of the shaft the
+# encoder is on. "counts/s": position counts per second.
 VELOCITY_UNITS = {
     "counts/s": math.nan,
     "rpm": 1.0,
@@ -83,8 +83,8 @@ class Scale:
 class Scales:
     """Scales of a robot's joints, one each: between counts and SI units, all joints at once.
 
-    Counts are whole numbers, and saturate: torques at 16 bits, others at 32. A value that isn't a finite number is
-    refused with a ConfigError.
+    Counts are whole numbers, and saturate: torques at 16 bits, others at 32. A value that isn't a
+    finite number is refused with a ConfigError.
 
     Attributes:
         position, offset, velocity, torque: (n,) numbers of each joint, see :class:`Scale`.

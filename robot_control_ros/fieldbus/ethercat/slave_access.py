@@ -39,10 +39,12 @@ class SlaveEvent:
 
 
 class SlaveAccess:
-    """Talks to single slaves from one thread, while another one exchanges process data, by the module pysoem.
+    """Talks to single slaves from one thread, while another one exchanges process data, by the
+    module pysoem.
 
-    pysoem keeps what any slave sends in one queue, and would raise it in the next transfer of another slave. So a queue
-    is emptied where it was filled, and what nobody had asked for goes to :meth:`listen`.
+    pysoem keeps what any slave sends in one queue, and would raise it in the next transfer of
+    another slave. So a queue is emptied where it was filled, and what nobody had asked for goes to
+    :meth:`listen`.
 
     Attributes:
         slaves: Slaves of pysoem, in the order of the bus; empty before they are found.
@@ -76,7 +78,9 @@ class SlaveAccess:
             listener(self._kept.popleft())
 
     def _on_emergency(self, message: Any) -> None:
-        self._tell(SlaveEvent(message.slave_pos - 1, code=message.error_code, register=message.error_reg))
+        self._tell(
+            SlaveEvent(message.slave_pos - 1, code=message.error_code, register=message.error_reg)
+        )
 
     def _tell(self, event: SlaveEvent) -> None:
         """Pass an event on; SOEM has a message many times where it asked for it again and again."""
@@ -105,7 +109,10 @@ class SlaveAccess:
         """State of each slave's communication, in the order of the bus."""
         with self.beside():
             self._master.read_state()
-            return [AlStatus(slave.state, slave.al_status if slave.state else 0) for slave in self.slaves]
+            return [
+                AlStatus(slave.state, slave.al_status if slave.state else 0)
+                for slave in self.slaves
+            ]
 
     def collect(self, position: int) -> None:
         """Fetch what is in a slave's mailbox.
@@ -137,14 +144,22 @@ class SlaveAccess:
         """
         slave = self.slaves[position]
         what = f"object 0x{index:04X}:{sub_index} can't be read"
-        return bytes(self.transfer(position, what, lambda: slave.sdo_read(index, sub_index, size, release_gil=True)))
+        return bytes(
+            self.transfer(
+                position, what, lambda: slave.sdo_read(index, sub_index, size, release_gil=True)
+            )
+        )
 
     def write_sdo(self, position: int, write: SdoWrite) -> None:
         """Write an object; raises as :meth:`read_sdo`."""
         slave = self.slaves[position]
         data = write.data()
         what = f"{write} can't be written"
-        self.transfer(position, what, lambda: slave.sdo_write(write.index, write.sub_index, data, release_gil=True))
+        self.transfer(
+            position,
+            what,
+            lambda: slave.sdo_write(write.index, write.sub_index, data, release_gil=True),
+        )
 
     def transfer(self, position: int, what: str, action: Callable[[], Any]) -> Any:
         """Do what a slave must answer, again where a frame may be lost.
@@ -175,11 +190,13 @@ class SlaveAccess:
             return f"abort 0x{error.abort_code:08X} {error.desc}"
         if isinstance(error, soem.MailboxError):
             return f"mailbox error 0x{error.error_code:04X} {error.desc}"
-        if isinstance(error, soem.PacketError):  # its description fails for codes that it doesn't know
+        # its description fails for codes that it doesn't know
+        if isinstance(error, soem.PacketError):
             return f"answer of another kind or size (packet error {error.error_code})"
         if isinstance(error, soem.WkcError):
             return "no answer"
-        if type(error) in (AssertionError, Exception):  # of another slave; of a kind that pysoem doesn't know
+        # of another slave; of a kind that pysoem doesn't know
+        if type(error) in (AssertionError, Exception):
             return "something else came instead of the answer"
         raise error
 

@@ -1,7 +1,9 @@
-"""The cycle's supervisor: from what the bus and its drives show to hold, quick stop or disable. No I/O, no clock.
+"""The cycle's supervisor: from what the bus and its drives show to hold, quick stop or disable. No
+I/O, no clock.
 
-In one or two bad cycles the drives hold. Whatever is worse stops all drives, and is kept with its cause. It ends only
-by an operator's request, which is refused while something still stands against it.
+In one or two bad cycles the drives hold. Whatever is worse stops all drives, and is kept with its
+cause. It ends only by an operator's request, which is refused while something still stands against
+it.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ class FrameCounter:
         self.late_frames = 0
 
     def count(self, working_counter: int, late: bool) -> None:
-        """Count an exchange: a negative counter is a lost frame; a late frame came after its cycle."""
+        """Count an exchange: a negative counter is a lost frame; a late frame
+        came after its cycle.
+        """
         self.cycles += 1
         self.working_counter = working_counter
         if working_counter == self.expected and not late:
@@ -96,7 +100,11 @@ class FrameCounter:
         missing = self.expected - self.working_counter
         if missing == 2:
             return f"{counters}: a drive doesn't take its outputs (no longer in OP?)"
-        return f"{counters}: {missing // 3} of the drives missing" if missing > 0 and missing % 3 == 0 else counters
+        return (
+            f"{counters}: {missing // 3} of the drives missing"
+            if missing > 0 and missing % 3 == 0
+            else counters
+        )
 
 
 class _Phase(Enum):
@@ -188,7 +196,9 @@ class Supervisor:
             self.turns.append((time, *turn))
         return action
 
-    def _supervise(self, time: float, states: Sequence[State], failures: Sequence[str], command_age: float) -> None:
+    def _supervise(
+        self, time: float, states: Sequence[State], failures: Sequence[str], command_age: float
+    ) -> None:
         limits = self.limits
         if self.frames.bad >= limits.bad_cycles:
             return self.trip(f"{self.frames.bad} cycles in a row: {self.frames.describe()}")
@@ -199,7 +209,9 @@ class Supervisor:
                 return None
         self._commanded = self._commanded or command_age <= limits.stale_after
         if (self._commanded or self.waits_for_commands) and command_age > limits.stale_after:
-            return self.trip(f"the last command is {command_age:.3g} s old (limit {limits.stale_after:g} s)")
+            return self.trip(
+                f"the last command is {command_age:.3g} s old (limit {limits.stale_after:g} s)"
+            )
         if self._phase is _Phase.RUNNING:
             return None
         if enabled:
@@ -230,7 +242,8 @@ class Supervisor:
     # --- what comes from outside the cycle ---
 
     def trip(self, cause: str) -> None:
-        """Stop all drives because of something; where they are stopped already, it is one more cause.
+        """Stop all drives because of something; where they are stopped already, it is one more
+        cause.
 
         Where they weren't enabled yet, it is only noted, once until all is well.
         """
@@ -267,7 +280,9 @@ class Supervisor:
     # --- requests ---
 
     def request_enable(self) -> list[str]:
-        """Enable all drives, unless something stands against it; returns what does, empty where nothing does."""
+        """Enable all drives, unless something stands against it; returns what does, empty
+        where nothing does.
+        """
         obstacles = self._obstacles()
         if not obstacles and self._phase in (_Phase.DISABLED, _Phase.STOPPED):
             self.causes = []
@@ -314,7 +329,11 @@ class Supervisor:
 
     def _not_enabled(self) -> str:
         pairs = zip(self._names, self._states, strict=True)
-        waiting = [f"{name} is {state.value}" for name, state in pairs if state is not State.OPERATION_ENABLED]
+        waiting = [
+            f"{name} is {state.value}"
+            for name, state in pairs
+            if state is not State.OPERATION_ENABLED
+        ]
         return ", ".join(waiting) or "all drives are enabled"
 
     def _obstacles(self) -> list[str]:
@@ -326,9 +345,13 @@ class Supervisor:
             obstacles.append(self.frames.describe() if self.frames.bad else few)
         obstacles += self.slaves.problems()
         pairs = zip(self._names, self._states, strict=True)
-        obstacles += [f"{name}: {state.value}; reset it first" for name, state in pairs if state in FAULTS]
+        obstacles += [
+            f"{name}: {state.value}; reset it first" for name, state in pairs if state in FAULTS
+        ]
         if self.waits_for_commands and self._command_age > self.limits.stale_after:
-            obstacles.append("no fresh command: start the controller first, because only its torque holds the arm")
+            obstacles.append(
+                "no fresh command: start the controller first, because only its torque holds the arm"
+            )
         return obstacles
 
     def _enter(self, phase: _Phase) -> None:

@@ -1,7 +1,8 @@
-"""Topology: config/ethercat/<robot>.yaml, or a file of the user's own: which drive is where, and what is behind it.
+"""Topology: config/ethercat/<robot>.yaml, or a file of the user's own: which drive is where, and
+what is behind it.
 
-A bus that isn't what the topology says is refused: a drive that moves another joint than it is thought to, or by other
-units, is dangerous.
+A bus that isn't what the topology says is refused: a drive that moves another joint than it is
+thought to, or by other units, is dangerous.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Slave:
     def differs(self, found: FoundSlave) -> bool:
         """True where a found slave isn't this one."""
         pairs = ((self.revision, found.revision), (self.alias, found.alias))
-        return (self.vendor, self.product) != (found.vendor, found.product) or any(w and w != is_ for w, is_ in pairs)
+        return (self.vendor, self.product) != (found.vendor, found.product) or any(
+            w and w != is_ for w, is_ in pairs
+        )
 
     @property
     def kind(self) -> str:
@@ -98,9 +101,14 @@ class DriveSlave(Slave):
         return Axis(self.scale, self.drive.rx_image, self.drive.tx_image)
 
     def check_rated_torque(self, answer: int) -> None:
-        """Refuse a drive's 0x6076 that isn't the topology's, but for rounding: torques are thousandths of it."""
+        """Refuse a drive's 0x6076 that isn't the topology's, but for rounding: torques
+        are thousandths of it.
+        """
         unit = self.drive.rated_torque_unit
-        if abs(answer * unit - self.rated_torque) > _RATED_TORQUE_TOLERANCE * self.rated_torque + unit / 2:
+        if (
+            abs(answer * unit - self.rated_torque)
+            > _RATED_TORQUE_TOLERANCE * self.rated_torque + unit / 2
+        ):
             raise ConfigError(
                 f"{self}: the drive's rated torque 0x6076 is {answer} x {unit:g} N·m = {answer * unit:g} N·m, the "
                 f"topology's rated_torque {self.rated_torque:g} N·m: set the motor's data in the drive, or "
@@ -114,13 +122,28 @@ class DriveSlave(Slave):
 @dataclass(frozen=True, kw_only=True)
 class _JointSlave:
     joint: str = entry(doc="The joint that the drive moves.")
-    drive: str = entry(doc="A drive of the package, or the path of a file; relative paths start beside this file.")
-    gear_ratio: float = entry(lower=1e-3, upper=1e5, doc="Revolutions of the motor per revolution of the joint.")
-    rated_torque: float = entry(lower=1e-5, upper=1e5, unit="N·m", doc="The motor's, which thousandths refer to.")
-    vendor: int | None = entry(None, lower=1, upper=MAX_ID, doc="Identity; the drive file's where left out.")
-    product: int | None = entry(None, lower=0, upper=MAX_ID, doc="Identity; the drive file's only one where left out.")
+    drive: str = entry(
+        doc="A drive of the package, or the path of a file; relative paths start beside this file."
+    )
+    gear_ratio: float = entry(
+        lower=1e-3, upper=1e5, doc="Revolutions of the motor per revolution of the joint."
+    )
+    rated_torque: float = entry(
+        lower=1e-5, upper=1e5, unit="N·m", doc="The motor's, which thousandths refer to."
+    )
+    vendor: int | None = entry(
+        None, lower=1, upper=MAX_ID, doc="Identity; the drive file's where left out."
+    )
+    product: int | None = entry(
+        None, lower=0, upper=MAX_ID, doc="Identity; the drive file's only one where left out."
+    )
     revision: int = entry(0, lower=0, upper=MAX_ID, doc="Identity; 0 where it isn't checked.")
-    alias: int = entry(0, lower=0, upper=0xFFFF, doc="Tells drives of the same kind apart; 0 where it isn't checked.")
+    alias: int = entry(
+        0,
+        lower=0,
+        upper=0xFFFF,
+        doc="Tells drives of the same kind apart; 0 where it isn't checked.",
+    )
     sign: float = entry(1.0, choices=(1, -1), doc="-1 where the motor turns the other way.")
     offset: float = entry(0.0, unit="rad", doc="Joint angle at count 0.")
     counts_per_revolution: int | None = entry(
@@ -135,7 +158,9 @@ class _JointSlave:
             raise ConfigError(f"drive: {error}") from error
         counts = self.counts_per_revolution or drive.counts_per_revolution
         if not counts:
-            raise ConfigError(f"counts_per_revolution is missing: drive {drive.name} doesn't say it either")
+            raise ConfigError(
+                f"counts_per_revolution is missing: drive {drive.name} doesn't say it either"
+            )
         scale = Scale.of_drive(
             self.joint,
             counts_per_revolution=float(counts),
@@ -172,7 +197,9 @@ class _JointSlave:
         product = only if self.product is None else self.product
         products = ", ".join(f"0x{code:08X} ({name})" for code, name in drive.products.items())
         if product is None:
-            raise ConfigError(f"product is missing: drive {drive.name} has {products or 'none of its own'}")
+            raise ConfigError(
+                f"product is missing: drive {drive.name} has {products or 'none of its own'}"
+            )
         if drive.products and product not in drive.products:
             message = f"product = 0x{product:08X}: drive {drive.name} has {products}"
             raise ConfigError(message, name="product", value=product, bound=tuple(drive.products))
@@ -184,15 +211,26 @@ class Topology:
     """A bus, and the file that describes it."""
 
     path: Path
-    slaves: tuple[Slave, ...] = entry(of=tuple[_JointSlave | Slave, ...], size=SOME, doc="In the order of the bus.")
+    slaves: tuple[Slave, ...] = entry(
+        of=tuple[_JointSlave | Slave, ...], size=SOME, doc="In the order of the bus."
+    )
     description: str = entry("", doc="The bus, for people.")
     cycle: float = entry(
-        0.001, lower=MIN_CYCLE, upper=MAX_CYCLE, unit="s", doc="Time between two exchanges of process data."
+        0.001,
+        lower=MIN_CYCLE,
+        upper=MAX_CYCLE,
+        unit="s",
+        doc="Time between two exchanges of process data.",
     )
     watchdog: float = entry(
-        0.02, above=0.0, unit="s", doc="Time after which a slave without process data stops by itself."
+        0.02,
+        above=0.0,
+        unit="s",
+        doc="Time after which a slave without process data stops by itself.",
     )
-    without_watchdog: bool = entry(False, doc="Slaves never stop by themselves, whatever happens to the master.")
+    without_watchdog: bool = entry(
+        False, doc="Slaves never stop by themselves, whatever happens to the master."
+    )
 
     @property
     def drives(self) -> tuple[DriveSlave, ...]:
@@ -200,19 +238,26 @@ class Topology:
         return tuple(slave for slave in self.slaves if isinstance(slave, DriveSlave))
 
     def in_order_of(self, joints: Sequence[str]) -> tuple[DriveSlave, ...]:
-        """The slaves that move a robot's joints, in its order; a ConfigError where they move others, or not all."""
+        """The slaves that move a robot's joints, in its order; a ConfigError where they move
+        others, or not all.
+        """
         by_joint = {slave.name: slave for slave in self.drives}
         missing = [joint for joint in joints if joint not in by_joint]
         unknown = [joint for joint in by_joint if joint not in joints]
         if missing or unknown:
-            problem = f"no slave moves {', '.join(missing)}" if missing else f"unknown joint {', '.join(unknown)}"
+            problem = (
+                f"no slave moves {', '.join(missing)}"
+                if missing
+                else f"unknown joint {', '.join(unknown)}"
+            )
             raise ConfigError(f"{self.path}: {problem}; the robot's joints: {', '.join(joints)}")
         return tuple(by_joint[joint] for joint in joints)
 
     def check_bus(self, found: Sequence[FoundSlave]) -> None:
         """Refuse a bus that isn't this one.
 
-        Slaves that are alike are told apart by their aliases only; where those are 0, nobody can see a wrong order.
+        Slaves that are alike are told apart by their aliases only; where those are 0, nobody can
+        see a wrong order.
 
         Raises:
             ConfigError: lists each difference: which slave, what was expected, what was found.
@@ -228,7 +273,9 @@ class Topology:
             problems.append(f"slave {position}: expected the end of the bus, found {extra}")
         if problems := [problem for problem in problems if problem]:
             counts = f"{len(self.slaves)} expected, {len(found)} found"
-            raise ConfigError(f"the bus isn't that of {self.path} (slaves: {counts}):\n  " + "\n  ".join(problems))
+            raise ConfigError(
+                f"the bus isn't that of {self.path} (slaves: {counts}):\n  " + "\n  ".join(problems)
+            )
 
     def _difference(self, slave: Slave, found: Sequence[FoundSlave]) -> str:
         there = found[slave.position]
@@ -237,17 +284,20 @@ class Topology:
         elsewhere = [
             other
             for other, candidate in enumerate(found)
-            if not slave.differs(candidate) and (other >= len(self.slaves) or self.slaves[other].differs(candidate))
+            if not slave.differs(candidate)
+            and (other >= len(self.slaves) or self.slaves[other].differs(candidate))
         ]
         hint = f"; such a one is at position {elsewhere[0]}: wrong order?" if elsewhere else ""
         return f"{slave}: expected {slave.expectation}, found {there}{hint}"
 
 
 def load_topology(name: str) -> Topology:
-    """Read a topology, a robot's or a YAML file by its path, and its drives, which may be files beside it.
+    """Read a topology, a robot's or a YAML file by its path, and its drives, which may be files
+    beside it.
 
     Raises:
-        ConfigError: unknown topology or drive, a missing, unknown or unusable entry; lists the valid ones.
+        ConfigError: unknown topology or drive, a missing, unknown or unusable entry; lists the
+            valid ones.
     """
     path, data = read_config("topology", name, "ethercat")
     values = read_entries(Topology, data, str(path))

@@ -1,4 +1,6 @@
-"""A slave's watchdog: without it, drives go on where the master ends. Source: ET1100 data sheet, section II."""
+"""A slave's watchdog: without it, drives go on where the master ends. Source: ET1100
+data sheet, section II.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,17 @@ def set_watchdog(access: SlaveAccess, slave: Slave, seconds: float) -> None:
     """Set the watchdog's time [s], and see that the slave has taken it; 0 ends the watchdog.
 
     Raises:
-        ConfigError: the slave can't count to that, keeps another time, or doesn't count what it gets.
+        ConfigError: the slave can't count to that, keeps another time, or doesn't count what it
+            gets.
         HardwareFault: the slave doesn't answer.
     """
     found = access.slaves[slave.position]
     where = f"{slave}: "
 
     def read(register: int, size: int) -> int:
-        data: bytes = access.transfer(slave.position, "watchdog", lambda: found._fprd(register, size))
+        data: bytes = access.transfer(
+            slave.position, "watchdog", lambda: found._fprd(register, size)
+        )
         return int.from_bytes(data, "little")
 
     unit = tick(read(_DIVIDER, 2))
@@ -39,10 +44,14 @@ def set_watchdog(access: SlaveAccess, slave: Slave, seconds: float) -> None:
         bound = unit, _MAX_COUNT * unit
         rule = f"must be from {bound[0]:g} to {bound[1]:g} s, which this slave can count"
         raise refused("watchdog", seconds, rule, bound, where=where, unit="s")
-    access.transfer(slave.position, "watchdog", lambda: found._fpwr(_TIME, count.to_bytes(2, "little")))
+    access.transfer(
+        slave.position, "watchdog", lambda: found._fpwr(_TIME, count.to_bytes(2, "little"))
+    )
     if (taken := read(_TIME, 2)) != count:
         rule = f"the slave keeps {taken * unit:g} s"
         raise refused("watchdog", seconds, rule, taken * unit, where=where, unit="s")
     if count and isinstance(slave, DriveSlave) and not read(_OUTPUTS_CONTROL, 1) & _TRIGGERS:
-        rule = "outputs don't trigger it (EEPROM, sync manager 2), so the slave never stops by itself"
+        rule = (
+            "outputs don't trigger it (EEPROM, sync manager 2), so the slave never stops by itself"
+        )
         raise refused("watchdog", seconds, rule, where=where, unit="s")

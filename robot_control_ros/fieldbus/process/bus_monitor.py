@@ -1,4 +1,6 @@
-"""The thread beside the bus's cycle: looks at single slaves, does what is asked for, and reports."""
+"""The thread beside the bus's cycle: looks at single slaves, does what is
+asked for, and reports.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,8 @@ class BusMonitor:
             if now - reported < REPORT_PERIOD:
                 continue
             reported = now
-            # Each of these waits for the bus with the interpreter's lock held, so that the cycle may have to wait, too.
+            # Each of these waits for the bus with the interpreter's lock held, so that the cycle
+            # may have to wait, too.
             if self.trouble or troubled:
                 troubled = self.trouble
                 self._poll_slaves()
@@ -101,7 +104,9 @@ class BusMonitor:
             self.report(self._describe())
 
     def _run(self) -> None:
-        """The thread: without it nobody would look at the slaves any more, so its error ends the process."""
+        """The thread: without it nobody would look at the slaves any more, so its
+        error ends the process.
+        """
         try:
             self._loop()
         except Exception as error:
@@ -110,7 +115,9 @@ class BusMonitor:
                 self.ending.set()
 
     def _poll_slaves(self) -> None:
-        """Read what the exchange doesn't show: AL states, carrier, error codes that aren't in the process data."""
+        """Read what the exchange doesn't show: AL states, carrier, error codes that aren't
+        in the process data.
+        """
         master = self._plant.master
         supervisor = self._plant.cycle.supervisor
         carrier = master.carrier()
@@ -134,7 +141,9 @@ class BusMonitor:
         for i in cycle.data.unmapped_errors:
             if cycle.machines[i].state in FAULTS:
                 try:
-                    code = int.from_bytes(self._plant.master.access.read_sdo(cycle.positions[i], ERROR_CODE), "little")
+                    code = int.from_bytes(
+                        self._plant.master.access.read_sdo(cycle.positions[i], ERROR_CODE), "little"
+                    )
                     cycle.data.set_error_code(i, code)
                 except RobotControlError as error:
                     self._between.add(partial(cycle.supervisor.note, str(error)))
@@ -143,7 +152,9 @@ class BusMonitor:
         """Keep what a slave sent unasked. Status words show what it means for the drives."""
         slave = self._topology.slaves[event.position]
         codes = slave.drive.error_codes if isinstance(slave, DriveSlave) else {}
-        self._between.add(partial(self._plant.cycle.supervisor.note, f"{slave}: {event.describe(codes)}"))
+        self._between.add(
+            partial(self._plant.cycle.supervisor.note, f"{slave}: {event.describe(codes)}")
+        )
 
     def _describe(self) -> dict[str, Any]:
         cycle = self._plant.cycle
@@ -168,7 +179,9 @@ class BusMonitor:
             "drives": drives,
             "slaves": {
                 str(slave): str(status)
-                for slave, status in zip(self._topology.slaves, supervisor.slaves.statuses, strict=False)
+                for slave, status in zip(
+                    self._topology.slaves, supervisor.slaves.statuses, strict=False
+                )
                 if not status.operational
             },
             "expected": supervisor.frames.expected,
@@ -188,7 +201,9 @@ class BusRequests:
     Joints are named in the robot's order.
     """
 
-    def __init__(self, plant: EthercatPlant, joints: tuple[str, ...], between: BetweenCycles) -> None:
+    def __init__(
+        self, plant: EthercatPlant, joints: tuple[str, ...], between: BetweenCycles
+    ) -> None:
         self._plant = plant
         self._joints = joints
         self._between = between
@@ -196,7 +211,9 @@ class BusRequests:
         self._requests: dict[str, Callable[..., str]] = {
             "enable": lambda: self._order(plant.enable, "enabling"),
             "disable": lambda: self._order(plant.cycle.supervisor.request_disable, "disabled"),
-            "quick_stop": lambda: self._order(plant.cycle.supervisor.request_quick_stop, "stopping"),
+            "quick_stop": lambda: self._order(
+                plant.cycle.supervisor.request_quick_stop, "stopping"
+            ),
             "reset_fault": self._reset_fault,
             "read_sdo": self._read_sdo,
             "write_sdo": self._write_sdo,
@@ -228,7 +245,11 @@ class BusRequests:
         """Bring all slaves back to OP, and drives out of their faults; they stay disabled."""
         cycle = self._plant.cycle
         if not cycle.supervisor.idle:
-            still = "still being stopped" if cycle.supervisor.stopped else "enabled: there is no fault to reset"
+            still = (
+                "still being stopped"
+                if cycle.supervisor.stopped
+                else "enabled: there is no fault to reset"
+            )
             raise ConfigError(f"the drives are {still}")
         message = self._recover()
         self._between.call(cycle.reset_faults)
@@ -248,13 +269,17 @@ class BusRequests:
         until = time.monotonic() + RECOVERY_TIMEOUT
         while True:
             if not master.carrier():
-                raise HardwareFault("link down: the cable at the master, or the first slave's power")
+                raise HardwareFault(
+                    "link down: the cable at the master, or the first slave's power"
+                )
             statuses = master.access.al_statuses()
             self._between.call(lambda: supervisor.update_link(True))
             self._between.call(partial(supervisor.update_al, statuses))
             steps: list[tuple[int, Recovery]] = supervisor.slaves.recovery()
             if not steps:
-                return f"back in OP: {', '.join(recovered)}" if recovered else "all slaves are in OP"
+                return (
+                    f"back in OP: {', '.join(recovered)}" if recovered else "all slaves are in OP"
+                )
             if time.monotonic() > until:
                 problems = "; ".join(f"{self._topology.slaves[i]} {statuses[i]}" for i, _ in steps)
                 message = f"not back in OP within {RECOVERY_TIMEOUT:g} s: {problems}"

@@ -1,7 +1,9 @@
-"""The bus's own process: `python -m robot_control_ros.fieldbus.process.bus_process SETTINGS WAKE`. It knows no ROS.
+"""The bus's own process: `python -m robot_control_ros.fieldbus.process.bus_process SETTINGS WAKE`.
+It knows no ROS.
 
 The main thread keeps time, and does nothing else. A thread beside it does what may take longer:
-it talks to single slaves, answers calls, makes laws, and reports. What it decides takes effect between two cycles.
+it talks to single slaves, answers calls, makes laws, and reports. What it decides takes effect
+between two cycles.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ LOOK = 0.1  # s between two looks at the owner while the bus starts
 
 
 class BusProcess:
-    """Cycle after cycle, until SIGTERM, or the end of the wake socket, a file descriptor that gets a byte per cycle."""
+    """Cycle after cycle, until SIGTERM, or the end of the wake socket, a file descriptor that
+    gets a byte per cycle.
+    """
 
     def __init__(self, settings: BusSettings, memory: SharedFile, wake: int) -> None:
         robot = load_robot(settings.robot, settings.profile)
@@ -49,7 +53,9 @@ class BusProcess:
         if settings.watchdog:
             topology = replace(topology, watchdog=settings.watchdog)
         limits = SupervisorLimits(
-            bad_cycles=settings.bad_cycles, stale_after=settings.command_timeout, stop_time=settings.stop_time
+            bad_cycles=settings.bad_cycles,
+            stale_after=settings.command_timeout,
+            stop_time=settings.stop_time,
         )
         self._plant = EthercatPlant(
             joints,
@@ -74,7 +80,9 @@ class BusProcess:
 
             self._loop = InProcessLoop(memory, topology.cycle, self._between, robot)
             servers.append(self._loop.server)
-        self._monitor = BusMonitor(self._plant, joints, memory, self._between, servers, settings.in_process)
+        self._monitor = BusMonitor(
+            self._plant, joints, memory, self._between, servers, settings.in_process
+        )
         self._taken = 0
         self._refused = ""
 
@@ -82,11 +90,13 @@ class BusProcess:
         """Run cycles until the end.
 
         Raises:
-            ConfigError, HardwareFault: the bus can't be brought to OP; or why the cycles have ended.
+            ConfigError, HardwareFault: the bus can't be brought to OP; or why the cycles have
+                ended.
         """
         monitor = self._monitor
         signal.signal(signal.SIGTERM, lambda number, frame: monitor.ending.set())
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the node, which ends us in order
+        # the terminal's is for the node, which ends us in order
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=self._watch_start, name="beside the start", daemon=True).start()
         self._plant.prepare()
         self._plant.master.access.listen(monitor.on_slave_event)
@@ -103,9 +113,11 @@ class BusProcess:
         raise HardwareFault(f"the bus's process has ended: {monitor.failure or 'asked to end'}")
 
     def _watch_start(self) -> None:
-        """A thread: end with the owner, or when asked to, where slaves that don't answer make the start long.
+        """A thread: end with the owner, or when asked to, where slaves that don't answer make the
+        start long.
 
-        No drive is enabled yet, so there is nothing to stop. Later the cycle itself finds its owner gone.
+        No drive is enabled yet, so there is nothing to stop. Later the cycle itself finds its owner
+        gone.
         """
         owner = select.poll()
         owner.register(self._wake, 0)  # an end that hangs up is always told
@@ -192,7 +204,9 @@ def main() -> None:
     try:
         BusProcess(settings, memory, wake).run()
     except Exception as error:
-        Latest(memory.region("report")).put(encode({"error": plain_error(error, "the bus's process")}))
+        Latest(memory.region("report")).put(
+            encode({"error": plain_error(error, "the bus's process")})
+        )
         if not isinstance(error, RobotControlError):
             traceback.print_exc()
     memory.close(remove=True)  # its owner may have been killed

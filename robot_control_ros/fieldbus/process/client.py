@@ -23,7 +23,8 @@ from .rpc import RpcClient, decode, made_error
 from .shared_memory import Latest
 
 START_TIMEOUT = 30.0  # s for the bus to be in OP
-COMPILE_TIMEOUT = 120.0  # s more where laws run in the bus's process: the first time they are compiled
+# s more where laws run in the bus's process: the first time they are compiled
+COMPILE_TIMEOUT = 120.0
 REPLY_TIMEOUT = 12.0  # s for an answer: recovery of a bus may take its time
 STOP_TIMEOUT = 5.0  # s for the process to stop the drives and end
 POLL = 0.002  # s
@@ -84,7 +85,9 @@ class BusClient:
         self._memory = open_memory(self.path, create=True)
         region = self._memory.region
         self.timing = Timing(region("timing"))
-        self._status, self._commands, self._report = map(Latest, map(region, ("status", "command", "report")))
+        self._status, self._commands, self._report = map(
+            Latest, map(region, ("status", "command", "report"))
+        )
         self._rpc = RpcClient(self._memory, OWNER, REPLY_TIMEOUT, self.check)
         self._wake, theirs = socket.socketpair()
         self._wake.setblocking(False)
@@ -139,7 +142,9 @@ class BusClient:
         return BusStatus.decode(record) if number else None
 
     def report(self) -> dict[str, Any]:
-        """The newest report, see :class:`.bus_monitor.BusMonitor`; empty where there is none yet."""
+        """The newest report, see :class:`.bus_monitor.BusMonitor`; empty
+        where there is none yet.
+        """
         number, record = self._report.get()
         report: dict[str, Any] = decode(record) if number else {}
         return report
@@ -149,7 +154,8 @@ class BusClient:
         self._commands.put(encode_command(command, time.monotonic()))
 
     def request(self, name: str, **arguments: Any) -> str:
-        """Ask for enable, disable, quick_stop, reset_fault, read_sdo or write_sdo; returns its message.
+        """Ask for enable, disable, quick_stop, reset_fault, read_sdo or write_sdo; returns its
+        message.
 
         Raises:
             ConfigError: it is refused; says why.

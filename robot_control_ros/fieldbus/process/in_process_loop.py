@@ -1,7 +1,8 @@
-"""A ControlLoop within the bus's process, led by a controller in another one: sense, compute and act in one cycle.
+"""A ControlLoop within the bus's process, led by a controller in another one: sense, compute and
+act in one cycle.
 
-The controller has a proxy, :class:`~.remote_loop.RemoteLoop`, whose calls arrive here. They are prepared in the thread
-beside the cycle, and take effect between two cycles.
+The controller has a proxy, :class:`~.remote_loop.RemoteLoop`, whose calls arrive here. They are
+prepared in the thread beside the cycle, and take effect between two cycles.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from .shared_memory import Latest, SharedFile
 TELEMETRY_RATE = 200.0  # Hz
 NOT_ENABLED = "the drives are not enabled: call the service ~/enable of the node ethercat"
 MAX_SILENCE = 2.0  # s that a controller which lives may send nothing: the loop goes on without it
-_MOTION = ("hold", "move_to", "move_joints_to", "follow_joints", "follow_tip", "go_home", "jog")  # for drives that run
+# for drives that run
+_MOTION = ("hold", "move_to", "move_joints_to", "follow_joints", "follow_tip", "go_home", "jog")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,10 @@ class LoopTelemetry:
         """Telemetry of a record that :func:`.rpc.encode` made."""
         given = decode(record)
         report = given["report"]
-        report |= {"state": read_state(report["state"]), "reference": Reference(**report["reference"])}
+        report |= {
+            "state": read_state(report["state"]),
+            "reference": Reference(**report["reference"]),
+        }
         report["contact"] = ContactReport.of(report["contact"])
         given |= {"report": LoopReport(**report), "command": read_command(given["command"])}
         return cls(**given)
@@ -84,7 +89,9 @@ class InProcessLoop:
         server: Server of the controller's calls; it answers beside the cycle.
     """
 
-    def __init__(self, memory: SharedFile, period: float, between: BetweenCycles, robot: RobotConfig) -> None:
+    def __init__(
+        self, memory: SharedFile, period: float, between: BetweenCycles, robot: RobotConfig
+    ) -> None:
         self.active = False
         self.loop: ControlLoop | None = None
         self.server = RpcServer(memory, CONTROLLER, self.call)
@@ -116,7 +123,8 @@ class InProcessLoop:
     def tick(self, state: RobotState, running: bool) -> Command | None:
         """The command for a fresh state; None where there is none.
 
-        Where the drives aren't running, they don't do what is commanded: the loop rests where the robot is.
+        Where the drives aren't running, they don't do what is commanded: the loop rests where the
+        robot is.
 
         Raises:
             Exception: whatever a law raises; it is no longer active then.
@@ -138,7 +146,9 @@ class InProcessLoop:
         return self._command
 
     def send_telemetry(self) -> None:
-        """Report to the controller, where it is time to, after the outputs are ready; raises as :meth:`tick`."""
+        """Report to the controller, where it is time to, after the outputs are ready;
+        raises as :meth:`tick`.
+        """
         loop = self.loop
         if loop is None or not self.active or loop.state is None:
             return
@@ -152,7 +162,13 @@ class InProcessLoop:
             report = replace(report, reference=replace(report.reference, path=None))
             number = self._trajectory_number(loop)
             telemetry = LoopTelemetry(
-                report, loop.warning, self._command, self._refusal, number, self._running, self._times
+                report,
+                loop.warning,
+                self._command,
+                self._refusal,
+                number,
+                self._running,
+                self._times,
             )
             self._telemetry.put(encode(telemetry))
         except Exception:
@@ -177,7 +193,9 @@ class InProcessLoop:
         if self._pulse.number != self._taken:
             self._taken, record = self._pulse.get()
             given = read_wrench(decode(record)) if record else None
-            if given is not None and (given.time is None or self._wrench is None or given.time != self._wrench.time):
+            if given is not None and (
+                given.time is None or self._wrench is None or given.time != self._wrench.time
+            ):
                 self._wrench = given
         return self._wrench
 
@@ -234,7 +252,9 @@ class InProcessLoop:
             "reset_ringing": loop.ringing.reset,
         }
         if name not in direct:
-            raise unknown("call", name, ("attach", *_MOTION, "learned", "switch_law", *tuned, *direct))
+            raise unknown(
+                "call", name, ("attach", *_MOTION, "learned", "switch_law", *tuned, *direct)
+            )
         return partial(direct[name], *arguments)
 
     def _switch(self, loop: ControlLoop, name: str, values: dict[str, Any]) -> Callable[[], None]:

@@ -10,7 +10,8 @@ from ...control.cycle_times import TimeRing
 
 SIZE = 8192  # of the last cycles
 COLUMNS = ("wake-up", "round trip", "compute and pack", "whole cycle")
-# Settings of the bus's process for an emulated bus: where machines stall, as virtual ones do, that isn't its fault.
+# Settings of the bus's process for an emulated bus: where machines stall, as virtual ones do, that
+# isn't its fault.
 EMULATED_BUS_TIMEOUTS: dict[str, Any] = {
     "frame_timeout": 0.05,
     "bad_cycles": 20,
@@ -24,9 +25,9 @@ TIMING_BYTES = _HEAD + TimeRing.bytes_of(len(COLUMNS), SIZE)
 class Timing(TimeRing):
     """Durations of the parts of the last cycles.
 
-    Wake-up: from the cycle's time to the frame being sent. Round trip: until it was received. Compute and pack: until
-    the next outputs were ready. Whole cycle: from the cycle's time to that. A cycle is on time whose next outputs are
-    ready before the next cycle's time.
+    Wake-up: from the cycle's time to the frame being sent. Round trip: until it was received.
+    Compute and pack: until the next outputs were ready. Whole cycle: from the cycle's time to that.
+    A cycle is on time whose next outputs are ready before the next cycle's time.
 
     Args:
         memory: Memory of TIMING_BYTES, zeros at first, which one process writes and others read.
@@ -39,7 +40,13 @@ class Timing(TimeRing):
         self._overruns = memory[8:_HEAD].cast("Q")
 
     def add_cycle(
-        self, due: float, sent: float, received: float, ready: float, period: float, overruns: int = 0
+        self,
+        due: float,
+        sent: float,
+        received: float,
+        ready: float,
+        period: float,
+        overruns: int = 0,
     ) -> None:
         """Add one cycle, by times of one clock [s], and how many overruns there have been."""
         self.add(sent - due, received - sent, ready - received, ready - due)
@@ -48,19 +55,26 @@ class Timing(TimeRing):
 
     @property
     def on_time(self) -> float:
-        """Fraction of all cycles that were on time, overruns among them; NaN where there were none."""
+        """Fraction of all cycles that were on time, overruns among them; NaN
+        where there were none.
+        """
         due = self.count + self._overruns[0]
         return self._on_time[0] / due if due else math.nan
 
     def by_column(self, percents: Sequence[float] = (50.0, 99.0)) -> dict[str, tuple[float, ...]]:
         """Percentiles of the last cycles by column [s]; NaN where there were none."""
-        return {name: tuple(row.tolist()) for name, row in zip(COLUMNS, self.percentiles(percents), strict=True)}
+        return {
+            name: tuple(row.tolist())
+            for name, row in zip(COLUMNS, self.percentiles(percents), strict=True)
+        }
 
 
 class ClockFollower:
-    """Keeps cycles in step with the bus's reference clock, so that frames arrive at a fixed time before SYNC0.
+    """Keeps cycles in step with the bus's reference clock, so that frames arrive at a fixed time
+    before SYNC0.
 
-    A phase-locked loop, proportional and integral: a clock that is wrong by a constant rate is followed exactly.
+    A phase-locked loop, proportional and integral: a clock that is wrong by a constant rate is
+    followed exactly.
 
     Args:
         period: Time between two cycles [s].
@@ -89,6 +103,7 @@ class ClockFollower:
         self.error = error * 1e-9
         wanted = self.PROPORTIONAL * self.error + self._drift
         correction = max(-self.LARGEST, min(self.LARGEST, wanted))
-        if correction == wanted:  # else the integral would wind up, for ever where the clock stands still
+        # else the integral would wind up, for ever where the clock stands still
+        if correction == wanted:
             self._drift += self.INTEGRAL * self.error
         return -correction

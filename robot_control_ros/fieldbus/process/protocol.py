@@ -76,7 +76,9 @@ class BusStatus:
     modes: list[int]
 
     @classmethod
-    def of(cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int) -> BusStatus:
+    def of(
+        cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int
+    ) -> BusStatus:
         """Status of the present cycle; `time` is the wall time [s]."""
         frames = drives.supervisor.frames
         data = drives.data

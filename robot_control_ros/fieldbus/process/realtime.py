@@ -13,7 +13,8 @@ import time
 SWITCH_INTERVAL = 1e-4  # s, of the interpreter's lock between threads
 ANY = -1  # processor
 
-LATENCY = "/dev/cpu_dma_latency"  # the kernel's PM QoS interface: how long processors may take to wake up [us, int32]
+# the kernel's PM QoS interface: how long processors may take to wake up [us, int32]
+LATENCY = "/dev/cpu_dma_latency"
 
 _CURRENT_AND_FUTURE = 1 | 2  # MCL_CURRENT | MCL_FUTURE
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
@@ -21,7 +22,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def prepare(priority: int, processor: int = ANY) -> list[str]:
-    """Real-time scheduling, wakeful processors, locked memory, no garbage collection; returns what isn't permitted.
+    """Real-time scheduling, wakeful processors, locked memory, no garbage collection; returns what
+    isn't permitted.
 
     Call it when everything is allocated that will be needed.
 
@@ -42,7 +44,9 @@ def prepare(priority: int, processor: int = ANY) -> list[str]:
     gc.disable()
     if _libc.mlockall(_CURRENT_AND_FUTURE):
         why = os.strerror(ctypes.get_errno())
-        warnings.append(f"memory isn't locked ({why}): raise the limit `memlock`, or give CAP_IPC_LOCK")
+        warnings.append(
+            f"memory isn't locked ({why}): raise the limit `memlock`, or give CAP_IPC_LOCK"
+        )
     if priority:
         try:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
@@ -51,14 +55,19 @@ def prepare(priority: int, processor: int = ANY) -> list[str]:
                 f"no real-time priority {priority} ({error}): raise the limit `rtprio`, or give CAP_SYS_NICE"
             )
         try:  # idle processors don't sleep as long as this process lives: waking takes its time
-            os.write(os.open(LATENCY, os.O_WRONLY), struct.pack("=i", 0))  # the request ends where the file is closed
+            # the request ends where the file is closed
+            os.write(os.open(LATENCY, os.O_WRONLY), struct.pack("=i", 0))
         except OSError as error:
-            warnings.append(f"processors may sleep between cycles ({error}): let this user write there")
+            warnings.append(
+                f"processors may sleep between cycles ({error}): let this user write there"
+            )
     return warnings
 
 
 def spare_processor() -> int:
-    """Keep this thread, and all it starts, off one processor, which is returned; ANY where there is only one."""
+    """Keep this thread, and all it starts, off one processor, which is returned; ANY
+    where there is only one.
+    """
     *others, spared = sorted(os.sched_getaffinity(0))
     if not others:
         return ANY
@@ -67,7 +76,9 @@ def spare_processor() -> int:
 
 
 def end_with_parent() -> None:
-    """Have the kernel send this process SIGTERM when the one that started it has ended, however it has (Linux)."""
+    """Have the kernel send this process SIGTERM when the one that started it has ended,
+    however it has (Linux).
+    """
     _libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
@@ -76,7 +87,8 @@ def step_back() -> None:
 
     It is for a thread beside that one, which has the same priority when it starts.
 
-    It stays before all that isn't real-time: while it has the interpreter's lock, nobody may take its processor away.
+    It stays before all that isn't real-time: while it has the interpreter's lock, nobody may take
+    its processor away.
     """
     if os.sched_getscheduler(0) == os.SCHED_FIFO:
         priority = os.sched_getparam(0).sched_priority

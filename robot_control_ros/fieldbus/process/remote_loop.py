@@ -1,4 +1,6 @@
-"""A proxy of the loop in the bus's process: the :class:`~..control.controller.Controller` of the controller node."""
+"""A proxy of the loop in the bus's process: the :class:`~..control.controller.Controller` of
+the controller node.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +53,20 @@ class LoopConnection:
         try:
             number, report = Latest(self._memory.region("report")).get()
             if number and not decode(report).get("in_process", True):
-                raise ConfigError("the bus's process takes no loop: start the node ethercat with in_process:=true")
+                raise ConfigError(
+                    "the bus's process takes no loop: start the node ethercat with in_process:=true"
+                )
             if not self._memory.lock(self._memory.LED):
-                raise ConfigError("a controller's loop runs in the bus's process already: end that controller first")
+                raise ConfigError(
+                    "a controller's loop runs in the bus's process already: end that controller first"
+                )
         except ConfigError:
             self._memory.close()
             raise
         self.call = RpcClient(self._memory, CONTROLLER, REPLY_TIMEOUT, self._wait).call
-        self._telemetry, self._pulse = (Latest(self._memory.region(name)) for name in ("telemetry", "pulse"))
+        self._telemetry, self._pulse = (
+            Latest(self._memory.region(name)) for name in ("telemetry", "pulse")
+        )
         self._taken = 0
         self._newest: LoopTelemetry | None = None
         self._last_pulse = b""
@@ -102,7 +110,8 @@ class LoopConnection:
 
 
 class RemoteMotion:
-    """The commands that move the reference over there; see :class:`~...control.motion_commands.MotionCommands`.
+    """The commands that move the reference over there; see
+    :class:`~...control.motion_commands.MotionCommands`.
 
     Attributes:
         trajectory: Number of the trajectory that is followed there; None for nothing.
@@ -155,7 +164,9 @@ class RemoteWrench:
 
     def __init__(self, connection: LoopConnection, robot: RobotConfig) -> None:
         self._call = connection.call
-        self.settings = WrenchPipeline(robot.profile.wrench_settings, robot.profile.measures_torque).settings
+        self.settings = WrenchPipeline(
+            robot.profile.wrench_settings, robot.profile.measures_torque
+        ).settings
         self.reason = ""
 
     def zero(self) -> object:
@@ -166,7 +177,8 @@ class RemoteWrench:
 
 
 class RemoteContact:
-    """Contact detection of the loop over there; see :class:`~...control.reactions.contact_monitor.ContactMonitor`.
+    """Contact detection of the loop over there; see
+    :class:`~...control.reactions.contact_monitor.ContactMonitor`.
 
     Attributes:
         settings: Settings of contact detection; they are sent with the next tick.
@@ -209,7 +221,8 @@ class RemoteRinging:
 class RemoteLoop:
     """The proxy of a ControlLoop whose cycles happen in the bus's process, at the bus's rate.
 
-    :meth:`tick` gives what happened there last, as all figures here; what is asked for here is done there.
+    :meth:`tick` gives what happened there last, as all figures here; what is asked for here is done
+    there.
 
     Args:
         robot, law, gain_time_constant: Robot, law and time constant of the gains [s], see
@@ -330,7 +343,11 @@ class RemoteLoop:
 
     @property
     def fault(self) -> str:
-        return "" if self._telemetry is None else self._telemetry.report.fault or self._telemetry.refusal
+        return (
+            ""
+            if self._telemetry is None
+            else self._telemetry.report.fault or self._telemetry.refusal
+        )
 
     @property
     def warning(self) -> str:
@@ -379,7 +396,9 @@ class RemoteLoop:
         until = time.monotonic() + FIRST_CYCLE
         while self._connection.telemetry() is None:
             if time.monotonic() > until:
-                raise HardwareFault(f"the bus brings no samples: none within {FIRST_CYCLE:g} s", bound=FIRST_CYCLE)
+                raise HardwareFault(
+                    f"the bus brings no samples: none within {FIRST_CYCLE:g} s", bound=FIRST_CYCLE
+                )
             time.sleep(POLL)
         self._begun = True
         self._telemetry_time = time.monotonic()

@@ -1,4 +1,6 @@
-"""Messages between processes as plain data, and calls made of them: a name and arguments, then a result or an error."""
+"""Messages between processes as plain data, and calls made of them: a name and arguments, then a
+result or an error.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import ConfigError, HardwareFault, ModelError, RobotControlError, StaleStateError
+from ...core.errors import (
+    ConfigError,
+    HardwareFault,
+    ModelError,
+    RobotControlError,
+    StaleStateError,
+)
 from .shared_memory import Latest, SharedFile
 
 POLL = 0.0005  # s between two looks for an answer
 CYCLE_TIMEOUT = 1.0  # s for the cycle to do an action
 _HEAD = struct.Struct("=I")  # length of the JSON text
 _ARRAY = "ndarray"  # key of a placeholder in the JSON text: type and shape of an array
-_ERRORS = {error.__name__: error for error in (ConfigError, HardwareFault, ModelError, StaleStateError)}
+_ERRORS = {
+    error.__name__: error for error in (ConfigError, HardwareFault, ModelError, StaleStateError)
+}
 
 
 def encode(message: Any) -> bytes:
@@ -53,7 +63,9 @@ def encode(message: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """The inverse of :func:`encode`, but for enumerations and dataclasses, which the reader has to make again."""
+    """The inverse of :func:`encode`, but for enumerations and dataclasses, which the
+    reader has to make again.
+    """
     at = _HEAD.size + _HEAD.unpack_from(data)[0]
     text = data[_HEAD.size : at]
 
@@ -70,7 +82,9 @@ def decode(data: bytes) -> Any:
 
 
 def plain_error(error: Exception, name: str) -> dict[str, Any]:
-    """An error with its fields; one that isn't of this package as a ConfigError that names the call."""
+    """An error with its fields; one that isn't of this package as a ConfigError
+    that names the call.
+    """
     if not isinstance(error, RobotControlError):
         return {"type": "ConfigError", "message": f"{name}: {type(error).__name__}: {error}"}
     fields = {"value": error.value, "bound": error.bound}
@@ -103,8 +117,12 @@ class RpcClient:
             the wait.
     """
 
-    def __init__(self, memory: SharedFile, channel: str, timeout: float, waiting: Callable[[], None]) -> None:
-        self._call, self._answer = (Latest(memory.region(f"{channel}.{each}")) for each in ("call", "answer"))
+    def __init__(
+        self, memory: SharedFile, channel: str, timeout: float, waiting: Callable[[], None]
+    ) -> None:
+        self._call, self._answer = (
+            Latest(memory.region(f"{channel}.{each}")) for each in ("call", "answer")
+        )
         self._timeout = timeout
         self._waiting = waiting
         self._number = time.monotonic_ns()  # unlike those of a client before
@@ -144,7 +162,9 @@ class RpcServer:
     """
 
     def __init__(self, memory: SharedFile, channel: str, handle: Callable[..., Any]) -> None:
-        self._call, self._answer = (Latest(memory.region(f"{channel}.{each}")) for each in ("call", "answer"))
+        self._call, self._answer = (
+            Latest(memory.region(f"{channel}.{each}")) for each in ("call", "answer")
+        )
         self._handle = handle
         self._taken = 0
 
@@ -169,7 +189,9 @@ class RpcServer:
 
 
 class BetweenCycles:
-    """Lets another thread change what the cycle uses: between two cycles, in the cycle's own thread."""
+    """Lets another thread change what the cycle uses: between two cycles, in the
+    cycle's own thread.
+    """
 
     def __init__(self) -> None:
         self._actions: deque[Callable[[], None]] = deque()
@@ -179,7 +201,8 @@ class BetweenCycles:
         self._actions.append(action)
 
     def call(self, action: Callable[[], Any]) -> Any:
-        """Have an action done, from another thread than the cycle's; returns its result, or raises its error.
+        """Have an action done, from another thread than the cycle's; returns its result, or raises
+        its error.
 
         A HardwareFault says that the cycle doesn't run.
         """
@@ -193,7 +216,9 @@ class BetweenCycles:
 
         self.add(act)
         if wait((future,), CYCLE_TIMEOUT).not_done:
-            raise HardwareFault(f"the cycle doesn't run: no end within {CYCLE_TIMEOUT:g} s", bound=CYCLE_TIMEOUT)
+            raise HardwareFault(
+                f"the cycle doesn't run: no end within {CYCLE_TIMEOUT:g} s", bound=CYCLE_TIMEOUT
+            )
         return future.result()
 
     def run(self) -> None:

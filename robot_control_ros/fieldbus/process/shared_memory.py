@@ -1,7 +1,7 @@
 """Memory that processes share, so that none waits for another: the newest record of a kind.
 
-Each record has a checksum, so that a reader never takes one that is half written, on any processor, also
-where the writer was killed in the middle.
+Each record has a checksum, so that a reader never takes one that is half written, on any processor,
+also where the writer was killed in the middle.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class Latest:
         return self._newest[0]
 
     def get(self) -> tuple[int, bytes]:
-        """Number and content of the newest record; 0 where there is none, or none that could be read undisturbed."""
+        """Number and content of the newest record; 0 where there is none, or none that could
+        be read undisturbed.
+        """
         for _ in range(_TRIES):
             number = self._newest[0]
             slot = self._slots[number % 2]
@@ -81,7 +83,8 @@ def _checksum(number: int, record: bytes) -> int:
 class SharedFile:
     """A file in memory that processes of one user map, in named regions.
 
-    Nothing in a file is believed that another user could have made or written; its head names the layout.
+    Nothing in a file is believed that another user could have made or written; its head names the
+    layout.
 
     Args:
         path: Path of the file, in a file system that is in memory.
@@ -89,10 +92,12 @@ class SharedFile:
         create: True to make the file anew, of zeros, and lock OWNED; else it must be there.
 
     Raises:
-        ConfigError: it isn't there, isn't this user's alone, is another process's, or has another layout.
+        ConfigError: it isn't there, isn't this user's alone, is another process's, or has another
+            layout.
     """
 
-    OWNED, LED = range(2)  # locks: of who made the file, of a controller whose loop runs in the bus process
+    # locks: of who made the file, of a controller whose loop runs in the bus process
+    OWNED, LED = range(2)
 
     def __init__(self, path: Path, regions: Mapping[str, int], *, create: bool) -> None:
         self.path = path
@@ -113,7 +118,8 @@ class SharedFile:
         except ConfigError:
             os.close(self.descriptor)
             raise
-        mapped = os.open(f"/proc/self/fd/{self.descriptor}", os.O_RDWR)  # a map keeps its descriptor, and locks with it
+        # a map keeps its descriptor, and locks with it
+        mapped = os.open(f"/proc/self/fd/{self.descriptor}", os.O_RDWR)
         self._map = mmap.mmap(mapped, size)
         os.close(mapped)
         self._begin = {}
@@ -127,14 +133,20 @@ class SharedFile:
         length = os.fstat(self.descriptor).st_size
         if found != head or length != size:
             rule = f"must be {head.hex()}, and {size} bytes instead of {length}: another version or program made it"
-            raise refused("head", found.hex(), rule, head.hex(), where=f"shared memory {self.path}: ")
+            raise refused(
+                "head", found.hex(), rule, head.hex(), where=f"shared memory {self.path}: "
+            )
 
     def _own(self) -> None:
         if not self.lock(self.OWNED):
-            raise ConfigError(f"another process has the shared memory {self.path}: end that process first")
+            raise ConfigError(
+                f"another process has the shared memory {self.path}: end that process first"
+            )
 
     def lock(self, which: int) -> bool:
-        """Take a lock, OWNED or LED, unless somebody has it; it is held until this file and its copies are closed."""
+        """Take a lock, OWNED or LED, unless somebody has it; it is held until this file and
+        its copies are closed.
+        """
         try:
             fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, _lock_record(which))
         except BlockingIOError:
@@ -144,7 +156,9 @@ class SharedFile:
     @property
     def owned(self) -> bool:
         """True where another process, or another object, has the lock OWNED."""
-        kind, *_ = _LOCK.unpack(fcntl.fcntl(self.descriptor, fcntl.F_OFD_GETLK, _lock_record(self.OWNED)))
+        kind, *_ = _LOCK.unpack(
+            fcntl.fcntl(self.descriptor, fcntl.F_OFD_GETLK, _lock_record(self.OWNED))
+        )
         return bool(kind != fcntl.F_UNLCK)
 
     def region(self, name: str) -> memoryview:
@@ -176,7 +190,11 @@ def _open(path: Path, flags: int = 0) -> int:
             raise _not_ours(path, os.lstat(path)) from error
         raise ConfigError(f"shared memory {path}: {error.strerror}") from error
     found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & _OTHERS_MAY_WRITE:
+    if (
+        stat.S_ISREG(found.st_mode)
+        and found.st_uid in (os.geteuid(), 0)
+        and not found.st_mode & _OTHERS_MAY_WRITE
+    ):
         return descriptor
     os.close(descriptor)
     raise _not_ours(path, found)
@@ -189,5 +207,8 @@ def _not_ours(path: Path, found: os.stat_result) -> ConfigError:
     )
     owner = f"{stat.filemode(found.st_mode)}, owner {found.st_uid}"
     return ConfigError(
-        f"shared memory {path} ({owner}): {rule}", name=str(path), value=found.st_uid, bound=os.geteuid()
+        f"shared memory {path} ({owner}): {rule}",
+        name=str(path),
+        value=found.st_uid,
+        bound=os.geteuid(),
     )

@@ -68,8 +68,12 @@ class Jitter:
 
     @property
     def on_time(self) -> float:
-        """Fraction of the cycles there should have been that were over before the next one's time."""
-        return int(np.count_nonzero(self.samples[-1] < self.cycle)) / max(1, self.cycles + self.missed)
+        """Fraction of the cycles there should have been that were over before
+        the next one's time.
+        """
+        return int(np.count_nonzero(self.samples[-1] < self.cycle)) / max(
+            1, self.cycles + self.missed
+        )
 
     def percentiles(self) -> dict[str, tuple[float, ...]]:
         """Durations by column: those at PERCENTILES, then the longest [s]."""
@@ -79,8 +83,12 @@ class Jitter:
     def data(self) -> dict[str, Any]:
         """All but the samples, for JSON; times in s."""
         names = (*(f"p{percent:g}" for percent in PERCENTILES), "max")
-        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "samples"}
-        times = {name: dict(zip(names, row, strict=True)) for name, row in self.percentiles().items()}
+        plain = {
+            each.name: getattr(self, each.name) for each in fields(self) if each.name != "samples"
+        }
+        times = {
+            name: dict(zip(names, row, strict=True)) for name, row in self.percentiles().items()
+        }
         return {**plain, "cycles": self.cycles, "on_time": self.on_time, "times": times}
 
     def plot(self, path: Path, title: str) -> Path:
@@ -89,8 +97,16 @@ class Jitter:
         axes = figure.subplots()
         fractions = np.arange(self.cycles, 0, -1) / self.cycles
         for name, row, (style, grey) in zip(COLUMNS, self.samples, _LINES, strict=True):
-            axes.plot(1e6 * np.sort(row), fractions, style, color=grey, label=name, drawstyle="steps-post")
-        axes.axvline(1e6 * self.cycle, color="0.8", linewidth=3.0, zorder=0.5, label=f"cycle, {1e3 * self.cycle:g} ms")
+            axes.plot(
+                1e6 * np.sort(row), fractions, style, color=grey, label=name, drawstyle="steps-post"
+            )
+        axes.axvline(
+            1e6 * self.cycle,
+            color="0.8",
+            linewidth=3.0,
+            zorder=0.5,
+            label=f"cycle, {1e3 * self.cycle:g} ms",
+        )
         axes.set(xscale="log", yscale="log", ylim=(0.5 / self.cycles, 1.5))
         axes.set(xlabel="time [µs]", ylabel="fraction of cycles that took longer")
         axes.set_title(title, fontsize="medium")
@@ -120,7 +136,8 @@ class TimingRecorder:
         """Take what is new; often, since the ring holds some seconds only."""
         cycles = self._timing.count
         ring = self._timing.samples()
-        oldest = min(max(self._taken, self._timing.count - SIZE), cycles)  # others were written over meanwhile
+        # others were written over meanwhile
+        oldest = min(max(self._taken, self._timing.count - SIZE), cycles)
         self.unrecorded += oldest - self._taken
         self._parts.append(ring[:, np.arange(oldest, cycles) % SIZE])
         self._taken = cycles
@@ -141,11 +158,14 @@ def measure(settings: BusSettings, seconds: float, law: str = "") -> Jitter:
             they stay disabled.
 
     Raises:
-        ConfigError: unknown robot, law or interface; the bus isn't that of the topology, or another process's.
+        ConfigError: unknown robot, law or interface; the bus isn't that of the topology, or another
+            process's.
         HardwareFault: the bus isn't in OP, the drives can't be enabled, or the process ends.
     """
     if not seconds > 0.0:
-        raise ConfigError(f"seconds = {seconds:g}: must be above 0", name="seconds", value=seconds, bound=0.0)
+        raise ConfigError(
+            f"seconds = {seconds:g}: must be above 0", name="seconds", value=seconds, bound=0.0
+        )
     config = load_robot(settings.robot, settings.profile)
     topology = settings.topology or config.name
     cycle = load_topology(topology).cycle
@@ -182,7 +202,9 @@ def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) ->
             except ConfigError as error:  # what stands against it may go by
                 refusal = f"{error}; "
         if time.monotonic() > until:
-            message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal}{_describe(client)}"
+            message = (
+                f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal}{_describe(client)}"
+            )
             raise HardwareFault(message, bound=ENABLE_LIMIT)
 
 
@@ -207,7 +229,10 @@ def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: 
         cycle=cycle,
         samples=samples.all(),
         missed=last.overruns - first.overruns,
-        **{name: getattr(last, name) - getattr(first, name) for name in ("lost_frames", "bad_counters", "late_frames")},
+        **{
+            name: getattr(last, name) - getattr(first, name)
+            for name in ("lost_frames", "bad_counters", "late_frames")
+        },
         priority=_real_time_priority(client.process_number),
         unrecorded=samples.unrecorded,
         warnings=tuple(client.report().get("warnings", ())),
@@ -239,4 +264,8 @@ def _describe(client: BusClient) -> str:
 
 
 def _real_time_priority(process: int) -> int:
-    return os.sched_getparam(process).sched_priority if os.sched_getscheduler(process) == os.SCHED_FIFO else 0
+    return (
+        os.sched_getparam(process).sched_priority
+        if os.sched_getscheduler(process) == os.SCHED_FIFO
+        else 0
+    )

@@ -1,4 +1,6 @@
-"""Force control: the tip presses with a given force along some axes, and is compliant along the others."""
+"""Force control: the tip presses with a given force along some axes, and is
+compliant along the others.
+"""
 
 from __future__ import annotations
 
@@ -45,16 +47,28 @@ POSITIONS = 2.0
 FORCE = 8
 FORCE_DAMPING = 9
 ADMITTANCE = 10  # number of the first of these
-DRIVES = np.append(IMPEDANCE_DRIVES, (1.0, 0.0))  # terms that move an arm at rest: those of impedance, and the force
+# terms that move an arm at rest: those of impedance, and the force
+DRIVES = np.append(IMPEDANCE_DRIVES, (1.0, 0.0))
 
 _OWN = Record(
     "ForceControlOwnMemory",
     (
-        Field("follower", (), "", "What followed the reference in the last cycle: TORQUES, POSITIONS, or 0."),
+        Field(
+            "follower",
+            (),
+            "",
+            "What followed the reference in the last cycle: TORQUES, POSITIONS, or 0.",
+        ),
         Field("presses", (), "", "1 where a force was controlled in the last cycle."),
-        Field("pressing", (PRESSING_WIDTH,), "", "The axes of the force; see laws/force/pressing.py."),
-        Field("frame", (FRAME_WIDTH,), "", "Frame of the gains; see laws/spring/bounded_spring.py."),
-        Field("rest", (4, 4), "m, -", "Pose of the last reset; it holds where the reference has none."),
+        Field(
+            "pressing", (PRESSING_WIDTH,), "", "The axes of the force; see laws/force/pressing.py."
+        ),
+        Field(
+            "frame", (FRAME_WIDTH,), "", "Frame of the gains; see laws/spring/bounded_spring.py."
+        ),
+        Field(
+            "rest", (4, 4), "m, -", "Pose of the last reset; it holds where the reference has none."
+        ),
         Field("active", (TERMS,), "", "1 for each term of the last command."),
         Field("viscous", ("n",), "N·m·s/rad", "Viscous friction of the description."),
         Field("dry", ("n",), "N·m", "Dry friction of the description."),
@@ -66,43 +80,52 @@ _impedance_gains_at = gains_record(Impedance.Gains).views  # the law's gains beg
 
 @register("force_control")
 class ForceControl(CompiledLaw):
-    """Hybrid force and impedance control in the axes of a frame; where no torques are taken, force and admittance.
+    """Hybrid force and impedance control in the axes of a frame; where no torques are taken, force
+    and admittance.
 
     Law:
         Output effort: tau = tau_impedance + Jᵀ Xᵀ w
-        with w on the axes that `force_axes` chooses, and the impedance law on the others. X maps the tip's twist to
-        the frame's axes. In contact, with the wanted force f and the measured one f_m, both exerted by the robot:
-        w = f + k_p (f - f_m) + k_i ∫ (f - f_m) dt - D_f v, f = `force` + target wrench.
-        Before contact: w = sign(f) min(|f|, D_f v_a) - D_f v: the arm goes at the speed v_a at most. Contact, its
-        loss, the tank of energy and the limits: see Pressing in laws/force/pressing.py.
-        The compensation of friction u_f counts the part w + D_f v as a spring: it helps an approach that is weaker than
-        the joints' friction. See laws/friction_compensation.py.
-        On a force axis nothing pulls towards the reference. Beyond `max_displacement` from it, nothing drives.
-        Output position or velocity: the law of the admittance, with the body's damping D_f and without its spring on
-        the force axes. There the body gets w + D_f v instead of the measured wrench before contact, w + D_f v - f_m in
-        contact and where f = 0, with k_p = 0. So M v' + D_f v = f - f_m + k_i ∫ (f - f_m) dt, whether the reference
-        moves or not.
+        with w on the axes that `force_axes` chooses, and the impedance law on the others. X maps
+        the tip's twist to the frame's axes. In contact, with the wanted force f and the measured
+        one f_m, both exerted by the robot: w = f + k_p (f - f_m) + k_i ∫ (f - f_m) dt - D_f v, f =
+        `force` + target wrench. Before contact: w = sign(f) min(|f|, D_f v_a) - D_f v: the arm goes
+        at the speed v_a at most. Contact, its loss, the tank of energy and the limits: see Pressing
+        in laws/force/pressing.py. The compensation of friction u_f counts the part w + D_f v as a
+        spring: it helps an approach that is weaker than the joints' friction. See
+        laws/friction_compensation.py.
+        On a force axis nothing pulls towards the reference. Beyond `max_displacement` from it,
+        nothing drives.
+        Output position or velocity: the law of the admittance, with the body's damping D_f and
+        without its spring on the force axes. There the body gets w + D_f v instead of the measured
+        wrench before contact, w + D_f v - f_m in contact and where f = 0, with k_p = 0. So M v' +
+        D_f v = f - f_m + k_i ∫ (f - f_m) dt, whether the reference moves or not.
     Closed loop:
-        Torques: on a surface of stiffness k, Λ ẍ + D_f ẋ + (1 + k_p) k x = (1 + k_p) f, and k_i takes what friction
-        and model errors leave. The measured force is late by τ in all: delay, half a period and servos. Then k_p takes
-        k_p k sin(ωτ)/ω of the damping, ω = √(k (1 + k_p)/Λ): it is stable for k_p k sin(ωτ)/ω < D_f cos(ωτ).
-        f and D_f are passive. What k_p and k_i give comes from a tank. Position: the loop's gain is k/D_f, late by τ.
-        It is quiet for D_f >= 2 to 2.5 k τ, k_i <= 1/(8 τ). A surface that recedes at u lacks D_f u of the force.
+        Torques: on a surface of stiffness k, Λ ẍ + D_f ẋ + (1 + k_p) k x = (1 + k_p) f, and k_i
+        takes what friction and model errors leave. The measured force is late by τ in all: delay,
+        half a period and servos. Then k_p takes k_p k sin(ωτ)/ω of the damping, ω = √(k (1 +
+        k_p)/Λ): it is stable for k_p k sin(ωτ)/ω < D_f cos(ωτ). f and D_f are passive. What k_p and
+        k_i give comes from a tank. Position: the loop's gain is k/D_f, late by τ. It is quiet for
+        D_f >= 2 to 2.5 k τ, k_i <= 1/(8 τ). A surface that recedes at u lacks D_f u of the force.
     Frames and units:
-        Axes of `frame`, at the tip or at the link that `frame` names; linear then angular. f [N, N·m],
+        Axes of `frame`, at the tip or at the link that `frame` names; linear then angular. f [N,
+        N·m],
         D_f [N·s/m, N·m·s/rad]. The others as in impedance, or in admittance.
     Assumptions:
-        A wrench, with the weight of tool and load taken out: 1 N of it is 10 % of 10 N. Under torques the friction of
-        the joints, less `friction_bound`, is smaller than what D_f v_a makes: else the approach stands still.
+        A wrench, with the weight of tool and load taken out: 1 N of it is 10 % of 10 N. Under
+        torques the friction of the joints, less `friction_bound`, is smaller than what D_f v_a
+        makes: else the approach stands still.
     Source:
-        M. Raibert, J. Craig, Hybrid position/force control of manipulators, ASME J. Dyn. Sys. Meas. Control 103, 1981;
-        C. Schindlbeck, S. Haddadin, Unified passivity-based Cartesian force/impedance control for rigid and flexible
-        joint robots via task-energy tanks, ICRA 2015.
+        M. Raibert, J. Craig, Hybrid position/force control of manipulators, ASME J. Dyn. Sys. Meas.
+        Control 103, 1981; C. Schindlbeck, S. Haddadin, Unified passivity-based Cartesian
+        force/impedance control for rigid and flexible joint robots via task-energy tanks, ICRA
+        2015.
     """
 
     @dataclass(frozen=True, eq=False)
     class Gains(PressingGains, Impedance.Gains):
-        output: str = choice("effort", ("effort", "position", "velocity"), doc="What the joints are commanded.")
+        output: str = choice(
+            "effort", ("effort", "position", "velocity"), doc="What the joints are commanded."
+        )
 
         def warning(self, period: float) -> str:
             """Warning of force axes along which position-controlled joints can't press on 10⁴ N/m.
@@ -132,8 +155,15 @@ class ForceControl(CompiledLaw):
             """
             kept = 1.0 - self.force_axes
             if self.output == "effort":
-                return replace(self, axes=self.axes * kept, friction=0.0, friction_bound=0.0 * self.friction_bound)
-            stiffness, damping = (kept[:, None] * each * kept for each in (self.stiffness, self.damping))
+                return replace(
+                    self,
+                    axes=self.axes * kept,
+                    friction=0.0,
+                    friction_bound=0.0 * self.friction_bound,
+                )
+            stiffness, damping = (
+                kept[:, None] * each * kept for each in (self.stiffness, self.damping)
+            )
             return replace(
                 _BODY,
                 mass=self.mass,
@@ -156,7 +186,10 @@ class ForceControl(CompiledLaw):
         (
             *_OWN.fields,
             *(replace(field, name=f"impedance_{field.name}") for field in Impedance.memory.fields),
-            *(replace(field, name=f"admittance_{field.name}") for field in Admittance.memory.fields),
+            *(
+                replace(field, name=f"admittance_{field.name}")
+                for field in Admittance.memory.fields
+            ),
         ),
     )
 
@@ -231,7 +264,13 @@ class ForceControl(CompiledLaw):
         take_over(cycles, k, inner, active, first, gains_row(gains, n), self._row, n)
 
     def command(
-        self, cycles: Cycles, k: int, kin: RobotDynamics, path: JointPathFunction | None, gains: Gains, dt: float
+        self,
+        cycles: Cycles,
+        k: int,
+        kin: RobotDynamics,
+        path: JointPathFunction | None,
+        gains: Gains,
+        dt: float,
     ) -> Command:
         """The command for a cycle, see :class:`~.compiled_law.CompiledLaw`."""
         command = super().command(cycles, k, kin, path, gains, dt)
@@ -276,8 +315,11 @@ class ForceControl(CompiledLaw):
 
 
 @compiled
-def press(cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: int, dt: float) -> None:
-    """Write the terms of the force, and the cycle as the law that follows the reference shall see it.
+def press(
+    cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: int, dt: float
+) -> None:
+    """Write the terms of the force, and the cycle as the law that follows the reference shall see
+    it.
 
     Args:
         cycles, k, dt: Records, number of the cycle's row, and time since the cycle before [s].
@@ -311,7 +353,9 @@ def press(cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: i
     wrench_in_into(cycle.wrench, placement, measured)
     times(cycle.jacobian, cycle.v, drive)
     twist_in_into(drive, placement, twist)
-    _away_into(law.frame, gain.max_displacement[0], gain.max_rotation[0], pose, cycle.pose, placement, away)
+    _away_into(
+        law.frame, gain.max_displacement[0], gain.max_rotation[0], pose, cycle.pose, placement, away
+    )
     wanted = np.empty(6)
     for i in range(6):
         measured[i] = -measured[i]  # what the robot exerts
@@ -347,7 +391,13 @@ def press(cycles: Array, k: int, gains: Array, memory: Array, inner: Array, n: i
 
 @compiled
 def _away_into(
-    frame: Array, farthest: float, widest: float, target: Array, pose: Array, placement: Array, away: Array
+    frame: Array,
+    farthest: float,
+    widest: float,
+    target: Array,
+    pose: Array,
+    placement: Array,
+    away: Array,
 ) -> None:
     """Write the displacement (6,) from a target along a frame's axes, over the largest one.
 
@@ -385,7 +435,13 @@ def _damp_force(axes: Array, damping: Array, twist: Array, target: Array, damper
 
 @compiled
 def _press_with_positions(
-    axes: Array, touched: Array, wanted: Array, measured: Array, carried: Array, target: Array, drive: Array
+    axes: Array,
+    touched: Array,
+    wanted: Array,
+    measured: Array,
+    carried: Array,
+    target: Array,
+    drive: Array,
 ) -> None:
     """Turn a force into the wrench that moves the virtual body; all (6,) along the frame's axes.
 
@@ -404,7 +460,14 @@ def _press_with_positions(
 
 @compiled
 def take_over(
-    cycles: Array, k: int, inner: Array, active: Array, first: int, gains: Array, memory: Array, n: int
+    cycles: Array,
+    k: int,
+    inner: Array,
+    active: Array,
+    first: int,
+    gains: Array,
+    memory: Array,
+    n: int,
 ) -> None:
     """Write the command of the law that follows the reference.
 

@@ -16,7 +16,8 @@ from ...core.types import Array, as_row
 from ..energy_tank import fill, pay
 from ..spring.virtual_body import mass_gain, max_displacement_gain, max_rotation_gain
 
-LEVER = 0.1  # m: torques and rotations count by it where a gain is given for forces and translations
+# m: torques and rotations count by it where a gain is given for forces and translations
+LEVER = 0.1
 LEVERS = (1.0, 1.0, 1.0, LEVER, LEVER, LEVER)
 DECAY = 0.1  # s, in which the integral decays without contact
 SCARCE = 0.1  # of the tank at the start, below which the controller's share becomes less
@@ -39,7 +40,9 @@ class PressingGains:
         doc="Force of the robot on the environment along the force axes; its sign is that of the approach.",
     )
     force_axes: Array = gain(
-        0.0, size=TASK, doc="1 where the force is controlled, 0 where the tip follows the reference compliantly."
+        0.0,
+        size=TASK,
+        doc="1 where the force is controlled, 0 where the tip follows the reference compliantly.",
     )
     force_p: float = gain(
         0.1,
@@ -48,7 +51,11 @@ class PressingGains:
         doc="Feedback of the measured force under torques; a stiff surface and delay bound it.",
     )
     force_i: float = gain(
-        5.0, size=SCALAR, unit="1/s", upper=50.0, doc="Integral of the force error: takes up friction and weight."
+        5.0,
+        size=SCALAR,
+        unit="1/s",
+        upper=50.0,
+        doc="Integral of the force error: takes up friction and weight.",
     )
     force_damping: Array = gain(
         (200.0, 200.0, 200.0, 2.0, 2.0, 2.0),
@@ -59,21 +66,43 @@ class PressingGains:
         doc="Damping along the force axes; position-controlled joints need more of it on a stiffer surface.",
     )
     approach_speed: float = gain(
-        0.02, size=SCALAR, unit="m/s", lower=0.001, upper=0.25, doc="Speed of the tip before it touches."
+        0.02,
+        size=SCALAR,
+        unit="m/s",
+        lower=0.001,
+        upper=0.25,
+        doc="Speed of the tip before it touches.",
     )
     contact_on: float = gain(
-        1.0, size=SCALAR, unit="N", lower=0.1, upper=50.0, doc="Contact begins above it: three times the noise."
+        1.0,
+        size=SCALAR,
+        unit="N",
+        lower=0.1,
+        upper=50.0,
+        doc="Contact begins above it: three times the noise.",
     )
     contact_off: float = gain(0.3, size=SCALAR, unit="N", upper=50.0, doc="Contact ends below it.")
     integral_limit: float = gain(
-        20.0, size=SCALAR, unit="N", upper=200.0, doc="The integral adds no more; a tenth of it in N·m for torques."
+        20.0,
+        size=SCALAR,
+        unit="N",
+        upper=200.0,
+        doc="The integral adds no more; a tenth of it in N·m for torques.",
     )
     tank: float = gain(
-        1.0, size=SCALAR, unit="J", upper=10.0, doc="Energy that feedback of the force may use at first."
+        1.0,
+        size=SCALAR,
+        unit="J",
+        upper=10.0,
+        doc="Energy that feedback of the force may use at first.",
     )
-    max_displacement: float = max_displacement_gain("Along force axes the tip is driven no further from the reference.")
+    max_displacement: float = max_displacement_gain(
+        "Along force axes the tip is driven no further from the reference."
+    )
     max_rotation: float = max_rotation_gain("The same about force axes.")
-    mass: Array = mass_gain("Mass and inertia of the virtual body; where torques are commanded it has no effect.")
+    mass: Array = mass_gain(
+        "Mass and inertia of the virtual body; where torques are commanded it has no effect."
+    )
 
 
 PRESSING = Record(
@@ -94,12 +123,13 @@ class Pressing:
 
     On an axis with the wanted force f and the measured one f_m, that moves with v:
 
-        in contact:  w = f + s [k_p (f - f_m) + u] - D v,  u' = k_i (f - f_m) within the integral's limit
-        before:      w = sign(f) min(|f|, D v_a) - D v,    u' = -u / 0.1 s
+        in contact:  w = f + s [k_p (f - f_m) + u] - D v,  u' = k_i (f - f_m) within the integral's
+        limit before:      w = sign(f) min(|f|, D v_a) - D v,    u' = -u / 0.1 s
         f = 0:       w = -D v
 
-    So an arm that meets nothing goes at v_a, whatever a sensor's bias is, and so does one that loses its contact.
-    Contact begins when the measured force is beyond `contact_on` in the direction of f, and ends below `contact_off`.
+    So an arm that meets nothing goes at v_a, whatever a sensor's bias is, and so does one that
+    loses its contact. Contact begins when the measured force is beyond `contact_on` in the
+    direction of f, and ends below `contact_off`.
 
     The part s [k_p (f - f_m) + u] acts on a late measurement, and isn't passive. The energy that it
     gives is taken from a tank E, E' = 0.9 vᵀD v - s (k_p (f - f_m) + u)ᵀ v. Here s falls from 1 to
@@ -111,8 +141,8 @@ class Pressing:
     change of one, so the force fades before the tank is empty: else it would jump. It pays all the
     time, so that errors of v add up: 0.9 leaves room for them.
 
-    Source: C. Schindlbeck, S. Haddadin, Unified passivity-based Cartesian force/impedance control for rigid and
-    flexible joint robots via task-energy tanks, ICRA 2015.
+    Source: C. Schindlbeck, S. Haddadin, Unified passivity-based Cartesian force/impedance control
+    for rigid and flexible joint robots via task-energy tanks, ICRA 2015.
 
     Attributes:
         row: Memory of the axes, see PRESSING.
@@ -135,11 +165,24 @@ class Pressing:
     def tank(self) -> float:
         return float(self._named["tank"])
 
-    def wrench(self, wanted: Array, measured: Array, velocity: Array, away: Array, gains: Any, dt: float) -> Array:
-        """The wrench (6,) of the robot along the axes, with the damper -D v; see :func:`drive_into`."""
+    def wrench(
+        self, wanted: Array, measured: Array, velocity: Array, away: Array, gains: Any, dt: float
+    ) -> Array:
+        """The wrench (6,) of the robot along the axes, with the damper -D v; see
+        :func:`drive_into`.
+        """
         drive = np.empty(6)
         row = gains_row(gains, 0)
-        drive_into(self.row, row, as_row(wanted), as_row(measured), as_row(velocity), as_row(away), dt, drive)
+        drive_into(
+            self.row,
+            row,
+            as_row(wanted),
+            as_row(measured),
+            as_row(velocity),
+            as_row(away),
+            dt,
+            drive,
+        )
         return np.asarray(drive - gains.force_axes * gains.force_damping * velocity)
 
 
@@ -155,7 +198,14 @@ def reset_pressing(row: Array, tank: float) -> None:
 
 @compiled
 def drive_into(
-    row: Array, gains: Array, wanted: Array, measured: Array, velocity: Array, away: Array, dt: float, drive: Array
+    row: Array,
+    gains: Array,
+    wanted: Array,
+    measured: Array,
+    velocity: Array,
+    away: Array,
+    dt: float,
+    drive: Array,
 ) -> None:
     """Write the wrench of the robot along the axes, without the damper -D v; see :class:`Pressing`.
 
@@ -164,7 +214,8 @@ def drive_into(
         gains: Row of :class:`PressingGains`.
         wanted, measured: (6,) wrench of the robot on the environment [N, N·m].
         velocity: (6,) velocity of the tip along the axes [m/s, rad/s].
-        away: (6,) displacement from the reference over the largest one: at 1 the force has faded to 0.
+        away: (6,) displacement from the reference over the largest one: at 1 the force has faded to
+            0.
         dt: Time since the cycle before [s].
         drive: Result (6,) [N, N·m].
     """
@@ -177,7 +228,9 @@ def drive_into(
         _feel(row, gains, i, wanted[i], measured[i], dt)
         active[i] = 0.0
         if pressing.touched[i] == 1.0:
-            active[i] = gain.force_axes[i] * (gain.force_p[0] * (wanted[i] - measured[i]) + pressing.integral[i])
+            active[i] = gain.force_axes[i] * (
+                gain.force_p[0] * (wanted[i] - measured[i]) + pressing.integral[i]
+            )
         power += active[i] * velocity[i]
         dissipated += gain.force_axes[i] * gain.force_damping[i] * velocity[i] ** 2
     share = _pay(row, power, dissipated, gain.tank[0], dt)

@@ -1,4 +1,6 @@
-"""A spring between tip and reference whose force and torque have a bound, as the gradient of a convex potential."""
+"""A spring between tip and reference whose force and torque have a bound, as the gradient of
+a convex potential.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ HALVES = (slice(0, 3), slice(3, 6))
 FRAME = Record(
     "Frame",
     (
-        Field("kind", (), "", "FIXED, WITH_REFERENCE, WITH_TIP or WITH_LINK, see compliance_frame.py."),
+        Field(
+            "kind", (), "", "FIXED, WITH_REFERENCE, WITH_TIP or WITH_LINK, see compliance_frame.py."
+        ),
         Field("number", (), "", "Of its name; the same number is the same frame."),
         Field("offset", (4, 4), "m, -", "Its pose in the tip, where it moves with it."),
         Field("link_pose", (4, 4), "m, -", "Its pose in the base, where it is another link."),
@@ -38,15 +42,30 @@ SPRING = Record(
     "Spring",
     (
         Field("stiffness", (6, 6), "N/m, N·m/rad", "K, along the axes of the spring's frame."),
-        Field("bound", (2,), "N, N·m", "Bounds of force and torque; infinite for none.", first=math.inf),
+        Field(
+            "bound",
+            (2,),
+            "N, N·m",
+            "Bounds of force and torque; infinite for none.",
+            first=math.inf,
+        ),
         Field("symmetric", (), "", "1 where K is its own transpose.", first=1.0),
         Field("coupled", (), "", "1 where translation and rotation are coupled."),
-        Field("alike", (2,), "N/m, N·m/rad", "κ of each half that is κ times the identity; else 0."),
-        Field("load", (), "", "Larger of force and torque of K e alone, over their bounds, in the last pull."),
+        Field(
+            "alike", (2,), "N/m, N·m/rad", "κ of each half that is κ times the identity; else 0."
+        ),
+        Field(
+            "load",
+            (),
+            "",
+            "Larger of force and torque of K e alone, over their bounds, in the last pull.",
+        ),
         Field("slip", (2,), "m/N, rad/(N·m)", "s_x and s_y of the last pull."),
         Field("near", (2,), "m/N, rad/(N·m)", "Where the next search for them begins."),
         Field("energy", (), "J", "V of the last pull; of a symmetric K."),
-        Field("local_error", (6,), "m, rad", "Error of the last pull, along the axes of the frame."),
+        Field(
+            "local_error", (6,), "m, rad", "Error of the last pull, along the axes of the frame."
+        ),
         Field("frame", (FRAME_WIDTH,), "", "Its frame; see FRAME."),
     ),
 )
@@ -62,7 +81,9 @@ def max_force_gain() -> Any:
 
 def max_torque_gain() -> Any:
     """Gain that bounds the spring's torque."""
-    return gain(0.0, unit="N·m", upper=500.0, limit=True, doc="Bound of the spring's torque; 0 is none.")
+    return gain(
+        0.0, unit="N·m", upper=500.0, limit=True, doc="Bound of the spring's torque; 0 is none."
+    )
 
 
 def governor_gain() -> Any:
@@ -72,20 +93,23 @@ def governor_gain() -> Any:
 
 
 class BoundedSpring:
-    """The potential V(e) of a stiffness in series with a slip of strength F in force and T in torque.
+    """The potential V(e) of a stiffness in series with a slip of strength F in force and T in
+    torque.
 
         V(e) = min over z = [x; y] of (e - z)ᵀ K (e - z) / 2 + F |x| + T |y|
 
-    It is convex and once differentiable. Its gradient is w = K e where the bounds hold. Elsewhere it is
-    w = (1 + K S)⁻¹ K e, S = diag(s_x, s_y) with s_x, s_y >= 0. There |f| = F or s_x = 0, and
+    It is convex and once differentiable. Its gradient is w = K e where the bounds hold. Elsewhere
+    it is w = (1 + K S)⁻¹ K e, S = diag(s_x, s_y) with s_x, s_y >= 0. There |f| = F or s_x = 0, and
     |m| = T or s_y = 0. Each of s_x and s_y is the root of a secular equation, for which Newton's
     method on 1/|f| is monotone from 0 on. Where translation and rotation are coupled, the two are
     solved in turn. An axis without stiffness is no special case.
 
-    A stiffness that isn't symmetric has no potential: then force and torque are scaled down to their bounds.
+    A stiffness that isn't symmetric has no potential: then force and torque are scaled down to
+    their bounds.
 
-    Source: Moreau's envelope, J. J. Moreau, Proximité et dualité dans un espace hilbertien, Bull. SMF 93, 1965; the
-    root: J. Moré, D. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983.
+    Source: Moreau's envelope, J. J. Moreau, Proximité et dualité dans un espace hilbertien, Bull.
+    SMF 93, 1965; the root: J. Moré, D. Sorensen, Computing a trust region step, SIAM J. Sci. Stat.
+    Comput. 4(3), 1983.
 
     Args:
         stiffness: Stiffness K (6, 6), positive semidefinite [N/m, N·m/rad].
@@ -232,10 +256,14 @@ def _coupled_gradient(row: Array, error: Array, pull: Array) -> None:
             softened = _softened(spring.stiffness, slip)
             times(softened[first : first + 3], error, part)
             if length(part) > spring.bound[half]:
-                values, vectors = np.linalg.eigh(softened[first : first + 3, first : first + 3].copy())
+                values, vectors = np.linalg.eigh(
+                    softened[first : first + 3, first : first + 3].copy()
+                )
                 along = np.empty(3)
                 for i in range(3):
-                    along[i] = part[0] * vectors[0, i] + part[1] * vectors[1, i] + part[2] * vectors[2, i]
+                    along[i] = (
+                        part[0] * vectors[0, i] + part[1] * vectors[1, i] + part[2] * vectors[2, i]
+                    )
                 slip[half] = slip_of(np.maximum(values, 0.0), along, spring.bound[half], 0.0)
         force_settles = abs(slip[FORCE] - force_slip) <= PRECISION * slip[FORCE]
         torque_settles = abs(slip[TORQUE] - torque_slip) <= PRECISION * slip[TORQUE]
@@ -246,7 +274,8 @@ def _coupled_gradient(row: Array, error: Array, pull: Array) -> None:
 
 @compiled
 def slip_of(values: Array, along: Array, bound: float, near: float) -> float:
-    """The root s > 0 of |h / (1 + κ s)| = F, for h (3,) longer than F and κ (3,) >= 0, h_i = 0 where κ_i = 0.
+    """The root s > 0 of |h / (1 + κ s)| = F, for h (3,) longer than F and κ (3,) >= 0, h_i = 0
+    where κ_i = 0.
 
     `near` is where the search begins, such as at the root of the last cycle.
     """

@@ -14,7 +14,16 @@ from ...core.spatial import pose_error, skew
 from ...core.types import Array, as_row
 from ...robot.model import RobotDynamics
 from ..energy_tank import fill, pay, pay_whole, unpaid
-from .bounded_spring import FRAME, FRAME_WIDTH, SPRING, WIDTH, BoundedSpring, frame_at, gradient_into, spring_at
+from .bounded_spring import (
+    FRAME,
+    FRAME_WIDTH,
+    SPRING,
+    WIDTH,
+    BoundedSpring,
+    frame_at,
+    gradient_into,
+    spring_at,
+)
 
 BASE = "base"
 REFERENCE = "reference"
@@ -24,7 +33,8 @@ CHANGE = 0.2  # s from one frame to another
 TANK = 1.0  # J, at most, of dissipated energy that changes of a spring may use; it is full at first
 _BASE_AXES = np.eye(3)
 RIGID = 1e-9  # of a Jacobian, by which a link that moves with the tip may differ
-# Kinds of frames, as a spring's record has them: fixed in the base; turning with the reference; moving with the tip;
+# Kinds of frames, as a spring's record has them: fixed in the base; turning with the reference;
+# moving with the tip;
 # of a link that moves otherwise.
 FIXED = 0
 WITH_REFERENCE = 1
@@ -39,13 +49,22 @@ CHANGE_MEMORY = Record(
     "SpringChange",
     (
         Field(
-            "springs", (3, WIDTH), "", "The spring that acts, the one that it changes to, and the one that is wanted."
+            "springs",
+            (3, WIDTH),
+            "",
+            "The spring that acts, the one that it changes to, and the one that is wanted.",
         ),
         Field("fraction", (), "", "Of the way to the next spring.", first=1.0),
         Field("tank", (), "J", "Energy that changes may use.", first=TANK),
         Field("changes", (), "", "1 where another spring is wanted than acts."),
         Field("next_is_now", (), "", "1 where no change is under way.", first=1.0),
-        Field("next_is_wanted", (), "", "1 where the change under way leads to the wanted spring.", first=1.0),
+        Field(
+            "next_is_wanted",
+            (),
+            "",
+            "1 where the change under way leads to the wanted spring.",
+            first=1.0,
+        ),
     ),
 )
 CHANGE_WIDTH = CHANGE_MEMORY.width(0)
@@ -80,7 +99,9 @@ class ComplianceFrame:
             carried = _moved(kin.jacobian, lever)
             if float(np.abs(jacobian - carried).max()) < RIGID:
                 self._offset = np.asarray(np.linalg.solve(kin.pose, pose), dtype=float)
-        self.number = FRAMES.index(name) if name in FRAMES else len(FRAMES) + kin.model.frames.index(name)
+        self.number = (
+            FRAMES.index(name) if name in FRAMES else len(FRAMES) + kin.model.frames.index(name)
+        )
         self._turns_with_tip = name == TIP or self._offset is not None
         self._is_link = name not in FRAMES and self._offset is None
 
@@ -165,7 +186,9 @@ class ComplianceFrame:
 
 
 def frame_jacobian(gains: Any, kin: RobotDynamics) -> Array:
-    """The Jacobian (6, n) of the frame in which gains are given; the tip's in base axes where they name none."""
+    """The Jacobian (6, n) of the frame in which gains are given; the tip's in base axes
+    where they name none.
+    """
     name = getattr(gains, "frame", BASE)
     return kin.jacobian if name == BASE else ComplianceFrame(name, kin).map(kin).dot(kin.jacobian)
 
@@ -180,19 +203,20 @@ def _moved(jacobian: Array, lever: Array) -> Array:
 class TipSpring:
     """A bounded spring along the axes of a frame.
 
-    With the axes E of the frame, the error in them is e_E = [Eᵀd; Eᵀρ], and the energy V(e_E) is that of
+    With the axes E of the frame, the error in them is e_E = [Eᵀd; Eᵀρ], and the energy V(e_E) is
+    that of
     BoundedSpring. [φ; μ] is its gradient, f = E φ, m_ρ = E μ, A = Jr⁻¹(ρ). At the tip it pulls with
 
         f,   m = Aᵀ m_ρ                where E is fixed in the base, or to the reference
         f,   m = A m_ρ + d × f         where E is fixed to the tip
 
-    The moment d × f says that the force acts at the reference's point. It is exact: without it the law isn't passive.
-    Axes of a link that moves otherwise add the torques J_linkᵀ (d × f + ρ × m_ρ) instead. A frame at r from the tip
-    that moves with it has its own error d, and adds r × f.
+    The moment d × f says that the force acts at the reference's point. It is exact: without it the
+    law isn't passive. Axes of a link that moves otherwise add the torques J_linkᵀ (d × f + ρ × m_ρ)
+    instead. A frame at r from the tip that moves with it has its own error d, and adds r × f.
 
-    Source: J. Lončarić, Normal forms of stiffness and compliance matrices, IEEE J. Robotics and Automation 3(6), 1987;
-    E. Fasse, J. Broenink, A spatial impedance controller for robotic manipulation, IEEE Trans. Robotics and Automation
-    13(4), 1997.
+    Source: J. Lončarić, Normal forms of stiffness and compliance matrices, IEEE J. Robotics and
+    Automation 3(6), 1987; E. Fasse, J. Broenink, A spatial impedance controller for robotic
+    manipulation, IEEE Trans. Robotics and Automation 13(4), 1997.
 
     Args:
         spring: Spring along the frame's axes.
@@ -228,7 +252,8 @@ class TipSpring:
 
 
 class PassiveSpring:
-    """A spring whose stiffness, bounds and frame may change while it is stretched, without making energy.
+    """A spring whose stiffness, bounds and frame may change while it is stretched, without making
+    energy.
 
     A change within a frame is taken over at once, and one of the frame in 0.2 s: then
     V = (1 - s) V_1 + s V_2. Its gradient mixes the wrenches, so that only a change of s costs
@@ -240,8 +265,8 @@ class PassiveSpring:
     :func:`unpaid_change` says what is in force. It arrives when the damper has filled the tank, or
     when the load has gone: then it costs nothing.
 
-    Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous and teleoperated
-    robotic surgery, IEEE Trans. Robotics 31(5), 2015.
+    Source: F. Ferraguti et al., An energy tank-based interactive control architecture for
+    autonomous and teleoperated robotic surgery, IEEE Trans. Robotics 31(5), 2015.
 
     Args:
         spring: Spring that acts at first.
@@ -275,7 +300,9 @@ class PassiveSpring:
         self._named["changes"] = 1.0
         self._named["next_is_wanted"] = 0.0
 
-    def pull(self, pose_ref: Array, kin: RobotDynamics, dissipated: float, dt: float) -> tuple[Array, Array]:
+    def pull(
+        self, pose_ref: Array, kin: RobotDynamics, dissipated: float, dt: float
+    ) -> tuple[Array, Array]:
         """Wrench (6,) at the tip in base axes, and joint torques (n,); see :class:`TipSpring`.
 
         Args:
@@ -289,7 +316,9 @@ class PassiveSpring:
         self._frames.follow(kin)
         target = as_row(pose_ref)
         pose = as_row(kin.pose)
-        passive_pull(self._row, self._link_turns, target, pose, dissipated, dt, wrench, torque, self._n)
+        passive_pull(
+            self._row, self._link_turns, target, pose, dissipated, dt, wrench, torque, self._n
+        )
         return wrench, torque
 
 
@@ -335,7 +364,9 @@ class SpringFrames:
 
 
 @compiled
-def pull_into(row: Array, link_turns: Array, target: Array, pose: Array, wrench: Array, torque: Array, n: int) -> None:
+def pull_into(
+    row: Array, link_turns: Array, target: Array, pose: Array, wrench: Array, torque: Array, n: int
+) -> None:
     """Write the wrench of a spring at the tip, and the torques of axes that another link carries.
 
     Args:
@@ -363,18 +394,28 @@ def pull_into(row: Array, link_turns: Array, target: Array, pose: Array, wrench:
     gradient_into(row, spring.local_error, pull)
     turn = np.empty(3)
     for i in range(3):
-        wrench[i] = placement[i, 0] * pull[0] + placement[i, 1] * pull[1] + placement[i, 2] * pull[2]
+        wrench[i] = (
+            placement[i, 0] * pull[0] + placement[i, 1] * pull[1] + placement[i, 2] * pull[2]
+        )
         turn[i] = placement[i, 0] * pull[3] + placement[i, 1] * pull[4] + placement[i, 2] * pull[5]
     torque[:] = 0.0
     if kind == WITH_TIP:
         lever = np.empty(3)
         for i in range(3):
             lever[i] = error[i] + placement[i, 3]
-            wrench[3 + i] = rotation_map[i, 0] * turn[0] + rotation_map[i, 1] * turn[1] + rotation_map[i, 2] * turn[2]
+            wrench[3 + i] = (
+                rotation_map[i, 0] * turn[0]
+                + rotation_map[i, 1] * turn[1]
+                + rotation_map[i, 2] * turn[2]
+            )
         add_cross(lever, wrench, wrench[3:])
         return
     for i in range(3):
-        wrench[3 + i] = rotation_map[0, i] * turn[0] + rotation_map[1, i] * turn[1] + rotation_map[2, i] * turn[2]
+        wrench[3 + i] = (
+            rotation_map[0, i] * turn[0]
+            + rotation_map[1, i] * turn[1]
+            + rotation_map[2, i] * turn[2]
+        )
     if kind == WITH_LINK:
         couple = np.zeros(3)
         add_cross(error, wrench, couple)
@@ -576,7 +617,10 @@ def unpaid_change(row: Array) -> str:
         return ""
     wanted = SPRING.by_name(change["springs"][WANTED], 0)["stiffness"]
     told = unpaid("stiffness", stiffness_in_force(row), wanted, ("N/m", "N·m/rad"))
-    return told or "frame or bound of the spring isn't in force in full: its change goes on, or has to be paid for"
+    return (
+        told
+        or "frame or bound of the spring isn't in force in full: its change goes on, or has to be paid for"
+    )
 
 
 def new_change() -> Array:

@@ -17,19 +17,31 @@ from ...core.rotations import (
     twist_at_into,
     twist_in_into,
 )
-from ...core.small_matrices import cholesky_into, congruence_into, length, product_into, solve_with_factor, times
+from ...core.small_matrices import (
+    cholesky_into,
+    congruence_into,
+    length,
+    product_into,
+    solve_with_factor,
+    times,
+)
 from ...core.types import Array, as_row
 from ..energy_tank import fill, pay, pay_whole, unpaid
 
-TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use; empty at first
+# J, at most, of dissipated energy that later changes of mass, stiffness and frame may use; empty at
+# first
+TANK = 1.0
 APPROACH = 10.0  # 1/s, of what is left to its largest displacement: its speed there at most
-FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the body before it waits for them
+# m, rad: how far the joints may be behind the body before it waits for them
+FOLLOWED = (0.005, 0.02)
 
 
 def mass_gain(doc: str) -> Any:
     """Gain for the mass and inertia of a body; `doc` describes it."""
     default = (2.0, 2.0, 2.0, 0.1, 0.1, 0.1)
-    return gain(default, size=MATRIX, unit="kg, kg·m²", lower=0.001, upper=100.0, symmetric=True, doc=doc)
+    return gain(
+        default, size=MATRIX, unit="kg, kg·m²", lower=0.001, upper=100.0, symmetric=True, doc=doc
+    )
 
 
 def max_displacement_gain(doc: str) -> Any:
@@ -62,18 +74,22 @@ body_at = BODY.views
 
 
 class VirtualBody:
-    """A mass, spring and damper in six degrees of freedom, relative to the reference; integrated implicitly.
+    """A mass, spring and damper in six degrees of freedom, relative to the reference; integrated
+    implicitly.
 
-    (M + dt B + dt² AᵀKA) v⁺ = M v + dt (f - AᵀK x),  with ẋ = A v. In a frame that rests, A = 1 and x⁺ = x + dt v⁺ for
-    the translation; for the rotation x = log(R_c R_refᵀ) and R_c⁺ = exp(dt w⁺) R_c. The spring's wrench is the gradient
-    of xᵀ K x / 2: K x where all three rotational stiffnesses are the same. In a frame that turns with the body, v is
-    along the turning axes; so vᵀ M v / 2 and the power vᵀ f are exact there as well. Stable for every dt > 0 and
-    M, B, K >= 0, M > 0.
+    (M + dt B + dt² AᵀKA) v⁺ = M v + dt (f - AᵀK x),  with ẋ = A v. In a frame that rests, A = 1 and
+    x⁺ = x + dt v⁺ for the translation; for the rotation x = log(R_c R_refᵀ) and R_c⁺ = exp(dt w⁺)
+    R_c. The spring's wrench is the gradient of xᵀ K x / 2: K x where all three rotational
+    stiffnesses are the same. In a frame that turns with the body, v is along the turning axes; so
+    vᵀ M v / 2 and the power vᵀ f are exact there as well. Stable for every dt > 0 and M, B, K >= 0,
+    M > 0.
 
-    A body at position p and rotation R, seen from the axes that it rests in, deflects along its frame's axes E by
+    A body at position p and rotation R, seen from the axes that it rests in, deflects along its
+    frame's axes E by
 
         x = [Eᵀp; Eᵀ log R],                               where E rests,
-        x = [Eᵀ(p + R r - r); Eᵀ log R],  E = R E_0,       where E and its origin r turn with the body.
+        x = [Eᵀ(p + R r - r); Eᵀ log R],  E = R E_0,       where E and its origin r turn with the
+        body.
 
     Mass and stiffness that grow while the body moves or is deflected add energy, and so may another
     frame. The energy that the damper has taken out pays for that; it is kept in a tank of at most
@@ -116,7 +132,9 @@ class VirtualBody:
 
     def step(self, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
         """Make one step, see :func:`step`; the gains are diagonals (6,), or matrices (6, 6)."""
-        mass, damping, stiffness = (np.diag(each) if each.ndim == 1 else each for each in (mass, damping, stiffness))
+        mass, damping, stiffness = (
+            np.diag(each) if each.ndim == 1 else each for each in (mass, damping, stiffness)
+        )
         step(self.row, as_row(wrench), as_row(mass), as_row(damping), as_row(stiffness), dt)
 
 
@@ -229,7 +247,9 @@ def body_twist_into(row: Array, twist: Array) -> None:
 
 
 @compiled
-def step(row: Array, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
+def step(
+    row: Array, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float
+) -> None:
     """Make one step of a body; see :class:`VirtualBody`.
 
     Args:
@@ -269,7 +289,9 @@ def step(row: Array, wrench: Array, mass: Array, damping: Array, stiffness: Arra
 
 @compiled
 def _change_gains(row: Array, x: Array, mass: Array, stiffness: Array) -> None:
-    """Give a body another mass and stiffness (6, 6) as far as its tank pays for them at a deflection x (6,)."""
+    """Give a body another mass and stiffness (6, 6) as far as its tank pays for them at
+    a deflection x (6,).
+    """
     body = body_at(row, 0)
     share = 1.0
     if body.begins[0] == 0.0:
@@ -323,7 +345,8 @@ def move(row: Array, twist: Array, dt: float) -> None:
 
 @compiled
 def change_frame(row: Array, axes: Array, lever: Array, turns: float, rest: Array) -> bool:
-    """Let a body go on in another frame; False where its tank can't pay for that yet, and nothing changes.
+    """Let a body go on in another frame; False where its tank can't pay for that yet, and nothing
+    changes.
 
     Args:
         row: Row of the body.
@@ -371,7 +394,9 @@ def _energy(row: Array) -> float:
 
 
 @compiled
-def bound(row: Array, farthest: float, widest: float, fastest: float, quickest: float, dt: float) -> None:
+def bound(
+    row: Array, farthest: float, widest: float, fastest: float, quickest: float, dt: float
+) -> None:
     """Keep a body's displacement [m, rad] and its speed [m/s, rad/s] within bounds.
 
     The body slows down before the largest displacement. It goes back by the way that it went too
@@ -400,8 +425,11 @@ def bound(row: Array, farthest: float, widest: float, fastest: float, quickest: 
 
 
 @compiled
-def _slow_down(twist: Array, x: Array, farthest: float, widest: float, fastest: float, quickest: float) -> bool:
-    """Slow a twist (6,) down, in place, as a body at a deflection x (6,) may not go faster, nor farther.
+def _slow_down(
+    twist: Array, x: Array, farthest: float, widest: float, fastest: float, quickest: float
+) -> bool:
+    """Slow a twist (6,) down, in place, as a body at a deflection x (6,) may not go faster, nor
+    farther.
 
     Returns:
         True where the twist was too fast.

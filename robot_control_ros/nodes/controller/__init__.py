@@ -1,1 +1,3 @@
-"""The controller: joint states in, commands out. Run it as ``python -m robot_control_ros.nodes.controller``."""
+"""The controller: joint states in, commands out. Run it as ``python -m
+robot_control_ros.nodes.controller``.
+"""

@@ -1,4 +1,6 @@
-"""What the controller answers to targets, and why it doesn't follow them: ``~/target_reply`` and ``~/fault``."""
+"""What the controller answers to targets, and why it doesn't follow them:
+``~/target_reply`` and ``~/fault``.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Answers:
         self._faults.publish(String(data=self._fault))
 
     def fault(self, text: str) -> None:
-        """Publish why the robot doesn't follow its law, where that has changed; empty where it does."""
+        """Publish why the robot doesn't follow its law, where that has changed;
+        empty where it does.
+        """
         if text != self._fault:
             self._fault = text
             self._faults.publish(String(data=text))
@@ -43,7 +47,9 @@ class Answers:
         return self._fault
 
     def inactive(self, leading: Sequence[str]) -> str:
-        """Publish that the controller isn't active, and who leads the robot in its place; returns the text."""
+        """Publish that the controller isn't active, and who leads the robot in its
+        place; returns the text.
+        """
         text = INACTIVE
         if leading:
             text = f"the controller is not active: {', '.join(leading)} commands the robot. Deactivate that first"
@@ -51,12 +57,17 @@ class Answers:
         return text
 
     def reply(self, target: Any, error: RobotControlError | None) -> None:
-        """Answer a target (message) with a stamp, which tells the answers apart; `error` says why it was refused."""
+        """Answer a target (message) with a stamp, which tells the answers apart; `error` says
+        why it was refused.
+        """
         stamp = target.header.stamp
         state = self._loop.state
         if not seconds(stamp) or not self._replies.get_subscription_count():
             return
-        data: dict[str, Any] = {"stamp": [stamp.sec, stamp.nanosec], "time": 0.0 if state is None else state.time}
+        data: dict[str, Any] = {
+            "stamp": [stamp.sec, stamp.nanosec],
+            "time": 0.0 if state is None else state.time,
+        }
         status = DiagnosticStatus(level=DiagnosticStatus.OK, name="target")
         if error is not None:
             status.level = DiagnosticStatus.ERROR
@@ -68,4 +79,6 @@ class Answers:
 
 def _json(value: Any) -> str:
     """A value as JSON: an array as a list, another value that JSON doesn't know as its text."""
-    return json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))
+    return json.dumps(
+        value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other)
+    )

@@ -34,7 +34,9 @@ class ForwardController:
         on_change: Function that is called after each change of the states.
     """
 
-    def __init__(self, entities: Entities, profile: HardwareProfile, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, entities: Entities, profile: HardwareProfile, on_change: Callable[[], None]
+    ) -> None:
         self._profile = profile
         self._on_change = on_change
         self._states: dict[str, str] | None = None
@@ -97,7 +99,9 @@ class CommandExecution:
         executed: True once commands are known to have been executed; before, no law has begun.
     """
 
-    def __init__(self, entities: Entities, loop: Controller, on_change: Callable[[str], None]) -> None:
+    def __init__(
+        self, entities: Entities, loop: Controller, on_change: Callable[[str], None]
+    ) -> None:
         self.reason = ""
         self.executed = False
         self._loop = loop

@@ -1,4 +1,6 @@
-"""What the controller sends its commands with: forward controllers' topics, or one topic of joint commands."""
+"""What the controller sends its commands with: forward controllers' topics, or one
+topic of joint commands.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,11 @@ class CommandPublishers:
         entities = Entities(self._entities.node)
         self._entities = entities
         if self._on_one_topic:
-            self._publishers = dict.fromkeys(profile.commands, entities.publisher(JointState, profile.joint_commands))
+            self._publishers = dict.fromkeys(
+                profile.commands, entities.publisher(JointState, profile.joint_commands)
+            )
         else:
             for mode in profile.commands:
-                self._publishers[mode] = entities.publisher(Float64MultiArray, profile.command_topic(mode))
+                self._publishers[mode] = entities.publisher(
+                    Float64MultiArray, profile.command_topic(mode)
+                )

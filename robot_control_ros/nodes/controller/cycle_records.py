@@ -32,7 +32,9 @@ class CycleRecords:
         saves_faults: True where a file is written by itself when a fault begins.
     """
 
-    def __init__(self, entities: Entities, loop: Controller, folder: str, saves_faults: bool) -> None:
+    def __init__(
+        self, entities: Entities, loop: Controller, folder: str, saves_faults: bool
+    ) -> None:
         self._logger = entities.node.get_logger()
         self._name = entities.node.get_name()
         self._loop = loop
@@ -56,7 +58,9 @@ class CycleRecords:
         """
         recorder = recorder_of(self._loop)
         if self._saving is not None:
-            raise ConfigError(f"{self._saving.path} is still being written: try again in a few seconds")
+            raise ConfigError(
+                f"{self._saving.path} is still being written: try again in a few seconds"
+            )
         if recorder.count == 0:
             raise ConfigError("there has been no cycle yet: activate the controller")
         self._saving = self._begin(reason, recorder.begin_of(), recorder.count)
@@ -72,7 +76,12 @@ class CycleRecords:
         begins = bool(fault) and not self._fault
         self._fault = fault
         now = time.monotonic()
-        if begins and self._saves_faults and self._due is None and now - self._last_fault >= FAULTS_APART:
+        if (
+            begins
+            and self._saves_faults
+            and self._due is None
+            and now - self._last_fault >= FAULTS_APART
+        ):
             self._due = now + AFTER
 
     def look(self, now: float) -> None:
@@ -128,7 +137,9 @@ class CycleRecords:
 
     def _begin(self, reason: str, first: int, end: int | None) -> LoopRecording:
         loop = self._loop
-        return LoopRecording(self._new_file(reason), recorder_of(self._loop), loop.robot, loop.model, first, end)
+        return LoopRecording(
+            self._new_file(reason), recorder_of(self._loop), loop.robot, loop.model, first, end
+        )
 
     def _new_file(self, reason: str) -> Path:
         folder = self._path()
@@ -155,7 +166,9 @@ class CycleRecords:
             raise refused("record_folder", "", "must be given, as the user has no home") from error
 
     def _forget_old_faults(self) -> None:
-        """Delete the oldest files of faults, so that a fault that comes again and again doesn't fill the disk."""
+        """Delete the oldest files of faults, so that a fault that comes again and again
+        doesn't fill the disk.
+        """
         files = sorted(self._path().glob("fault_*.mcap"), key=lambda each: each.stat().st_mtime)
         for path in files[:-KEPT_FAULTS]:
             path.unlink(missing_ok=True)
@@ -168,5 +181,7 @@ def recorder_of(loop: Controller) -> CycleRecorder:
         ConfigError: The loop has none, as its law runs in the process of the bus.
     """
     if loop.recorder is None:
-        raise refused("bus", loop.robot.name, "its law runs in the process of the bus, which keeps no cycles")
+        raise refused(
+            "bus", loop.robot.name, "its law runs in the process of the bus, which keeps no cycles"
+        )
     return loop.recorder

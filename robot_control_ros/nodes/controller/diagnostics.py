@@ -73,7 +73,9 @@ class LoopMonitor:
 
     def begins_late(self) -> bool:
         """Return True where joint states come late now, and the last diagnosis doesn't say so."""
-        return self._loop.late_samples > self._late_count and time.monotonic() - self._late_at > RECENT
+        return (
+            self._loop.late_samples > self._late_count and time.monotonic() - self._late_at > RECENT
+        )
 
     def refuse(self, error: Exception) -> None:
         """Report a refused message or request, in the log and in the next diagnosis."""
@@ -125,7 +127,9 @@ class LoopMonitor:
         else:
             self._log.info(f"{law} begins where the robot is: its commands are executed")
 
-    def message(self, more: Mapping[str, str], warning: str, inactive: str, watchdog: str = "") -> DiagnosticArray:
+    def message(
+        self, more: Mapping[str, str], warning: str, inactive: str, watchdog: str = ""
+    ) -> DiagnosticArray:
         """The present diagnosis; rates are those since the last call.
 
         Args:
@@ -139,8 +143,12 @@ class LoopMonitor:
             self._rates = self._measure(now)
         rate, repeated, speed = self._rates
         self._look_for_late(now)
-        level, text = self._judge(rate, self._too_often(rate, repeated), now, warning, inactive, watchdog)
-        status = DiagnosticStatus(level=level, name=f"{full_name(self._node)}: control loop", message=text)
+        level, text = self._judge(
+            rate, self._too_often(rate, repeated), now, warning, inactive, watchdog
+        )
+        status = DiagnosticStatus(
+            level=level, name=f"{full_name(self._node)}: control loop", message=text
+        )
         status.hardware_id = self._loop.robot.name
         values = self._values(rate, speed) | {key: value for key, value in more.items() if value}
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
@@ -260,7 +268,9 @@ class LoopMonitor:
         if self._latencies.count:
             newest = self._latencies.samples()[:, (self._latencies.count - 1) % RING_SIZE]
             percentiles = self._latencies.percentiles((50.0, 99.0))
-            for name, last, (p50, p99) in zip(("response", "state age"), newest, percentiles, strict=True):
+            for name, last, (p50, p99) in zip(
+                ("response", "state age"), newest, percentiles, strict=True
+            ):
                 if abs(last) < MAX_AGE:
                     values[f"{name} p50 [us]"] = f"{p50 * 1e6:.0f}"
                     values[f"{name} p99 [us]"] = f"{p99 * 1e6:.0f}"
@@ -280,7 +290,9 @@ def _margins(loop: Controller) -> dict[str, str]:
     if report.spring_load > 0.0:
         values["spring load"] = f"{report.spring_load:.0%}"
     if report.ringing_scale < 1.0:
-        values["softened by ringing"] = describe_softening(loop.running.gains.target, report.ringing_scale)
+        values["softened by ringing"] = describe_softening(
+            loop.running.gains.target, report.ringing_scale
+        )
     blow = _blow(loop)
     if blow is not None:
         values["blow"] = str(blow)
@@ -296,4 +308,6 @@ def _blow(loop: Controller) -> Blow | None:
     if loop.running.mode is CommandMode.EFFORT:
         return expected_blow(settings, loop.kin, speed)
     most = driven_speed(loop.robot, settings, loop.wrench.settings.target.source == "sensor")
-    return expected_blow(settings, loop.kin, speed, getattr(loop.running.gains.target, "mass", None), most)
+    return expected_blow(
+        settings, loop.kin, speed, getattr(loop.running.gains.target, "mass", None), most
+    )

@@ -32,7 +32,9 @@ class EffortCheck:
         self.text = ""
 
     def look(self, state: RobotState | None) -> str:
-        """Take a joint state as it was sent; returns a warning the one time that the profile is contradicted."""
+        """Take a joint state as it was sent; returns a warning the one time that the
+        profile is contradicted.
+        """
         if self.text or state is None or self._robot.profile.joint_effort == "none":
             return ""
         self._rested = resting([*self._rested, state])

@@ -35,7 +35,9 @@ class GainMonitor:
         self.report = GainReport({}, "")
 
     def look(self) -> str:
-        """Begin or end a computation, without waiting; returns a warning that is new, else an empty text."""
+        """Begin or end a computation, without waiting; returns a warning that is new,
+        else an empty text.
+        """
         before = self.report.warning
         pending = self._pending
         kin = self._loop.kin
@@ -49,7 +51,9 @@ class GainMonitor:
                 self._reported_for = reported_for
                 self._posture = kin.q
                 assert kin.mass.size  # computes the mass matrix: the thread may not use the model
-                self._pending = self._worker.submit(gain_report, self._loop.running, kin, self._load(), None, wall)
+                self._pending = self._worker.submit(
+                    gain_report, self._loop.running, kin, self._load(), None, wall
+                )
         return self.report.warning if self.report.warning != before else ""
 
     def _load(self) -> float:

@@ -21,7 +21,10 @@ class Intake:
     """
 
     def __init__(
-        self, is_active: Callable[[], bool], rest: Callable[[], str], refuse: Callable[[Exception], None]
+        self,
+        is_active: Callable[[], bool],
+        rest: Callable[[], str],
+        refuse: Callable[[Exception], None],
     ) -> None:
         self._is_active = is_active
         self._rest = rest
@@ -43,7 +46,9 @@ class Intake:
 
         return checked
 
-    def messages(self, callback: Callable[[Any], None], reply: Reply = lambda *_: None) -> Callable[[Any], None]:
+    def messages(
+        self, callback: Callable[[Any], None], reply: Reply = lambda *_: None
+    ) -> Callable[[Any], None]:
         """Return a callback that calls this one while the controller is active.
 
         A message that can't be used is reported. `reply` gets each message with its error or None.

@@ -16,7 +16,9 @@ class LawCache:
     they were set. A changed gain is taken over with the time constant [s].
     """
 
-    def __init__(self, parameters: TunedParameters, robot: RobotConfig, time_constant: float) -> None:
+    def __init__(
+        self, parameters: TunedParameters, robot: RobotConfig, time_constant: float
+    ) -> None:
         self._parameters = parameters
         self._robot = robot
         self._time_constant = time_constant

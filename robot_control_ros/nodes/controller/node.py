@@ -36,16 +36,24 @@ from .stop_latch import StopLatch
 DISCOVERY = 0.5  # s after which those who command the robot already have been seen
 QUIET_WAIT = 3.0  # s of waiting for the system without a line in the log
 START_PERIOD = 0.2  # s between two looks for what is needed to start
-MAX_LOOKS_TO_WAIT = 7  # of two that claimed the robot at once, each waits for so many looks at most, by chance
+# of two that claimed the robot at once, each waits for so many looks at most, by chance
+MAX_LOOKS_TO_WAIT = 7
 
-# What a controller is made of: changes need a clean-up first, but for the law, which may be switched at any time.
+# What a controller is made of: changes need a clean-up first, but for the law, which may be
+# switched at any time.
 _STRUCTURE = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "What is in front of the robot: a profile of its file."),
     "prefix": ("", PREFIX_TEXT),
     "law": ("impedance", "Control law: a name ({laws}) or package.module:Class."),
-    "bus": ("", "Network interface of the EtherCAT bus whose own process shall run the law; empty runs it here."),
-    "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
+    "bus": (
+        "",
+        "Network interface of the EtherCAT bus whose own process shall run the law; empty runs it here.",
+    ),
+    "description": (
+        "config",
+        "Where the robot description comes from: config (the robot's file) or topic.",
+    ),
 }
 _CHECKS = {
     "check_system": (True, "Activate only where the system offers what the law needs."),
@@ -59,7 +67,10 @@ _START = {
         "profile",
         "What is done where the watchdog has gone: go_on, hold, stop, or profile (go on in a simulation, else hold).",
     ),
-    "record_folder": ("", "Folder for records of the last minute, see docs/controller.md; empty takes the user's own."),
+    "record_folder": (
+        "",
+        "Folder for records of the last minute, see docs/controller.md; empty takes the user's own.",
+    ),
     "save_faults": (
         False,
         "Write the last minute to that folder where a fault begins; launch files do so for real robots.",
@@ -68,16 +79,36 @@ _START = {
     "realtime_priority": (-1, PRIORITY_TEXT.format(priority=PRIORITY)),
 }
 _NUMBERS = {
-    "rate": (0.0, 0.0, 4000.0, "Joint states per second that are expected [Hz]; 0 takes the profile's."),
-    "gain_time_constant": (0.2, 0.0, 60.0, "Time constant with which changed gains are taken over [s]."),
-    "telemetry_rate": (50.0, 0.1, 1000.0, "Samples per second on ~/state and the other telemetry [Hz]."),
+    "rate": (
+        0.0,
+        0.0,
+        4000.0,
+        "Joint states per second that are expected [Hz]; 0 takes the profile's.",
+    ),
+    "gain_time_constant": (
+        0.2,
+        0.0,
+        60.0,
+        "Time constant with which changed gains are taken over [s].",
+    ),
+    "telemetry_rate": (
+        50.0,
+        0.1,
+        1000.0,
+        "Samples per second on ~/state and the other telemetry [Hz].",
+    ),
     "frozen_after": (
         -1.0,
         -1.0,
         60.0,
         "Time without any change of joint states, see profiles [s]; -1 takes the profile's, 0 allows it.",
     ),
-    "state_timeout": (0.06, 0.01, 10.0, "Age of the last joint state at which the safe output is sent [s]."),
+    "state_timeout": (
+        0.06,
+        0.01,
+        10.0,
+        "Age of the last joint state at which the safe output is sent [s].",
+    ),
 }
 
 
@@ -92,7 +123,8 @@ class ControllerNode(LifecycleNode):
         super().__init__("controller")
         self.failed = False
         self._born = time.monotonic()
-        self._started_itself = False  # whether it was activated by itself last, and is again where it yields
+        # whether it was activated by itself last, and is again where it yields
+        self._started_itself = False
         self._looks_to_wait = 0  # after another has claimed the robot at the same time
         self._declare_parameters()
         self._tuned = TunedParameters(self)
@@ -168,10 +200,18 @@ class ControllerNode(LifecycleNode):
                 known = sorted(self.list_parameters([], 0).names)
                 meant = misspelt(parameter.name, known)
                 hint = f"; did you mean {meant}?" if meant else ""
-                error: ConfigError = unknown("parameter", parameter.name, [meant] if meant else known, hint=hint)
+                error: ConfigError = unknown(
+                    "parameter", parameter.name, [meant] if meant else known, hint=hint
+                )
                 return SetParametersResult(successful=False, reason=str(error))
-        changed = [each for each in parameter_list if each.value != self.get_parameter(each.name).value]
-        return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
+        changed = [
+            each for each in parameter_list if each.value != self.get_parameter(each.name).value
+        ]
+        return (
+            super().set_parameters_atomically(changed)
+            if changed
+            else SetParametersResult(successful=True)
+        )
 
     def close(self) -> None:
         """Leave the robot safe."""
@@ -239,9 +279,13 @@ class ControllerNode(LifecycleNode):
 
     def _configure(self) -> None:
         chosen = self._chosen
-        robot = load_robot(self._value("robot"), self._value("profile"), self._value("prefix")).at_rate(chosen["rate"])
+        robot = load_robot(
+            self._value("robot"), self._value("profile"), self._value("prefix")
+        ).at_rate(chosen["rate"])
         if chosen["frozen_after"] >= 0.0:
-            robot = replace(robot, profile=replace(robot.profile, frozen_after=chosen["frozen_after"]))
+            robot = replace(
+                robot, profile=replace(robot.profile, frozen_after=chosen["frozen_after"])
+            )
         self._laws = LawCache(self._tuned, robot, chosen["gain_time_constant"])
         law = self._laws.get(self._value("law"))
         self._laws.declare_registered()
@@ -263,7 +307,12 @@ class ControllerNode(LifecycleNode):
             description = robot.completed(description)
         bus = self._value("bus")
         if not bus:
-            return ControlLoop(robot, law, model=RobotModel.of(robot, description), gain_time_constant=time_constant)
+            return ControlLoop(
+                robot,
+                law,
+                model=RobotModel.of(robot, description),
+                gain_time_constant=time_constant,
+            )
         from ...fieldbus.process.protocol import memory_path
         from ...fieldbus.process.remote_loop import RemoteLoop
 
@@ -307,7 +356,9 @@ class ControllerNode(LifecycleNode):
     def _on_description(self, message: String) -> None:
         used = self._runtime is not None and self._value("description") == "topic"
         if used and message.data != self._description:
-            self.get_logger().warning("a new robot_description arrived: it counts from the next configure on")
+            self.get_logger().warning(
+                "a new robot_description arrived: it counts from the next configure on"
+            )
         self._description = message.data
 
     def _check_structure(self, parameters: list[Parameter]) -> SetParametersResult:

@@ -1,4 +1,6 @@
-"""What others have commanded on the controller's topics: the watchdog, while the controller stood still."""
+"""What others have commanded on the controller's topics: the watchdog, while the
+controller stood still.
+"""
 
 from __future__ import annotations
 

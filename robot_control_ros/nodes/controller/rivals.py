@@ -78,10 +78,14 @@ class Rivals:
         self.unnamed = any(end.name == UNKNOWN for end in ends)
         self.others = sorted(self._told(end) for end in others)
         self.leading = sorted([*self.others, *(end.name for end in own)])
-        self.text = f"{', '.join(self.others)} commands the robot, too: only one node may" if others else ""
+        self.text = (
+            f"{', '.join(self.others)} commands the robot, too: only one node may" if others else ""
+        )
         return self._precedence(own, [end for end in others if self._is_controller(end)], now)
 
-    def _precedence(self, own: Sequence[Commander], controllers: Sequence[Commander], now: float) -> Precedence:
+    def _precedence(
+        self, own: Sequence[Commander], controllers: Sequence[Commander], now: float
+    ) -> Precedence:
         if not own or not controllers:
             self._met_at = None
             return Precedence.LEAD
@@ -122,7 +126,9 @@ class PublisherCounts:
     def changed(self) -> bool:
         """Return True where a topic has more or fewer publishers than at the last call."""
         node = self._node
-        counts = tuple(node.count_publishers(node.resolve_topic_name(topic)) for topic in self._topics())
+        counts = tuple(
+            node.count_publishers(node.resolve_topic_name(topic)) for topic in self._topics()
+        )
         before = self._counts
         self._counts = counts
         return counts != before

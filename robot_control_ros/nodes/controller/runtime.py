@@ -1,4 +1,6 @@
-"""One configured controller: its topics, its control cycle, and what it does when something is missing."""
+"""One configured controller: its topics, its control cycle, and what it does when
+something is missing.
+"""
 
 from __future__ import annotations
 
@@ -63,12 +65,14 @@ CLAIM_LOOK = 0.025
 LAST_COMMANDS = 3  # of the same values at the end: best-effort readers may miss one
 BRAKED_WITHIN = 0.6  # s in which a robot comes to rest when the controller is deactivated
 AT_REST = 0.02  # rad/s (m/s)
-DELIVERED_WITHIN = 0.001  # s in which the middleware delivers the next of the joint states that wait
+# s in which the middleware delivers the next of the joint states that wait
+DELIVERED_WITHIN = 0.001
 CATCHING_UP = 20  # looks, at most, for newer joint states after a standstill
 STANDSTILL = 2.5  # periods without a command of ours, after which another may have commanded
 SHORTEST_TIMEOUT = 3.0  # periods
 DIAGNOSTICS_PERIOD = 1.0  # s
-FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs at rest
+# s between two looks at the age of the last joint state; also of safe outputs at rest
+FRESHNESS_PERIOD = 0.02
 STOPPED_WITHIN = 1.5  # s of silence after which a robot whose joint states have stopped is at rest
 
 
@@ -109,7 +113,8 @@ class ControllerRuntime:
     ) -> None:
         self.active = False
         self._deactivate = deactivate
-        self._stands_back = False  # sends nothing while it is active, as another controller commands
+        # sends nothing while it is active, as another controller commands
+        self._stands_back = False
         self._checked = checked
         self._node = node
         self._loop = loop
@@ -117,13 +122,16 @@ class ControllerRuntime:
         self._state_timeout = max(state_timeout, SHORTEST_TIMEOUT * self._period)
         self._sent_at = -math.inf  # steady time of the last command [s]
         self._simulated = bool(node.get_parameter("use_sim_time").value)
-        self._clock = (lambda: node.get_clock().now().nanoseconds * 1e-9) if self._simulated else time.time
+        self._clock = (
+            (lambda: node.get_clock().now().nanoseconds * 1e-9) if self._simulated else time.time
+        )
         self._input = StateInput(loop.robot, loop.model, self._clock)
         self._monitor = LoopMonitor(node, loop, self._simulated)
         self._payload = PayloadServices(node, loop)
         self._effort_check = EffortCheck(loop.robot, loop.model)
         self._gains = GainMonitor(loop)
-        self._state_at: float | None = None  # when the last good joint state came, by the steady clock
+        # when the last good joint state came, by the steady clock
+        self._state_at: float | None = None
         self._stale = False
         self._looked = False
         # texts: other nodes that command, nodes that publish joint states, the refusal of both
@@ -150,7 +158,9 @@ class ControllerRuntime:
         self._intake = intake
         for prefix, settings in settings_of(loop).items():
             entities.tuned(parameters, prefix, settings, loop.robot.joints)
-        self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
+        self._goals = FollowJointTrajectory(
+            entities, loop, parameters, lambda: self.active, self._monitor.refuse
+        )
         self._commands = CommandPublishers(entities, loop)
         self._rivals = Rivals(self._node, loop, self._commands)
         self._publisher_counts = PublisherCounts(self._node, self._watched_topics)
@@ -261,7 +271,11 @@ class ControllerRuntime:
             if command is None or self._loop.state is None:
                 return
             self._commands.send(command, self._loop.state.time)
-            same = same + 1 if before is not None and np.array_equal(command.values, before.values) else 0
+            same = (
+                same + 1
+                if before is not None and np.array_equal(command.values, before.values)
+                else 0
+            )
             before = command
             time.sleep(self._period)
 
@@ -323,14 +337,18 @@ class ControllerRuntime:
         """
         topic = self._node.resolve_topic_name("wrench")
         remapped = topic != self._node.resolve_topic_name("wrench", only_expand=True)
-        check_wrench_supply(law, self._loop.wrench.settings.target.source, topic if remapped else "")
+        check_wrench_supply(
+            law, self._loop.wrench.settings.target.source, topic if remapped else ""
+        )
         if self.active and law is not self._loop.running:
             self._loop.check_switch(law)
             if self._checked:
                 self._check_graph(law)
 
     def _check_graph(self, law: RunningLaw) -> None:
-        _raise_errors(check_system(self._node, self._loop.robot, law, "wrench" if self._is_sensed else None))
+        _raise_errors(
+            check_system(self._node, self._loop.robot, law, "wrench" if self._is_sensed else None)
+        )
 
     @property
     def _is_sensed(self) -> bool:
@@ -378,7 +396,9 @@ class ControllerRuntime:
         if self._stale:
             self._stale = False
             self._stopping.cancel()
-        self._answers.fault(self._rest() or self._loop.fault or self._contacts.message or self._rivals.text)
+        self._answers.fault(
+            self._rest() or self._loop.fault or self._contacts.message or self._rivals.text
+        )
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
@@ -521,7 +541,14 @@ class ControllerRuntime:
             return
         message = f"no joint state for {silence:.3f} s: must be at most {self._state_timeout:g} s; safe output"
         resume = how_to_resume(self._loop.robot)
-        self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=silence, bound=self._state_timeout))
+        self._stop(
+            ConfigError(
+                f"{message}. {resume}",
+                name="state_timeout",
+                value=silence,
+                bound=self._state_timeout,
+            )
+        )
 
     def _present_fault(self) -> str:
         """The fault of the moment; empty where there is none.
@@ -623,18 +650,24 @@ class ControllerRuntime:
         """
         if precedence is Precedence.LEAD:
             if self._stands_back:
-                self._node.get_logger().info("no other controller commands the robot any more: this one begins anew")
+                self._node.get_logger().info(
+                    "no other controller commands the robot any more: this one begins anew"
+                )
                 self.activate()
             return
         if not self._stands_back:
             self._stands_back = True
             self._stopping.cancel()
             text = self._rivals.text
-            self._node.get_logger().warning(f"{text}; this controller is young, and sends nothing from now on")
+            self._node.get_logger().warning(
+                f"{text}; this controller is young, and sends nothing from now on"
+            )
             self._answers.fault(text)
             self._goals.abort(text, PATH_TOLERANCE_VIOLATED)
         if precedence is Precedence.YIELD:
-            self._node.get_logger().warning(f"{self._rivals.text}; this controller yields, and is deactivated")
+            self._node.get_logger().warning(
+                f"{self._rivals.text}; this controller yields, and is deactivated"
+            )
             self._deactivate()
 
     def _publish_diagnostics(self) -> None:
@@ -643,7 +676,9 @@ class ControllerRuntime:
         values["commanded by"] = ", ".join(self._rivals.leading)
         values[KEY] = self._entities.refusals.text
         self._diagnostics.publish(
-            self._monitor.message(values, self._gains.report.warning, self._inactive, self._watchdog.text)
+            self._monitor.message(
+                values, self._gains.report.warning, self._inactive, self._watchdog.text
+            )
         )
 
 

@@ -19,7 +19,8 @@ from ...sensing.sample_age import ANOTHER_TIME, SampleAge
 from ...sensing.wrench import check_wrench
 
 REPEATED = 0.1  # s for which a wrench may come again before that is told
-SET_BACK = 0.5  # s; wrench stamps that go back by more are those of a clock that was set back, else of a late copy
+# s; wrench stamps that go back by more are those of a clock that was set back, else of a late copy
+SET_BACK = 0.5
 
 
 class StateInput:
@@ -137,7 +138,9 @@ class StateInput:
         if 0.0 < frozen_after < same_for:
             return f"is the same to the last bit for {same_for:.3f} s: must change within {frozen_after:g} s"
         if stamp == 0.0:
-            return "has no stamp, and always the same values: must have a stamp" if same_values else ""
+            return (
+                "has no stamp, and always the same values: must have a stamp" if same_values else ""
+            )
         if self._wrench_stamp - SET_BACK < stamp <= self._wrench_stamp:
             return f"has the stamp {stamp:.9g} s after {self._wrench_stamp:.9g} s: must rise"
         return ""
@@ -164,7 +167,9 @@ class StateInput:
         if limit == 0.0:
             return
         derived = self._profile.velocity_filter > 0.0  # these fade, where the positions stand still
-        content = np.concatenate((state.q, state.effort) if derived else (state.q, state.v, state.effort)).tobytes()
+        content = np.concatenate(
+            (state.q, state.effort) if derived else (state.q, state.v, state.effort)
+        ).tobytes()
         if content != self._content:
             self._content = content
             self._changed = arrived

@@ -1,4 +1,6 @@
-"""STOP that stays: after ``~/stop`` nobody activates the controller until somebody calls ``~/release_stop``."""
+"""STOP that stays: after ``~/stop`` nobody activates the controller until somebody calls
+``~/release_stop``.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class StopLatch:
         """
         if self.stopped:
             command = RELEASE.format(name=self._node.resolve_service_name("~/release_stop"))
-            message = f"it was stopped by STOP: release it first, by Activate on the page, or: {command}"
+            message = (
+                f"it was stopped by STOP: release it first, by Activate on the page, or: {command}"
+            )
             raise ConfigError(message, name="stopped", value=True, bound=False)
 
     def _stop(self) -> None:

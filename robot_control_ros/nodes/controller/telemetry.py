@@ -20,7 +20,8 @@ _Part = tuple[Any, Callable[[RobotState, RobotDynamics, Command], None]]
 
 
 class Telemetry:
-    """Publishes ``~/state`` (everything, as named blocks) and, for other tools, pose, reference, twist and wrench.
+    """Publishes ``~/state`` (everything, as named blocks) and, for other tools, pose, reference,
+    twist and wrench.
 
     A message is only made where somebody listens. Each topic has a control cycle of its own, so
     that no cycle takes much longer.

@@ -25,10 +25,16 @@ _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "HardwareProfile of the robot's file."),
     "prefix": ("", PREFIX_TEXT),
-    "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
+    "description": (
+        "config",
+        "Where the robot description comes from: config (the robot's file) or topic.",
+    ),
     "host": ("127.0.0.1", "Address to listen on; 0.0.0.0: on every network."),
     "open_browser": (False, "Open the page in the browser of this machine."),
-    "token": (True, "Whether only browsers with the printed address get in; false only on 127.0.0.1."),
+    "token": (
+        True,
+        "Whether only browsers with the printed address get in; false only on 127.0.0.1.",
+    ),
 }
 _NUMBERS = {"port": (8080, 1, 65535, "Port; where it is taken, the next free one.")}
 
@@ -54,7 +60,9 @@ class DashboardNode(Node):
         if source == "config":
             self._open(self._robot.urdf())
         elif source == "topic":
-            Entities(self).subscription(String, "robot_description", self._on_description, LATCHED_QOS)
+            Entities(self).subscription(
+                String, "robot_description", self._on_description, LATCHED_QOS
+            )
         else:
             raise unknown("description", source, ("config", "topic"))
 
@@ -93,7 +101,10 @@ class DashboardNode(Node):
         if self.page.port != port:
             print(f"port {port} is taken: {self.page.port} is used", flush=True)
         where = self.get_namespace().rstrip("/")
-        print(f"dashboard of {self._robot.name}{where and f' in {where}'}: {self.page.address}", flush=True)
+        print(
+            f"dashboard of {self._robot.name}{where and f' in {where}'}: {self.page.address}",
+            flush=True,
+        )
         print(f"to look on only: {self.page.look_address}", flush=True)
         if self._chosen["open_browser"]:
             self.page.show_in_browser()

@@ -27,12 +27,15 @@ class OtherArms:
         call: Function that sends a request of std_srvs/Trigger with a client, and replies.
     """
 
-    def __init__(self, node: Node, entities: Entities, call: Callable[[Any, Any, Reply], None]) -> None:
+    def __init__(
+        self, node: Node, entities: Entities, call: Callable[[Any, Any, Reply], None]
+    ) -> None:
         self._node = node
         self._entities = entities
         self._call = call
         self._own = in_namespace(node, STOP)
-        self._clients: dict[str, Any] = {}  # by name of the service; of all arms that ever were there
+        # by name of the service; of all arms that ever were there
+        self._clients: dict[str, Any] = {}
         # By arm, clients of STOP and of the brakes; replaced, as other threads read it.
         self._present: Mapping[str, tuple[Any, Any]] = {}
         entities.timer(PERIOD, self._look)

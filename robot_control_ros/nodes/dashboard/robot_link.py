@@ -33,12 +33,16 @@ from .other_arms import OtherArms
 from .robot_topics import RobotTopics
 
 SERVICES = (
-    *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench", "clear_contact", "reset_ringing")),
+    *(
+        f"controller/{name}"
+        for name in ("hold", "go_home", "zero_wrench", "clear_contact", "reset_ringing")
+    ),
     "controller/save_record",
     *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
     "simulator/reset",
 )
-IDENTIFICATION_ENDS = 1.0  # s, at most, in which a page that closes lets the arm hold, under its law of before
+# s, at most, in which a page that closes lets the arm hold, under its law of before
+IDENTIFICATION_ENDS = 1.0
 
 
 class RosLink:
@@ -66,7 +70,9 @@ class RosLink:
         self._wrenches = entities.publisher(WrenchStamped, "controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "simulator/push")
         self._triggers: dict[str, Any] = {name: entities.client(Trigger, name) for name in SERVICES}
-        self.identification = IdentificationThread(partial(_identify, in_namespace(node, "controller"), robot.name))
+        self.identification = IdentificationThread(
+            partial(_identify, in_namespace(node, "controller"), robot.name)
+        )
         self._pause: Any = entities.client(SetBool, "simulator/pause")
         self.recent = self._topics.recent
         self.set_law = self._controller.set_law
@@ -85,7 +91,11 @@ class RosLink:
     def health(self) -> Health:
         controller = self._controller
         topics = self._topics
-        stopped = "stopped by the page" if controller.stopped_here else "stopped by another page or program"
+        stopped = (
+            "stopped by the page"
+            if controller.stopped_here
+            else "stopped by another page or program"
+        )
         return Health(
             answers=controller.answers,
             silence=controller.silence,
@@ -94,7 +104,9 @@ class RosLink:
             diagnosis=topics.diagnosis,
             problem=topics.problem,
             alarm=topics.alarm,
-            drives=topics.describe_bus() if self._triggers["ethercat/enable"].service_is_ready() else "",
+            drives=topics.describe_bus()
+            if self._triggers["ethercat/enable"].service_is_ready()
+            else "",
             robot_silence=topics.silence,
             stopped=stopped if controller.stopped else "",
         )

@@ -52,7 +52,9 @@ class RobotTopics:
         executing: True while the robot executes commands; None where nobody says so.
     """
 
-    def __init__(self, node: Node, entities: Entities, robot: RobotConfig, controller: ControllerClient) -> None:
+    def __init__(
+        self, node: Node, entities: Entities, robot: RobotConfig, controller: ControllerClient
+    ) -> None:
         self._node = node
         self._entities = entities
         self._controller = controller
@@ -62,7 +64,8 @@ class RobotTopics:
         self.problem = ""
         self.alarm = False
         self.executing: bool | None = None
-        self._recent_lock = threading.Lock()  # the page's threads read what the executor's thread adds
+        # the page's threads read what the executor's thread adds
+        self._recent_lock = threading.Lock()
         self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered
         self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets
         self._bus = ""
@@ -102,10 +105,14 @@ class RobotTopics:
         """Text of what the bus and each drive report; drives with the same report are one entry."""
         joints_by_message: dict[str, list[str]] = {}
         for joint, message in self._drives.items():
-            joints_by_message.setdefault(message, []).append(joint.removesuffix("_joint").replace("_", " "))
+            joints_by_message.setdefault(message, []).append(
+                joint.removesuffix("_joint").replace("_", " ")
+            )
         if len(joints_by_message) == 1:
             return f"{self._bus} · all: {next(iter(joints_by_message))}"
-        drives = (f"{', '.join(joints)}: {message}" for message, joints in joints_by_message.items())
+        drives = (
+            f"{', '.join(joints)}: {message}" for message, joints in joints_by_message.items()
+        )
         return " · ".join([self._bus, *drives])
 
     def object_target(self, name: str) -> Any:
@@ -153,7 +160,9 @@ class RobotTopics:
         if pose is None:
             return None
         rotation = pose.reshape(3, 4)[:, :3]
-        return np.concatenate((rotation @ vector(message.wrench.force), rotation @ vector(message.wrench.torque)))
+        return np.concatenate(
+            (rotation @ vector(message.wrench.force), rotation @ vector(message.wrench.torque))
+        )
 
     def _scene(self, message: MarkerArray) -> tuple[DrawnObject, ...]:
         found = []
@@ -179,7 +188,9 @@ class RobotTopics:
         try:
             led = name not in self._object_targets and self._node.count_subscribers(topic) > 0
         except NameValidationException as error:
-            raise ConfigError(f"object {name!r}: can't be part of a topic's name", name="ns", value=name) from error
+            raise ConfigError(
+                f"object {name!r}: can't be part of a topic's name", name="ns", value=name
+            ) from error
         if led:
             self._object_targets[name] = self._entities.publisher(PointStamped, topic)
         return name in self._object_targets
@@ -193,7 +204,10 @@ class RobotTopics:
             elif status.name == f"{self._bus_name}bus":
                 self._bus = status.message
             elif status.name.startswith(self._bus_name):
-                self._drives = {**self._drives, status.name.removeprefix(self._bus_name): status.message}
+                self._drives = {
+                    **self._drives,
+                    status.name.removeprefix(self._bus_name): status.message,
+                }
 
     def _on_running(self, message: Bool) -> None:
         self.executing = message.data

@@ -35,7 +35,9 @@ class Samples:
         return len(self.arrivals)
 
     def gaps(self, simulated: bool) -> Array:
-        """Times between them [s], at least one: by stamps where time is simulated, else by arrivals."""
+        """Times between them [s], at least one: by stamps where time is
+        simulated, else by arrivals.
+        """
         return np.diff(self.stamps if simulated else self.arrivals)
 
 
@@ -44,7 +46,9 @@ def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> 
     text, rate = _rate(what, samples, simulated)
     if abs(rate / nominal - 1.0) <= RATE_TOLERANCE:
         return ok(text)
-    advice = f"set the controller's rate: {rate:.0f} in the parameter file of the launch argument gains"
+    advice = (
+        f"set the controller's rate: {rate:.0f} in the parameter file of the launch argument gains"
+    )
     too_slow = "Look at the driver's update_rate, the network and this machine's load, or"
     advice = f"{too_slow if rate < nominal else 'If the rate is right,'} {advice}"
     return warning(f"{text}, but the profile says {nominal:.0f} Hz", advice)
@@ -66,18 +70,35 @@ def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -
     """
     steps = np.diff(samples.stamps)
     if simulated and not steps.any():
-        return error(f"{what}: stamps stand still", "Is there a /clock, and does it run?", "ros2 topic hz /clock")
+        return error(
+            f"{what}: stamps stand still",
+            "Is there a /clock, and does it run?",
+            "ros2 topic hz /clock",
+        )
     if (steps < 0.0).any():
-        return error(f"{what}: stamps go back", "Look for two publishers, or a simulation that was reset", publishers)
+        return error(
+            f"{what}: stamps go back",
+            "Look for two publishers, or a simulation that was reset",
+            publishers,
+        )
     if simulated:
         return ok(f"{what}: stamps of simulated time don't go back")
     if not steps.all():
-        return error(f"{what}: stamps repeat", "Look for two publishers, or a driver without stamps", publishers)
+        return error(
+            f"{what}: stamps repeat",
+            "Look for two publishers, or a driver without stamps",
+            publishers,
+        )
     age = float(np.median(np.subtract(samples.arrivals, samples.stamps)))
     if abs(age) > ANOTHER_TIME:
-        return warning(f"{what}: stamps are of simulated time", "Ask for a profile with simulated_time, such as sim")
+        return warning(
+            f"{what}: stamps are of simulated time",
+            "Ask for a profile with simulated_time, such as sim",
+        )
     if abs(age) > MAX_AGE:
-        remedy = "Let both machines keep the same time (chrony), or take a profile with simulated_time"
+        remedy = (
+            "Let both machines keep the same time (chrony), or take a profile with simulated_time"
+        )
         return warning(f"{what}: stamps are {age * 1e3:+.0f} ms old on arrival", remedy)
     return ok(f"{what}: stamps are {age * 1e3:.1f} ms old on arrival")
 
@@ -97,7 +118,9 @@ def judge_clearance(clearance: Clearance, q: Array) -> list[Finding]:
     Links whose bodies aren't known are findings, too.
     """
     left_out = [
-        warning(f"bodies: {problem}", "Its link counts as nothing: give it `bodies` in the robot's file")
+        warning(
+            f"bodies: {problem}", "Its link counts as nothing: give it `bodies` in the robot's file"
+        )
         for problem in clearance.bodies.problems
     ]
     nearest = clearance.nearest(q)
@@ -107,7 +130,10 @@ def judge_clearance(clearance: Clearance, q: Array) -> list[Finding]:
     if nearest.distance >= nearest.margin:
         return [*left_out, ok(text)]
     remedy = "Only moves that lead them apart are taken; is `cell` of the robot's file right?"
-    return [*left_out, warning(f"{text}: less than its margin of {1e3 * nearest.margin:g} mm", remedy)]
+    return [
+        *left_out,
+        warning(f"{text}: less than its margin of {1e3 * nearest.margin:g} mm", remedy),
+    ]
 
 
 def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Finding:
@@ -120,7 +146,9 @@ def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Fin
 
 
 def judge_force(force: Array, zero: str) -> Finding:
-    """Judge by a mean force (3,) [N] in free space if it needs a tare; `zero` is what to type for it."""
+    """Judge by a mean force (3,) [N] in free space if it needs a tare; `zero` is
+    what to type for it.
+    """
     size = float(np.linalg.norm(force))
     if size > MAX_FREE_FORCE:
         return warning(f"wrench: {size:.1f} N", "If nothing touches the tool, zero it", zero)

@@ -56,13 +56,17 @@ class Doctor(Node):
         running = robot.profile.running_topic
         self._running_messages = self._listen(Bool, running, LATCHED_QOS) if running else []
 
-    def _listen(self, kind: type, topic: str, qos: QoSProfile = LISTENING_QOS) -> list[tuple[float, Any]]:
+    def _listen(
+        self, kind: type, topic: str, qos: QoSProfile = LISTENING_QOS
+    ) -> list[tuple[float, Any]]:
         """List that gets the messages of a topic from now on: pairs of arrival and message.
 
         The arrival is by the wall clock [s].
         """
         heard: list[tuple[float, Any]] = []
-        self._entities.subscription(kind, topic, lambda message: heard.append((time.time(), message)), qos)
+        self._entities.subscription(
+            kind, topic, lambda message: heard.append((time.time(), message)), qos
+        )
         return heard
 
     @property
@@ -89,24 +93,42 @@ class Doctor(Node):
 
     def _surroundings(self) -> list[Finding]:
         domain = os.environ.get("ROS_DOMAIN_ID", "0")
-        others = [name.lstrip("/") for name in self._all_nodes() if name != self.get_fully_qualified_name()]
+        others = [
+            name.lstrip("/")
+            for name in self._all_nodes()
+            if name != self.get_fully_qualified_name()
+        ]
         if not others:
             start, command = how_to_start(self._robot)
             elsewhere = "if it runs already, give this terminal its ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE"
-            return [error(f"no other node is seen in ROS domain {domain}", f"{start}; {elsewhere}", command)]
+            return [
+                error(
+                    f"no other node is seen in ROS domain {domain}",
+                    f"{start}; {elsewhere}",
+                    command,
+                )
+            ]
         return [ok(f"ROS domain {domain}: {', '.join(sorted(others))}")]
 
     def _all_nodes(self) -> list[str]:
         """Full names of all nodes but hidden ones."""
         seen = self.get_node_names_and_namespaces()
-        return [f"{namespace.rstrip('/')}/{name}" for name, namespace in seen if not name.startswith("_")]
+        return [
+            f"{namespace.rstrip('/')}/{name}"
+            for name, namespace in seen
+            if not name.startswith("_")
+        ]
 
     def _running(self) -> list[Finding]:
-        topic = self._robot.profile.running_topic and self.resolve_topic_name(self._robot.profile.running_topic)
+        topic = self._robot.profile.running_topic and self.resolve_topic_name(
+            self._robot.profile.running_topic
+        )
         if not topic:
             return []
         if not self._running_messages:
-            return [warning(f"{topic}: no message, so nobody knows whether the robot executes commands")]
+            return [
+                warning(f"{topic}: no message, so nobody knows whether the robot executes commands")
+            ]
         if not self._running_messages[-1][1].data:
             remedy = "Start its program; see the robot's page in docs"
             return [error(f"{topic}: the robot executes no commands", remedy)]
@@ -117,9 +139,17 @@ class Doctor(Node):
         profile = self._robot.profile
         reader = RobotStateReader(self._robot)
         try:
-            found = [(arrival, reader.read_message(message)) for arrival, message in self._joint_messages]
+            found = [
+                (arrival, reader.read_message(message)) for arrival, message in self._joint_messages
+            ]
         except ConfigError as complaint:
-            return [error(str(complaint), "Look for another robot, or another publisher", self._who_publishes())]
+            return [
+                error(
+                    str(complaint),
+                    "Look for another robot, or another publisher",
+                    self._who_publishes(),
+                )
+            ]
         heard = [(arrival, state) for arrival, state in found if state is not None]
         names = sorted({name for _, message in self._joint_messages for name in message.name})
         if not heard and names:
@@ -127,10 +157,16 @@ class Doctor(Node):
         if len(heard) < 2:
             return self._silent(profile.joint_states, f"only {len(heard)} joint states have come")
         samples = Samples([arrival for arrival, _ in heard], [state.time for _, state in heard])
-        clock = examination.judge_clock("joint states", samples, profile.simulated_time, self._who_publishes())
+        clock = examination.judge_clock(
+            "joint states", samples, profile.simulated_time, self._who_publishes()
+        )
         findings = [examination.judge_joints(robot, names), clock]
         if clock.level is not Level.ERROR:
-            findings.append(examination.judge_rate("joint states", samples, profile.rate, profile.simulated_time))
+            findings.append(
+                examination.judge_rate(
+                    "joint states", samples, profile.rate, profile.simulated_time
+                )
+            )
         findings += check_efforts(robot, self._model, [state for _, state in heard])
         return findings + examination.judge_clearance(Clearance(robot, self._model), heard[-1][1].q)
 
@@ -139,7 +175,11 @@ class Doctor(Node):
 
         Where nobody publishes it, check_system says so.
         """
-        return [error(text, "Is the simulation or the driver paused?")] if self.count_publishers(topic) else []
+        return (
+            [error(text, "Is the simulation or the driver paused?")]
+            if self.count_publishers(topic)
+            else []
+        )
 
     def _who_publishes(self) -> str:
         return f"ros2 topic info -v {self.resolve_topic_name(self._robot.profile.joint_states)}"
@@ -152,14 +192,24 @@ class Doctor(Node):
                 return []
             text = f"law {self._law.name} needs a wrench, but only {len(heard)} have come"
             return self._silent(self._wrench_topic, text)
-        samples = Samples([arrival for arrival, _ in heard], [seconds(message.header.stamp) for _, message in heard])
+        samples = Samples(
+            [arrival for arrival, _ in heard],
+            [seconds(message.header.stamp) for _, message in heard],
+        )
         force = np.mean([vector(message.wrench.force) for _, message in heard], axis=0)
-        zero = f"ros2 service call {in_namespace(self, CONTROLLER)}/zero_wrench std_srvs/srv/Trigger"
+        zero = (
+            f"ros2 service call {in_namespace(self, CONTROLLER)}/zero_wrench std_srvs/srv/Trigger"
+        )
         publishers = f"ros2 topic info -v {self.resolve_topic_name(self._wrench_topic)}"
         clock = examination.judge_clock("wrench", samples, simulated, publishers)
-        found = [examination.judge_wrench_frame(self._robot, self._model, heard[-1][1].header.frame_id), clock]
+        found = [
+            examination.judge_wrench_frame(self._robot, self._model, heard[-1][1].header.frame_id),
+            clock,
+        ]
         if clock.level is not Level.ERROR:
-            found.append(examination.judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
+            found.append(
+                examination.judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated)
+            )
         return [*found, examination.judge_force(force, zero)]
 
     def _nodes(self) -> list[Finding]:
@@ -200,7 +250,11 @@ class Doctor(Node):
         full = in_namespace(self, name)
         own = [status for status in heard if status.name.partition(":")[0] == full.lstrip("/")]
         if not own:
-            remedy = ("Configure it", f"ros2 lifecycle set {full} configure") if name == CONTROLLER else ()
+            remedy = (
+                ("Configure it", f"ros2 lifecycle set {full} configure")
+                if name == CONTROLLER
+                else ()
+            )
             return warning(f"{name} says nothing on /diagnostics", *remedy)
         status = own[-1]
         values = {pair.key: pair.value for pair in status.values}
@@ -208,13 +262,17 @@ class Doctor(Node):
         running = status.hardware_id or asked[0], values.get("profile", asked[1])
         if running != asked:
             text = f"{name} runs for {running[0]} under profile {running[1]}, not for {asked[0]} under {asked[1]}"
-            command = f"robot_control doctor --robot {running[0]} --profile {running[1]}{self._options()}"
+            command = (
+                f"robot_control doctor --robot {running[0]} --profile {running[1]}{self._options()}"
+            )
             return error(text, "Examine that", command)
         judge = {DiagnosticStatus.OK: ok, DiagnosticStatus.WARN: warning}.get(status.level, error)
         return judge(f"{name}: {status.message}")
 
 
-def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float, namespace: str = "") -> list[Finding]:
+def examine(
+    robot: RobotConfig, law: RunningLaw, name: str, lasting: float, namespace: str = ""
+) -> list[Finding]:
     """Look at the running system for `lasting` seconds."""
     with spinning(lambda: Doctor(robot, law, name, namespace)) as (doctor, spin):
         spin(lasting)
@@ -224,7 +282,9 @@ def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float, name
 def real_time_pause(kernel: Path = Path("/proc/sys/kernel")) -> float:
     """Time of each period in which the kernel pauses busy real-time threads [s]; 0 for none."""
     try:
-        period, runtime = (int((kernel / f"sched_rt_{name}_us").read_text()) for name in ("period", "runtime"))
+        period, runtime = (
+            int((kernel / f"sched_rt_{name}_us").read_text()) for name in ("period", "runtime")
+        )
     except (OSError, ValueError):
         return 0.0
     return 0.0 if runtime < 0 else (period - runtime) * 1e-6
@@ -233,7 +293,11 @@ def real_time_pause(kernel: Path = Path("/proc/sys/kernel")) -> float:
 def machine() -> list[Finding]:
     """Findings on this machine: real-time priority, and packages that are installed."""
     if os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0:
-        found = [ok("real-time priority is permitted: controller and watchdog take it (realtime_priority)")]
+        found = [
+            ok(
+                "real-time priority is permitted: controller and watchdog take it (realtime_priority)"
+            )
+        ]
         if (pause := real_time_pause()) > 0.0:
             text = f"the kernel pauses real-time threads for {pause * 1e3:g} ms if they take all its time"
             found.append(ok(f"{text} (sched_rt_runtime_us)"))

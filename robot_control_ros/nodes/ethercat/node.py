@@ -42,16 +42,34 @@ _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("ethercat", "HardwareProfile of the robot's file."),
     "interface": ("", "Network interface that the bus is on."),
-    "topology": ("", "Which drive is where: a name, or the path of a YAML file; empty takes the robot's name."),
+    "topology": (
+        "",
+        "Which drive is where: a name, or the path of a YAML file; empty takes the robot's name.",
+    ),
     "in_process": (False, "Let a controller's law run in the bus's process."),
 }
 _NUMBERS = {
     "realtime_priority": (40.0, 0.0, 98.0, "SCHED_FIFO priority of the bus's process; 0 for none."),
     "cpu_affinity": (-1.0, -1.0, 1023.0, "Processor that the bus's process stays on; -1 for any."),
-    "command_timeout": (0.04, 0.002, 1.0, "Age of the last command at which the drives are stopped [s]."),
-    "bad_cycles": (3.0, 1.0, 100.0, "Cycles in a row without a good answer after which the drives are stopped."),
+    "command_timeout": (
+        0.04,
+        0.002,
+        1.0,
+        "Age of the last command at which the drives are stopped [s].",
+    ),
+    "bad_cycles": (
+        3.0,
+        1.0,
+        100.0,
+        "Cycles in a row without a good answer after which the drives are stopped.",
+    ),
     "frame_timeout": (0.0, 0.0, 1.0, "Longest wait for a frame [s]; 0 for half a cycle."),
-    "watchdog": (0.0, 0.0, 6.0, "Time after which slaves without frames stop by themselves [s]; 0 for the topology's."),
+    "watchdog": (
+        0.0,
+        0.0,
+        6.0,
+        "Time after which slaves without frames stop by themselves [s]; 0 for the topology's.",
+    ),
     "rate": (0.0, 0.0, 4000.0, "Joint states per second, at most [Hz]; 0 for one per cycle."),
 }
 
@@ -71,7 +89,9 @@ class EthercatNode(Node):
         self._robot = load_robot(chosen["robot"], chosen["profile"])
         self._interface = chosen["interface"]
         if not self._interface:
-            raise ConfigError("interface is empty: must be the network interface that the bus is on, such as eth1")
+            raise ConfigError(
+                "interface is empty: must be the network interface that the bus is on, such as eth1"
+            )
         topology = chosen["topology"] or self._robot.name
         period = load_topology(topology).cycle
         self._every = max(1, round(1.0 / (period * chosen["rate"]))) if chosen["rate"] else 1
@@ -123,7 +143,9 @@ class EthercatNode(Node):
         for mode in CommandMode:
             topic = f"{robot.profile.controllers[mode]}/commands"
             entities.subscription(Float64MultiArray, topic, self._forward_callback(mode))
-        entities.subscription(JointState, robot.profile.joint_commands or "joint_commands", self._on_joint_command)
+        entities.subscription(
+            JointState, robot.profile.joint_commands or "joint_commands", self._on_joint_command
+        )
         for name in REQUESTS:
             entities.trigger(f"~/{name}", partial(self._client.request, name))
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
@@ -169,7 +191,8 @@ class EthercatNode(Node):
 
     def _take(self, read: Callable[[], Command | None]) -> None:
         if self._in_process:
-            return  # the loop in the bus's process commands; what it commanded is published for others
+            # the loop in the bus's process commands; what it commanded is published for others
+            return
         try:
             command = read()
             if command is None:
@@ -188,7 +211,9 @@ class EthercatNode(Node):
         status = self._client.status()
         if status is None or "drives" not in report:
             return
-        array = DiagnosticArray(status=[self._bus_status(report, status), *self._drive_statuses(report, status)])
+        array = DiagnosticArray(
+            status=[self._bus_status(report, status), *self._drive_statuses(report, status)]
+        )
         array.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(array)
 
@@ -225,7 +250,9 @@ class EthercatNode(Node):
         for name, (p50, p99) in self._client.timing.by_column().items():
             values[f"{name} p50 [us]"] = f"{p50 * 1e6:.0f}"
             values[f"{name} p99 [us]"] = f"{p99 * 1e6:.0f}"
-        return self._status("bus", DiagnosticStatus.ERROR if report["stopped"] else level, report["message"], values)
+        return self._status(
+            "bus", DiagnosticStatus.ERROR if report["stopped"] else level, report["message"], values
+        )
 
     def _drive_statuses(self, report: dict[str, Any], status: BusStatus) -> list[DiagnosticStatus]:
         found = []
@@ -244,7 +271,9 @@ class EthercatNode(Node):
             found.append(self._status(drive["joint"], level, problem or drive["state"], values))
         return found
 
-    def _status(self, name: str, level: bytes, message: str, values: dict[str, Any]) -> DiagnosticStatus:
+    def _status(
+        self, name: str, level: bytes, message: str, values: dict[str, Any]
+    ) -> DiagnosticStatus:
         status = DiagnosticStatus(level=level, name=f"{full_name(self)}: {name}", message=message)
         status.hardware_id = self._interface
         status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]

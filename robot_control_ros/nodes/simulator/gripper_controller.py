@@ -1,7 +1,8 @@
 """The simulated gripper's controller, with the names that ros2_controllers have for one.
 
-Its action ``gripper_cmd`` is that of parallel_gripper_action_controller, where control_msgs is installed. Its topic
-``commands`` is that of forward_command_controller/MultiInterfaceForwardCommandController: position, then force.
+Its action ``gripper_cmd`` is that of parallel_gripper_action_controller, where control_msgs is
+installed. Its topic ``commands`` is that of
+forward_command_controller/MultiInterfaceForwardCommandController: position, then force.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class GripperController:
         self._gripper = gripper
         self._node = entities.node
         self.joints = (gripper.config.joint,)
-        self._running: tuple[Any, Future] | None = None  # a goal, and what gets its end: False where it was cancelled
+        # a goal, and what gets its end: False where it was cancelled
+        self._running: tuple[Any, Future] | None = None
         controller = f"{at}{gripper.config.controller}"
         entities.subscription(Float64MultiArray, f"{controller}/commands", self._on_command)
         self._action = action_type(gripper.config)
@@ -50,7 +52,9 @@ class GripperController:
                 execute_callback=lambda handle: None,  # each goal brings its own
                 goal_callback=self._on_goal,
                 handle_accepted_callback=self._on_accepted,
-                cancel_callback=lambda handle: CancelResponse.ACCEPT if self._hold(handle) else CancelResponse.REJECT,
+                cancel_callback=lambda handle: (
+                    CancelResponse.ACCEPT if self._hold(handle) else CancelResponse.REJECT
+                ),
             )
             entities.on_close(server.destroy)
 
@@ -107,7 +111,9 @@ class GripperController:
             else:
                 handle.abort()
             position, _, effort = self._gripper.joint_state
-            return fill_result(self._action.Result(), self._gripper.config, self._gripper.target, position, effort)
+            return fill_result(
+                self._action.Result(), self._gripper.config, self._gripper.target, position, effort
+            )
 
         handle.execute(told_goal(self._node, execute))
 

@@ -37,7 +37,11 @@ class LaggingClock:
             self._repeated = False
         fresh, lag = self._random.uniform(size=2)
         # of the samples that may repeat, those after one that didn't
-        self._repeated = not self._repeated and self._last > -math.inf and fresh < self._repeats / (1.0 - self._repeats)
+        self._repeated = (
+            not self._repeated
+            and self._last > -math.inf
+            and fresh < self._repeats / (1.0 - self._repeats)
+        )
         if not self._repeated:
             self._last = max(self._last, time - lag * self._lag)
         return self._last

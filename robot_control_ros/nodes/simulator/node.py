@@ -1,4 +1,5 @@
-"""The simulator: robots in MuJoCo that speak as ros2_control's broadcasters and forward controllers do.
+"""The simulator: robots in MuJoCo that speak as ros2_control's broadcasters and forward controllers
+do.
 
 It can also stand behind ros2_control's topic-based hardware interface.
 
@@ -45,15 +46,29 @@ _PARAMETERS = {
         "Several arms, which share a world, in place of robot: a name ({workcells}) or the path of a YAML file.",
     ),
     "pacing": ("realtime", "realtime, or lockstep: one period per command."),
-    "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
-    "imperfections": ("", "Of arm, sensors and line: a name ({imperfections}), the path of a YAML file, or nothing."),
-    "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
+    "scene": (
+        "",
+        "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing.",
+    ),
+    "imperfections": (
+        "",
+        "Of arm, sensors and line: a name ({imperfections}), the path of a YAML file, or nothing.",
+    ),
+    "joint_law": (
+        "",
+        "Law within the drives, called at every physics step: a name, package.module:Class, or none.",
+    ),
     "paused": (False, "Begin paused."),
     "realtime_priority": (0, PRIORITY_TEXT.format(priority=PRIORITY)),
 }
 _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
-    "clock_rate": (CLOCK_RATE, 1.0, 4000.0, "Messages on /clock per simulated second, at most [Hz]."),
+    "clock_rate": (
+        CLOCK_RATE,
+        1.0,
+        4000.0,
+        "Messages on /clock per simulated second, at most [Hz].",
+    ),
     "real_time_factor": (1.0, 0.01, 100.0, "Simulated seconds per second."),
     "physics_step": (PHYSICS_STEP, 1e-5, 0.02, "Step of the physics, at most [s]."),
     "repeated_stamps": (
@@ -62,7 +77,12 @@ _NUMBERS = {
         0.5,
         "Fraction of joint states with the stamp of the one before, as ros2_control's in simulated time; 0 for none.",
     ),
-    "command_timeout": (0.2, 0.0, 60.0, "Timeout after which the joints hold [s]; 0 keeps the last command for ever."),
+    "command_timeout": (
+        0.2,
+        0.0,
+        60.0,
+        "Timeout after which the joints hold [s]; 0 keeps the last command for ever.",
+    ),
 }
 
 
@@ -72,7 +92,10 @@ class SimulatorNode(Node):
     def __init__(self) -> None:
         super().__init__("simulator")
         names = {"robots": ", ".join(robot_names()), "scenes": ", ".join(scene_names())}
-        names |= {"imperfections": ", ".join(imperfection_names()), "workcells": ", ".join(workcell_names())}
+        names |= {
+            "imperfections": ", ".join(imperfection_names()),
+            "workcells": ", ".join(workcell_names()),
+        }
         chosen = declare(self, _PARAMETERS, _NUMBERS, names)
         self._chosen = chosen
         pacing = chosen["pacing"]
@@ -107,17 +130,24 @@ class SimulatorNode(Node):
             "physics_step": chosen["physics_step"],
         }
         if not chosen["workcell"]:
-            robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(chosen["rate"])
+            robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(
+                chosen["rate"]
+            )
             robots = {"": robot}
             made = [arm_and_plant(robot, chosen["imperfections"] or None, **settings)]
         elif chosen["imperfections"]:
-            raise refused("imperfections", chosen["imperfections"], "must be empty: a work cell's arms have none")
+            raise refused(
+                "imperfections",
+                chosen["imperfections"],
+                "must be empty: a work cell's arms have none",
+            )
         else:
             cell = chosen["workcell"]
             profile = chosen["profile"]
             rate = chosen["rate"]
             robots = {
-                name: load_robot(f"{cell}{MARK}{name}", profile).at_rate(rate) for name in load_workcell(cell).arms
+                name: load_robot(f"{cell}{MARK}{name}", profile).at_rate(rate)
+                for name in load_workcell(cell).arms
             }
             made = [(arm, arm) for arm in arms_in_one_world(list(robots.values()), **settings)]
         self._rate = next(iter(robots.values())).profile.rate
@@ -211,7 +241,11 @@ class SimulatorNode(Node):
         arm.plant.write(command)
         arm.awaited = False
         arm.present = True
-        if self._lockstep and not self._paused and not any(each.present and each.awaited for each in self._arms):
+        if (
+            self._lockstep
+            and not self._paused
+            and not any(each.present and each.awaited for each in self._arms)
+        ):
             self._advance()
 
     def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -94,7 +94,13 @@ class SceneTopics:
         def on_target(message: PointStamped) -> None:
             if message.header.frame_id != self._robot.base:
                 base = self._robot.base
-                raise refused("frame_id", message.header.frame_id, f"must be {base}", base, where=f"target of {name}: ")
+                raise refused(
+                    "frame_id",
+                    message.header.frame_id,
+                    f"must be {base}",
+                    base,
+                    where=f"target of {name}: ",
+                )
             self._plant.move_object(name, vector(message.point))
 
         return on_target
@@ -112,7 +118,9 @@ class SceneTopics:
         return [marker]
 
 
-def _make_marker(name: str, number: int, frame: str, shape: Shape, colour: tuple[float, float, float]) -> Marker:
+def _make_marker(
+    name: str, number: int, frame: str, shape: Shape, colour: tuple[float, float, float]
+) -> Marker:
     marker = Marker(ns=name, id=number, type=_KINDS[shape.kind], action=Marker.ADD)
     marker.header.frame_id = frame
     marker.scale.x, marker.scale.y, marker.scale.z = _extent(shape)

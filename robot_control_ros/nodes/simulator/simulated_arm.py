@@ -1,4 +1,6 @@
-"""The topics of one simulated arm, as ros2_control has them: states and wrench out, commands and pushes in."""
+"""The topics of one simulated arm, as ros2_control has them: states and wrench out,
+commands and pushes in.
+"""
 
 from __future__ import annotations
 
@@ -66,22 +68,36 @@ class SimulatedArm:
         self._make_outputs(entities, at, report_errors)
         for mode in CommandMode:
             topic = f"{at}forward_{mode.value}_controller/commands"
-            entities.subscription(Float64MultiArray, topic, report_errors(self._forward_command_callback(mode)))
-        entities.subscription(JointState, f"{at}joint_commands", report_errors(self._on_joint_command))
-        entities.subscription(WrenchStamped, f"{self.private}/push", report_errors(self._pushes.on_push))
+            entities.subscription(
+                Float64MultiArray, topic, report_errors(self._forward_command_callback(mode))
+            )
+        entities.subscription(
+            JointState, f"{at}joint_commands", report_errors(self._on_joint_command)
+        )
+        entities.subscription(
+            WrenchStamped, f"{self.private}/push", report_errors(self._pushes.on_push)
+        )
 
     def _make_outputs(self, entities: Entities, at: str, report_errors: ReportErrors) -> None:
         robot = self._robot
         scene = self._arm.scene
-        self._gripper = None if self._arm.gripper is None else GripperController(entities, self._arm.gripper, at)
+        self._gripper = (
+            None
+            if self._arm.gripper is None
+            else GripperController(entities, self._arm.gripper, at)
+        )
         fingers = () if self._gripper is None else self._gripper.joints
         self._joint_state = JointState(name=[*robot.joints, *fingers])
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = robot.wrench_frame
         self._joint_states = entities.publisher(JointState, f"{at}joint_states")
-        self._wrenches = entities.publisher(WrenchStamped, f"{at}force_torque_sensor_broadcaster/wrench")
+        self._wrenches = entities.publisher(
+            WrenchStamped, f"{at}force_torque_sensor_broadcaster/wrench"
+        )
         self._scene_topics = (
-            None if scene is None else SceneTopics(entities, self._arm, robot, scene, report_errors, self.private)
+            None
+            if scene is None
+            else SceneTopics(entities, self._arm, robot, scene, report_errors, self.private)
         )
         description = entities.publisher(String, f"{at}robot_description", LATCHED_QOS)
         description.publish(String(data=robot.urdf()))

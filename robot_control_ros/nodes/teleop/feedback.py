@@ -1,4 +1,6 @@
-"""Forces at the tip for the hand: rumble of a gamepad, or a wrench for a device that can show one."""
+"""Forces at the tip for the hand: rumble of a gamepad, or a wrench for a
+device that can show one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from ...ros.entities import Entities
 from ...ros.messages import fill_vector, vector
 
 RUMBLE_PERIOD = 0.1  # s between two messages
-RUMBLE_REPEAT = 0.5  # s after which it is sent again: the node joy lets the gamepad shake for 1 s per message
+# s after which it is sent again: the node joy lets the gamepad shake for 1 s per message
+RUMBLE_REPEAT = 0.5
 RUMBLE_CHANGE = 0.02  # of the intensity, below which no message is sent before that
 
 
@@ -28,7 +31,9 @@ class Feedback:
         axes: Axes (3, 3) of the hand's frame in the base.
     """
 
-    def __init__(self, entities: Entities, controller: str, full_force: float, scale: float, axes: Array) -> None:
+    def __init__(
+        self, entities: Entities, controller: str, full_force: float, scale: float, axes: Array
+    ) -> None:
         self._full_force = full_force
         self._scale = scale
         self._axes = axes

@@ -10,7 +10,8 @@ import numpy as np
 from ...core.spatial import make_pose, rotation_exp, rotation_log
 from ...core.types import Array
 
-Axes = tuple[tuple[int, float], ...]  # of sensor_msgs/Joy, each with its sign; their values are added
+# of sensor_msgs/Joy, each with its sign; their values are added
+Axes = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,26 @@ class Device:
     def deflection(self, values: Sequence[float]) -> Array:
         """Deflection (6,) from -1 to 1; an axis that the device doesn't have is 0."""
         return np.array(
-            [sum(sign * values[axis] for axis, sign in axes if axis < len(values)) for axes in self.axes], dtype=float
+            [
+                sum(sign * values[axis] for axis, sign in axes if axis < len(values))
+                for axes in self.axes
+            ],
+            dtype=float,
         )
 
 
-# Order and signs of game_controller_node (forward and left are positive, a pressed trigger is -1) and of spacenav:
-# ros-drivers/joystick_drivers, joy/src/game_controller.cpp and spacenav/src/spacenav.cpp, branch ros2.
+# Order and signs of game_controller_node (forward and left are positive, a pressed trigger is -1)
+# and of spacenav: ros-drivers/joystick_drivers, joy/src/game_controller.cpp and
+# spacenav/src/spacenav.cpp, branch ros2.
 DEVICES = {
-    # left stick: x and y; triggers: right up, left down; right stick: turns about z and y; held: the left shoulder
-    "game_controller": Device((((1, 1.0),), ((0, 1.0),), ((4, 1.0), (5, -1.0)), (), ((3, 1.0),), ((2, 1.0),)), 9),
-    "spacenav": Device((((0, 1.0),), ((1, 1.0),), ((2, 1.0),), ((3, 1.0),), ((4, 1.0),), ((5, 1.0),)), -1),
+    # left stick: x and y; triggers: right up, left down; right stick: turns about z and y; held:
+    # the left shoulder
+    "game_controller": Device(
+        (((1, 1.0),), ((0, 1.0),), ((4, 1.0), (5, -1.0)), (), ((3, 1.0),), ((2, 1.0),)), 9
+    ),
+    "spacenav": Device(
+        (((0, 1.0),), ((1, 1.0),), ((2, 1.0),), ((3, 1.0),), ((4, 1.0),), ((5, 1.0),)), -1
+    ),
 }
 
 
@@ -72,7 +83,8 @@ class HeldButton:
 class Clutch:
     """A hand that has gripped moves the tip as it moves itself; at the grip nothing jumps.
 
-    With the poses H0 of the hand and T0 of the tip at the grip, and E the axes of the hand's frame in the base:
+    With the poses H0 of the hand and T0 of the tip at the grip, and E the axes of the hand's frame
+    in the base:
 
         p = p_T0 + s E (p_H - p_H0),   R = exp(E log(R_H R_H0ᵀ)) R_T0
 

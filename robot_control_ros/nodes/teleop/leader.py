@@ -23,7 +23,8 @@ REFERENCE = "follower's reference"
 
 
 class LeaderArm:
-    """Ties the arms of two controllers: poses in, the follower's target and the leader's wrench out.
+    """Ties the arms of two controllers: poses in, the follower's target and the leader's wrench
+    out.
 
     Args:
         entities: Entities of the node.
@@ -54,7 +55,9 @@ class LeaderArm:
         self._targets = entities.publisher(PoseStamped, f"{follower}/target_pose")
         self._wrenches = entities.publisher(WrenchStamped, f"{leader}/target_wrench")
         entities.subscription(PoseStamped, f"{leader}/pose", self._on_leader)
-        entities.subscription(PoseStamped, f"{follower}/pose", lambda message: self._take(FOLLOWER, message))
+        entities.subscription(
+            PoseStamped, f"{follower}/pose", lambda message: self._take(FOLLOWER, message)
+        )
         entities.subscription(PoseStamped, f"{follower}/reference_pose", self._on_reference)
         if not button.held:
             entities.subscription(Joy, "joy", lambda message: button.update(message.buttons))
@@ -62,7 +65,9 @@ class LeaderArm:
         entities.on_close(self._end)
 
     def release(self) -> None:
-        """Let both arms go: the follower stays at its last target, and nothing pulls at the leader."""
+        """Let both arms go: the follower stays at its last target, and nothing
+        pulls at the leader.
+        """
         if self._coupling.engaged:
             self._coupling.release()
             self._pull(np.zeros(6))
@@ -107,7 +112,11 @@ class LeaderArm:
     def _missing(self) -> str:
         """Names of those whose poses don't come; empty where all do."""
         late = time.monotonic() - self._timeout
-        return ", ".join(which for which in (LEADER, FOLLOWER, REFERENCE) if self._came.get(which, -np.inf) < late)
+        return ", ".join(
+            which
+            for which in (LEADER, FOLLOWER, REFERENCE)
+            if self._came.get(which, -np.inf) < late
+        )
 
     def _look(self) -> None:
         if self._coupling.engaged and (missing := self._missing()):

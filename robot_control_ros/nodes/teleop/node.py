@@ -33,14 +33,22 @@ _PARAMETERS = {
     "device": ("game_controller", "How joy is read: {devices}."),
     "button": (-2, "Button of joy that must be held; -1 for none, -2 for the device's own."),
     "frame": ("", "Frame of the description whose axes the input has; empty for the base."),
-    "hand_frame": ([0.0, 0.0, 0.0], "Roll, pitch and yaw of the hand's or leader's frame in the base [rad]."),
+    "hand_frame": (
+        [0.0, 0.0, 0.0],
+        "Roll, pitch and yaw of the hand's or leader's frame in the base [rad].",
+    ),
 }
 _NUMBERS = {
     "linear_scale": (0.1, 0.0, 2.0, "Velocity at full deflection [m/s]."),
     "angular_scale": (0.5, 0.0, 5.0, "Angular velocity at full deflection [rad/s]."),
     "dead_band": (0.05, 0.0, 0.9, "Deflection that counts as none."),
     "pose_scale": (1.0, 0.01, 10.0, "Displacement of the tip over that of the hand."),
-    "timeout": (0.2, 0.02, 5.0, "Time without a pose of the hand or an arm after which it must grip anew [s]."),
+    "timeout": (
+        0.2,
+        0.02,
+        5.0,
+        "Time without a pose of the hand or an arm after which it must grip anew [s].",
+    ),
     "full_force": (30.0, 0.1, 1000.0, "Force at the tip that is full rumble [N]."),
     "force_scale": (0.0, 0.0, 10.0, "Wrench for the hand over that at the tip; 0 for none."),
     "stiffness": (500.0, 0.0, 10000.0, "Of the law of the arm that is led by a leader [N/m]."),
@@ -51,7 +59,10 @@ _NUMBERS = {
 
 
 # Inputs of version 0.1 that are programs of the repository now. Version 0.3 forgets them.
-_MOVED = {"joint_jog": "examples/servo_joint_jog.py", "motion_update": "examples/aic_motion_update.py"}
+_MOVED = {
+    "joint_jog": "examples/servo_joint_jog.py",
+    "motion_update": "examples/aic_motion_update.py",
+}
 
 
 class TeleopNode(Node):
@@ -59,7 +70,12 @@ class TeleopNode(Node):
 
     def __init__(self) -> None:
         super().__init__("teleop")
-        chosen = declare(self, _PARAMETERS, _NUMBERS, {"devices": ", ".join(DEVICES), "inputs": ", ".join(INPUTS)})
+        chosen = declare(
+            self,
+            _PARAMETERS,
+            _NUMBERS,
+            {"devices": ", ".join(DEVICES), "inputs": ", ".join(INPUTS)},
+        )
         if chosen["input"] in _MOVED:
             rule = f"is a program of the repository now: python {_MOVED[chosen['input']]}"
             raise refused("input", chosen["input"], rule)
@@ -69,7 +85,9 @@ class TeleopNode(Node):
         forces = chosen["full_force"], chosen["force_scale"]
         self._feedback = Feedback(self._entities, chosen["controller"], *forces, _hand_axes(chosen))
         self._input = INPUTS[chosen["input"]](self._entities, chosen)
-        self._entities.subscription(String, f"{chosen['controller']}/fault", self._on_fault, LATCHED_QOS)
+        self._entities.subscription(
+            String, f"{chosen['controller']}/fault", self._on_fault, LATCHED_QOS
+        )
 
     def _on_fault(self, message: String) -> None:
         """Say why the arm isn't led by this input, such as who leads it in its place."""
@@ -85,7 +103,9 @@ class TeleopNode(Node):
 
 def _joy(entities: Entities, chosen: Chosen) -> JoyInput:
     device = _device(chosen)
-    return JoyInput(entities, device, HeldButton(_button(chosen, device.button)), _twists(entities, chosen))
+    return JoyInput(
+        entities, device, HeldButton(_button(chosen, device.button)), _twists(entities, chosen)
+    )
 
 
 def _twist(entities: Entities, chosen: Chosen) -> TwistInput:
@@ -95,9 +115,13 @@ def _twist(entities: Entities, chosen: Chosen) -> TwistInput:
 def _pose(entities: Entities, chosen: Chosen) -> HandPoseInput:
     button = _button(chosen, _device(chosen).button)
     if button < 0:
-        raise refused("button", button, "must be 0 or more: with poses a held button is the grip", 0)
+        raise refused(
+            "button", button, "must be 0 or more: with poses a held button is the grip", 0
+        )
     clutch = Clutch(_hand_axes(chosen), chosen["pose_scale"])
-    return HandPoseInput(entities, chosen["controller"], HeldButton(button), clutch, chosen["timeout"])
+    return HandPoseInput(
+        entities, chosen["controller"], HeldButton(button), clutch, chosen["timeout"]
+    )
 
 
 def _leader(entities: Entities, chosen: Chosen) -> LeaderArm:
@@ -105,7 +129,9 @@ def _leader(entities: Entities, chosen: Chosen) -> LeaderArm:
     spring = BoundedSpring(np.diag(stiffness), chosen["max_force"], chosen["max_torque"])
     coupling = ArmCoupling(_hand_axes(chosen), chosen["pose_scale"], chosen["force_scale"], spring)
     button = HeldButton(_button(chosen, -1))
-    return LeaderArm(entities, chosen["leader"], chosen["controller"], coupling, chosen["timeout"], button)
+    return LeaderArm(
+        entities, chosen["leader"], chosen["controller"], coupling, chosen["timeout"], button
+    )
 
 
 INPUTS: dict[str, Callable[[Entities, Chosen], object]] = {

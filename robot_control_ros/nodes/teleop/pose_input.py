@@ -24,10 +24,18 @@ class HandPoseInput:
         controller: Name of the controller.
         button: Button of joy that is held while the hand grips.
         clutch: Clutch between the hand and the tip.
-        timeout: Time without a pose after which the hand must grip anew: it may be elsewhere then [s].
+        timeout: Time without a pose after which the hand must grip anew: it may be elsewhere then
+            [s].
     """
 
-    def __init__(self, entities: Entities, controller: str, button: HeldButton, clutch: Clutch, timeout: float) -> None:
+    def __init__(
+        self,
+        entities: Entities,
+        controller: str,
+        button: HeldButton,
+        clutch: Clutch,
+        timeout: float,
+    ) -> None:
         self._button = button
         self._clutch = clutch
         self._timeout = timeout

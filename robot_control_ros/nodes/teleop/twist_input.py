@@ -28,7 +28,13 @@ class TipTwists:
     """
 
     def __init__(
-        self, entities: Entities, controller: str, frame: str, dead_band: float, linear: float, angular: float
+        self,
+        entities: Entities,
+        controller: str,
+        frame: str,
+        dead_band: float,
+        linear: float,
+        angular: float,
     ) -> None:
         self._frame = frame
         self._scale = (dead_band, linear, angular)
@@ -73,7 +79,9 @@ class TipTwists:
 class JoyInput:
     """Subscribes to ``joy``: the axes of a device lead the tip while its button is held."""
 
-    def __init__(self, entities: Entities, device: Device, button: HeldButton, twists: TipTwists) -> None:
+    def __init__(
+        self, entities: Entities, device: Device, button: HeldButton, twists: TipTwists
+    ) -> None:
         self._device = device
         self._button = button
         self._twists = twists

@@ -1,6 +1,7 @@
 """The watchdog: commands the robot's safe output when its controller has died or fallen silent.
 
-A process of its own, which never contradicts a controller that lives. Topics and parameters: docs/watchdog.md.
+A process of its own, which never contradicts a controller that lives. Topics and parameters:
+docs/watchdog.md.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ from ...ros.ros_params import PREFIX_TEXT, declare
 from ...ros.running import PRIORITY, PRIORITY_TEXT, run, take_priority
 from ...ros.system_check import WATCHDOG_ALIVE
 
-LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
-WATCH_LIMIT = 1.0  # s that a look may take; a watchdog that hangs longer ends with an exit status of its own
+# of the dimension of its commands; forward command controllers read the data only
+LABEL = "watchdog"
+# s that a look may take; a watchdog that hangs longer ends with an exit status of its own
+WATCH_LIMIT = 1.0
 DIAGNOSTICS_PERIOD = 1.0  # s
 SIGN_PERIOD = 0.05  # s between two signs of life
 WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
@@ -44,10 +47,13 @@ SHUTDOWN_WAIT = 1.0  # s in which controllers that got the same signal have stop
 MAX_END = 1.7  # s from the signal, at most, in which a robot that was taken over comes to rest
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
 HEARING_PERIOD = 0.02  # s between two messages to itself, at most
-DOUBT = 0.5  # of state_timeout: where nobody sends, and none of its own came back for so long, it may be deaf
-GONE = {False: 0.3, True: 1.0}  # s without joint states, real and simulated, after which it waits for no arm at the end
+# of state_timeout: where nobody sends, and none of its own came back for so long, it may be deaf
+DOUBT = 0.5
+# s without joint states, real and simulated, after which it waits for no arm at the end
+GONE = {False: 0.3, True: 1.0}
 
-COASTING = 0.3  # s, at most, that a robot without torque waits for the fallback controller to brake it
+# s, at most, that a robot without torque waits for the fallback controller to brake it
+COASTING = 0.3
 
 _PRIORITY = PRIORITY + 1  # the controller must not keep it from watching
 _PARAMETERS = {
@@ -57,9 +63,24 @@ _PARAMETERS = {
     "realtime_priority": (-1, PRIORITY_TEXT.format(priority=_PRIORITY)),
 }
 _NUMBERS = {
-    "rate": (0.0, 0.0, 4000.0, "Joint states per second that are expected [Hz]; 0 takes the profile's."),
-    "timeout": (0.04, 0.005, 10.0, "Timeout of commands, while joint states come, after which it takes over [s]."),
-    "state_timeout": (0.2, 0.02, 20.0, "The same where joint states fail to come as well; above the controller's [s]."),
+    "rate": (
+        0.0,
+        0.0,
+        4000.0,
+        "Joint states per second that are expected [Hz]; 0 takes the profile's.",
+    ),
+    "timeout": (
+        0.04,
+        0.005,
+        10.0,
+        "Timeout of commands, while joint states come, after which it takes over [s].",
+    ),
+    "state_timeout": (
+        0.2,
+        0.02,
+        20.0,
+        "The same where joint states fail to come as well; above the controller's [s].",
+    ),
 }
 
 
@@ -73,7 +94,9 @@ class WatchdogNode(Node):
     def __init__(self) -> None:
         super().__init__("watchdog")
         chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
-        robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(chosen["rate"])
+        robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(
+            chosen["rate"]
+        )
         self._simulated = bool(self.get_parameter("use_sim_time").value)
         self._doubt = DOUBT * chosen["state_timeout"]
         self.hearing = Hearing.of(self, min(HEARING_PERIOD, 0.4 * self._doubt))
@@ -96,7 +119,8 @@ class WatchdogNode(Node):
         self._missing_states.restart(time.monotonic())
         self._stamp = 0.0  # s, of the last joint state
         self._last_moment = Timeout(MAX_END)
-        self._ending: Timeout | None = None  # since when; a process that stood still has had no time to brake
+        # since when; a process that stood still has had no time to brake
+        self._ending: Timeout | None = None
         self._diagnostics_due = time.monotonic() + DIAGNOSTICS_PERIOD
         self._sign_due = 0.0  # steady time of the next sign of life [s]
         self._executing = True  # until the robot says that it doesn't
@@ -121,7 +145,8 @@ class WatchdogNode(Node):
             self._ending.restart(now)
             self._last_moment.restart(steady)
         ending = self._ending.poll(now)
-        if self._last_moment.poll(steady) > MAX_END:  # whatever the simulation's clock and the watching thread do
+        # whatever the simulation's clock and the watching thread do
+        if self._last_moment.poll(steady) > MAX_END:
             return False
         if not takeover.armed or self._without_states > self._gone:
             return False
@@ -157,13 +182,17 @@ class WatchdogNode(Node):
                 f"{profile.joint_commands} checks them itself"
             )
         topics = {mode: profile.command_topic(mode) for mode in profile.commands}
-        self._commands = {mode: entities.publisher(Float64MultiArray, topic) for mode, topic in topics.items()}
+        self._commands = {
+            mode: entities.publisher(Float64MultiArray, topic) for mode, topic in topics.items()
+        }
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._sign_of_life = entities.publisher(Empty, WATCHDOG_ALIVE, STATE_QOS)
         inputs = PolledSubscriptions(self)
         entities.on_close(inputs.close)
         self._new_states = inputs.add(JointState, "joint_states")
-        self._new_commands = {mode: inputs.add(Float64MultiArray, topic) for mode, topic in topics.items()}
+        self._new_commands = {
+            mode: inputs.add(Float64MultiArray, topic) for mode, topic in topics.items()
+        }
         if profile.running_topic:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
         entities.subscription(Bool, "controller/stopped", self._on_stopped, LATCHED_QOS)
@@ -181,7 +210,8 @@ class WatchdogNode(Node):
             self._sign_of_life.publish(Empty())
         if now >= self._diagnostics_due:
             self._diagnostics_due = now + DIAGNOSTICS_PERIOD
-            self._publish_diagnostics()  # here: a thread that is dead or hangs can't say that it watches
+            # here: a thread that is dead or hangs can't say that it watches
+            self._publish_diagnostics()
         return ACT_PERIOD if acts else WATCH_PERIOD
 
     def _poll(self) -> bool:
@@ -240,12 +270,16 @@ class WatchdogNode(Node):
         for mode in sorted(self._new_commands, key=lambda mode: mode is not self._takeover.mode):
             values = self._newest_command(mode)
             if values is not None:
-                heard |= self._takeover.on_command(Command(mode, np.array(values)), now - 0.5 * WATCH_PERIOD)
+                heard |= self._takeover.on_command(
+                    Command(mode, np.array(values)), now - 0.5 * WATCH_PERIOD
+                )
         if heard:
             self._handed_over = False
         if heard and self._acting:
             self._acting = False
-            self.get_logger().info(f"commands come again after {now - self._since:.3f} s: the watchdog sends no more")
+            self.get_logger().info(
+                f"commands come again after {now - self._since:.3f} s: the watchdog sends no more"
+            )
         return heard
 
     def _newest_command(self, mode: CommandMode) -> Sequence[float] | None:
@@ -275,7 +309,9 @@ class WatchdogNode(Node):
             self._takeovers += 1
             silence = self._takeover.silence
             mode = command.mode.value
-            self._reason = f"no {missing} for {silence:.3f} s: the watchdog sends the safe output ({mode})"
+            self._reason = (
+                f"no {missing} for {silence:.3f} s: the watchdog sends the safe output ({mode})"
+            )
             if self._stopped:
                 self._reason = f"STOP was pressed: the watchdog sends the safe output ({mode})"
             if self._ending is None and not self._stopped:

@@ -13,11 +13,13 @@ from ...core.types import Command, RobotState
 class DelayedPlant:
     """Plant around another one, sampled at a chosen rate, whose commands act late.
 
-    The plant within is read at its own, higher rate, and all but every k-th sample is dropped. A command written after
-    the sample of time t acts from t + delay on, exactly. Until then the one before it acts; before the first the plant
-    holds. Samples aren't delayed: where the reference rests, the delays of samples and commands add up.
+    The plant within is read at its own, higher rate, and all but every k-th sample is dropped. A
+    command written after the sample of time t acts from t + delay on, exactly. Until then the one
+    before it acts; before the first the plant holds. Samples aren't delayed: where the reference
+    rests, the delays of samples and commands add up.
 
-    A command that the plant refuses is refused when it is due: by :meth:`write` without delay, else by :meth:`read`.
+    A command that the plant refuses is refused when it is due: by :meth:`write` without delay, else
+    by :meth:`read`.
 
     Args:
         plant: Plant that is controlled.
@@ -27,7 +29,8 @@ class DelayedPlant:
             the plant's period.
 
     Raises:
-        ConfigError: a rate that doesn't divide the plant's, or a delay that isn't so many of its periods.
+        ConfigError: a rate that doesn't divide the plant's, or a delay that isn't so many of its
+            periods.
     """
 
     def __init__(self, plant: Plant, plant_rate: float, *, rate: float, delay: float) -> None:
@@ -36,7 +39,12 @@ class DelayedPlant:
             raise refused("rate", rate, rule, plant_rate)
         if not (0.0 <= delay < math.inf and _is_whole(delay * plant_rate)):
             period = 1.0 / plant_rate
-            raise refused("delay", delay, f"must be 0 or a multiple of {period:g} s, the plant's period", period)
+            raise refused(
+                "delay",
+                delay,
+                f"must be 0 or a multiple of {period:g} s, the plant's period",
+                period,
+            )
         self._plant = plant
         self._every = round(plant_rate / rate)
         self._late = round(delay * plant_rate)

@@ -1,4 +1,5 @@
-"""The physics of an imperfect arm, built into MuJoCo's model: friction, masses, rotors, elastic gears, backlash.
+"""The physics of an imperfect arm, built into MuJoCo's model: friction, masses, rotors, elastic
+gears, backlash.
 
 The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
 """
@@ -16,7 +17,8 @@ from ...robot.configuration import RobotConfig
 from ...robot.payload import Payload
 from .imperfections import Imperfections, per_joint
 
-STIFF = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}  # as stiff as MuJoCo's constraints get
+# as stiff as MuJoCo's constraints get
+STIFF = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}
 # sensors
 TIP_VELOCITY = "trip/tip_velocity"
 MOMENTUM = "trip/momentum"
@@ -41,7 +43,9 @@ class _Gear(NamedTuple):
 
 
 def add_payload(tip: Any, payload: Payload, known: bool = True) -> None:
-    """Put a payload on the tip's body of a model that is not compiled yet; `known` where the configuration has it."""
+    """Put a payload on the tip's body of a model that is not compiled yet; `known` where the
+    configuration has it.
+    """
     if payload.mass == 0.0:
         return
     least, middle, largest = np.linalg.eigvalsh(payload.tensor)
@@ -49,23 +53,31 @@ def add_payload(tip: Any, payload: Payload, known: bool = True) -> None:
     xx, yy, zz, *products = payload.inertia
     inertia = [xx + rounding, yy + rounding, zz + rounding, *products]
     name = tip.name + "/" + _PAYLOADS[0 if known else 1]
-    tip.add_body(name=name, ipos=payload.center, mass=payload.mass, fullinertia=inertia, explicitinertial=True)
+    tip.add_body(
+        name=name,
+        ipos=payload.center,
+        mass=payload.mass,
+        fullinertia=inertia,
+        explicitinertial=True,
+    )
 
 
 def add_imperfections(mujoco: Any, spec: Any, robot: RobotConfig, given: Imperfections) -> None:
     """Add bodies, joints and sensors to a model that is not compiled yet.
 
-    A gear that gives way is a second hinge in series with the joint, on the same axis. So the joint is the motor's
-    side: the motor's torque, friction and rotor act there, and sensors read there. An elastic gear has a spring. The
-    spring's damper has the time constant of one physics step, without which a light link on a stiff gear is faster than
-    the physics. A gear with backlash is free within its gap, and both ends of it are as stiff as the gear; see
-    :func:`_stiffen_gaps`.
+    A gear that gives way is a second hinge in series with the joint, on the same axis. So the joint
+    is the motor's side: the motor's torque, friction and rotor act there, and sensors read there.
+    An elastic gear has a spring. The spring's damper has the time constant of one physics step,
+    without which a light link on a stiff gear is faster than the physics. A gear with backlash is
+    free within its gap, and both ends of it are as stiff as the gear; see :func:`_stiffen_gaps`.
     """
     unknown = Payload(given.model.payload_mass, np.array(given.model.payload_centre))
     add_payload(spec.body(robot.tip), unknown, known=False)
     for motor, stiffness, gap in _gears(robot, given):
         joint = spec.joint(motor)
-        gear = joint.parent.add_joint(name=_GEAR + motor, type=joint.type, axis=joint.axis, pos=joint.pos)
+        gear = joint.parent.add_joint(
+            name=_GEAR + motor, type=joint.type, axis=joint.axis, pos=joint.pos
+        )
         if gap > 0.0:
             gear.limited = mujoco.mjtLimited.mjLIMITED_TRUE
             gear.range = [-0.5 * gap, 0.5 * gap]
@@ -75,10 +87,18 @@ def add_imperfections(mujoco: Any, spec: Any, robot: RobotConfig, given: Imperfe
             gear.damping[0] = stiffness * spec.option.timestep
     kinds = mujoco.mjtSensor, mujoco.mjtObj
     spec.add_sensor(
-        name=TIP_VELOCITY, type=kinds[0].mjSENS_FRAMELINVEL, objtype=kinds[1].mjOBJ_XBODY, objname=robot.tip
+        name=TIP_VELOCITY,
+        type=kinds[0].mjSENS_FRAMELINVEL,
+        objtype=kinds[1].mjOBJ_XBODY,
+        objname=robot.tip,
     )
     moving = spec.joint(robot.joints[0]).parent.name
-    spec.add_sensor(name=MOMENTUM, type=kinds[0].mjSENS_SUBTREELINVEL, objtype=kinds[1].mjOBJ_BODY, objname=moving)
+    spec.add_sensor(
+        name=MOMENTUM,
+        type=kinds[0].mjSENS_SUBTREELINVEL,
+        objtype=kinds[1].mjOBJ_BODY,
+        objname=moving,
+    )
 
 
 def _gears(robot: RobotConfig, given: Imperfections) -> Iterator[_Gear]:
@@ -99,11 +119,14 @@ def set_imperfections(mujoco: Any, model: Any, robot: RobotConfig, given: Imperf
     dofs = np.array([model.joint(name).dofadr[0] for name in robot.joints])
     model.dof_frictionloss[dofs] += per_joint(friction.coulomb, n)
     model.dof_damping[dofs] += per_joint(friction.viscous, n)
-    if any(friction.coulomb) or any(friction.stiction) or friction.load > 0.0:  # the description's own stays elsewhere
+    # the description's own stays elsewhere
+    if any(friction.coulomb) or any(friction.stiction) or friction.load > 0.0:
         model.dof_solref[dofs] = STIFF["solref"]
         model.dof_solimp[dofs] = STIFF["solimp"]
     if given.rotor_inertia:
-        model.dof_armature[dofs] += per_joint(given.rotor_inertia, n) - np.array(robot.rotor_inertia)
+        model.dof_armature[dofs] += per_joint(given.rotor_inertia, n) - np.array(
+            robot.rotor_inertia
+        )
     carriers = _carriers(model, robot)
     factor = 1.0 + per_joint(given.model.mass, n)
     for body, joint in carriers.items():
@@ -114,7 +137,9 @@ def set_imperfections(mujoco: Any, model: Any, robot: RobotConfig, given: Imperf
     _stiffen_gaps(model, robot, given)
 
 
-def _move_centres(mujoco: Any, model: Any, robot: RobotConfig, carriers: dict[int, int], given: Imperfections) -> None:
+def _move_centres(
+    mujoco: Any, model: Any, robot: RobotConfig, carriers: dict[int, int], given: Imperfections
+) -> None:
     """Move the centres of mass of the links by their errors, with all that is fixed to them."""
     errors = given.model.centre
     shifts = np.column_stack([per_joint(each, robot.n) for each in (errors.x, errors.y, errors.z)])
@@ -131,10 +156,11 @@ def _move_centres(mujoco: Any, model: Any, robot: RobotConfig, carriers: dict[in
 def _stiffen_gaps(model: Any, robot: RobotConfig, given: Imperfections) -> None:
     """Make both ends of each gap as stiff as its gear.
 
-    MuJoCo's limit of a joint gives the torque τ that keeps R τ = -ä₀ - B ṙ - K d r, beyond the limit by r, besides the
-    reaction of the arm. With R = 1 / (k h²), K d = 1 / h², B = 1 / h, at a physics step h, this is a spring of
-    stiffness k with a damper k h, as that of an elastic gear without backlash. The impedance d, constant here, makes
-    R = (1 - d) / d · w, with the inverse inertia w of the hinge.
+    MuJoCo's limit of a joint gives the torque τ that keeps R τ = -ä₀ - B ṙ - K d r, beyond the
+    limit by r, besides the reaction of the arm. With R = 1 / (k h²), K d = 1 / h², B = 1 / h, at a
+    physics step h, this is a spring of stiffness k with a damper k h, as that of an elastic gear
+    without backlash. The impedance d, constant here, makes R = (1 - d) / d · w, with the inverse
+    inertia w of the hinge.
 
     Source: MuJoCo's documentation, Computation, Constraint model.
     """

@@ -25,8 +25,9 @@ from .imperfections import Imperfections, StateLine, TripLimits, load_imperfecti
 class ImperfectPlant:
     """A simulated arm with the sensors, the line and the trips of a real one.
 
-    The arm moves on by physics steps. Delays are rounded to them; stamps are exact. A command refused is refused when
-    it is written. All random numbers come from one generator, which :meth:`reset` seeds anew.
+    The arm moves on by physics steps. Delays are rounded to them; stamps are exact. A command
+    refused is refused when it is written. All random numbers come from one generator, which
+    :meth:`reset` seeds anew.
 
     Args:
         arm: Simulated arm that is made with the same imperfections, which change its physics.
@@ -41,16 +42,20 @@ class ImperfectPlant:
         self._n = n
         self._given = given
         self._step = arm.model.opt.timestep
-        self._filter = given.velocity.delay / (given.velocity.delay + self._step)  # delays slow motion by `delay`
+        # delays slow motion by `delay`
+        self._filter = given.velocity.delay / (given.velocity.delay + self._step)
         self._dead_steps = round(given.velocity.dead_time / self._step)
         self._zero_below = given.velocity.zero_below
         noise = given.noise
         wrench = given.wrench
         joints = (noise.position, noise.velocity, noise.effort)
-        self._noise = np.concatenate([*(per_joint(each, n) for each in joints), [noise.force] * 3, [noise.torque] * 3])
+        self._noise = np.concatenate(
+            [*(per_joint(each, n) for each in joints), [noise.force] * 3, [noise.torque] * 3]
+        )
         resolutions = (given.steps.position, given.steps.velocity, given.steps.effort)
         steps = np.concatenate([per_joint(each, n) for each in resolutions])
-        self._rounded = np.flatnonzero(steps > 0.0)  # places among positions, velocities and torques
+        # places among positions, velocities and torques
+        self._rounded = np.flatnonzero(steps > 0.0)
         self._rounding = steps[self._rounded]  # to whole multiples of these
         self._offset = np.array(wrench.force_offset + wrench.torque_offset)
         self._drift = np.array(wrench.force_drift + wrench.torque_drift)
@@ -70,7 +75,8 @@ class ImperfectPlant:
         return self._arm.time
 
     def reset(self, q: Array | None = None, seed: int | None = None) -> None:
-        """Begin anew, see :meth:`MujocoPlant.reset`; the first sample is there at once, and nothing is under way.
+        """Begin anew, see :meth:`MujocoPlant.reset`; the first sample is there at once, and nothing
+        is under way.
 
         Args:
             q: (n,) joint angles where the arm begins [rad].
@@ -84,7 +90,8 @@ class ImperfectPlant:
         self._torque = np.zeros(self._n)
         start = self._arm.sample()
         self._v = start.v
-        self._velocities = deque([start.v] * (self._dead_steps + 1), maxlen=self._dead_steps + 1)  # by physics step
+        # by physics step
+        self._velocities = deque([start.v] * (self._dead_steps + 1), maxlen=self._dead_steps + 1)
         self._state = self._measured(start, start.effort)
         self._acting: Command | None = None
         self._advance_next = False
@@ -117,8 +124,8 @@ class ImperfectPlant:
         """Advance the physics until the next sample arrives.
 
         Raises:
-            HardwareFault: a trip, which names the limit, the value and the bound; the joints are then held. Or the
-                physics diverged.
+            HardwareFault: a trip, which names the limit, the value and the bound; the joints are
+                then held. Or the physics diverged.
         """
         while not (self._samples and self._samples[0][0] <= self._count):
             self._advance_arm()
@@ -164,7 +171,9 @@ class ImperfectPlant:
     def _dry_friction(self) -> Array:
         """Dry friction (n,) of the present motion and the last torque [N·m]; see LoadedFriction."""
         slow = np.exp(-np.square(self._velocities[-1] / self._stribeck_velocity))
-        friction: Array = self._coulomb + self._load * np.abs(self._arm.effort) + self._stiction * slow
+        friction: Array = (
+            self._coulomb + self._load * np.abs(self._arm.effort) + self._stiction * slow
+        )
         return friction
 
     def _end_period(self) -> None:
@@ -209,7 +218,8 @@ def arm_and_plant(
         settings: Settings of :class:`MujocoPlant`.
 
     Raises:
-        ConfigError: unknown imperfections, or those of an arm with another number of joints; see MujocoPlant.
+        ConfigError: unknown imperfections, or those of an arm with another number of joints; see
+            MujocoPlant.
     """
     given = load_imperfections(imperfections) if isinstance(imperfections, str) else imperfections
     if given is not None:
@@ -225,12 +235,16 @@ class Trips:
         self._robot = robot
         self._sensed: Array = arm.data.sensordata  # MuJoCo's own memory
         sensors = [arm.model.sensor(name) for name in (TIP_VELOCITY, MOMENTUM)]
-        self._tip, self._centre = (slice(int(each.adr[0]), int(each.adr[0]) + 3) for each in sensors)
+        self._tip, self._centre = (
+            slice(int(each.adr[0]), int(each.adr[0]) + 3) for each in sensors
+        )
         self._mass = float(arm.model.body_subtreemass[int(sensors[1].objid[0])])
         measures: dict[str, Callable[[RobotState, Command | None], list[float]]] = {
             "joint_velocity": lambda state, _: np.abs(state.v).tolist(),
             "tip_velocity": lambda _, __: [_length(self._sensed[self._tip])],
-            "force": lambda state, _: [0.0 if state.wrench is None else _length(state.wrench.force)],
+            "force": lambda state, _: [
+                0.0 if state.wrench is None else _length(state.wrench.force)
+            ],
             "power": lambda state, _: [abs(float(state.effort @ state.v))],
             "momentum": lambda _, __: [self._mass * _length(self._sensed[self._centre])],
             "following_error": self._following_error,
@@ -262,7 +276,9 @@ class Trips:
                 limit = bounds[worst]
                 where = f" of {self._robot.joints[worst]}" if len(values) > 1 else ""
                 text = f"trip: {spec.name}{where} = {value:.4g} {spec.unit}, limit {limit:g} {spec.unit}"
-                raise HardwareFault(f"{text}, at t = {state.time:.3f} s", name=spec.name, value=value, bound=limit)
+                raise HardwareFault(
+                    f"{text}, at t = {state.time:.3f} s", name=spec.name, value=value, bound=limit
+                )
 
     def _following_error(self, state: RobotState, command: Command | None) -> list[float]:
         if command is None or command.mode is not CommandMode.POSITION:

@@ -1,6 +1,8 @@
-"""Imperfections of an arm, its sensors and its line: config/imperfections/<name>.yaml, or a file of the user's own.
+"""Imperfections of an arm, its sensors and its line: config/imperfections/<name>.yaml, or a file of
+the user's own.
 
-Every tuple without a fixed size has one value for all joints, or one per joint. Nothing here knows a physics engine.
+Every tuple without a fixed size has one value for all joints, or one per joint. Nothing here knows
+a physics engine.
 """
 
 from __future__ import annotations
@@ -26,8 +28,12 @@ _MAX_LOST = 0.9
 class StateLine:
     """The way of the samples from the arm to the controller. Their order stays."""
 
-    delay: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="From a sample's stamp to its arrival.")
-    jitter: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="Added to the delay: uniform from 0 to this.")
+    delay: float = entry(
+        0.0, lower=0.0, upper=1.0, unit="s", doc="From a sample's stamp to its arrival."
+    )
+    jitter: float = entry(
+        0.0, lower=0.0, upper=1.0, unit="s", doc="Added to the delay: uniform from 0 to this."
+    )
     lost: float = entry(0.0, lower=0.0, upper=_MAX_LOST, doc="Fraction that never arrives.")
 
 
@@ -49,9 +55,15 @@ class CommandLine(StateLine):
 class SensorNoise:
     """Standard deviations of white, normal noise, one draw per sample."""
 
-    position: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="rad", doc="Of joint positions.")
-    velocity: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="rad/s", doc="Of joint velocities.")
-    effort: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m", doc="Of joint torques.")
+    position: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="rad", doc="Of joint positions."
+    )
+    velocity: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="rad/s", doc="Of joint velocities."
+    )
+    effort: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="N·m", doc="Of joint torques."
+    )
     force: float = entry(0.0, lower=0.0, unit="N", doc="Of each force of the wrist sensor.")
     torque: float = entry(0.0, lower=0.0, unit="N·m", doc="Of each torque of the wrist sensor.")
 
@@ -60,42 +72,70 @@ class SensorNoise:
 class SensorSteps:
     """Quantisation, after the noise: samples are whole multiples of these; 0 for none."""
 
-    position: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="rad", doc="Of joint positions.")
-    velocity: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="rad/s", doc="Of joint velocities.")
-    effort: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m", doc="Of joint torques.")
+    position: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="rad", doc="Of joint positions."
+    )
+    velocity: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="rad/s", doc="Of joint velocities."
+    )
+    effort: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="N·m", doc="Of joint torques."
+    )
 
 
 @dataclass(frozen=True)
 class VelocityFilter:
     """Filter of the arm's controller for the velocities that it sends."""
 
-    delay: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="Time constant of a first-order filter.")
-    dead_time: float = entry(
-        0.0, lower=0.0, upper=1.0, unit="s", doc="Beside the filter: velocities are those of so long before the stamp."
+    delay: float = entry(
+        0.0, lower=0.0, upper=1.0, unit="s", doc="Time constant of a first-order filter."
     )
-    zero_below: float = entry(0.0, lower=0.0, unit="rad/s", doc="Slower velocities are sent as 0, after the noise.")
+    dead_time: float = entry(
+        0.0,
+        lower=0.0,
+        upper=1.0,
+        unit="s",
+        doc="Beside the filter: velocities are those of so long before the stamp.",
+    )
+    zero_below: float = entry(
+        0.0, lower=0.0, unit="rad/s", doc="Slower velocities are sent as 0, after the noise."
+    )
 
 
 @dataclass(frozen=True)
 class LoadedFriction:
     """Friction of each joint.
 
-    A joint that turns loses (coulomb + stiction exp(-(q̇ / stribeck_velocity)²) + load |motor torque| + viscous |q̇|)
-    sign(q̇). One that stands breaks away at coulomb + stiction + load |motor torque|.
+    A joint that turns loses (coulomb + stiction exp(-(q̇ / stribeck_velocity)²) + load |motor
+    torque| + viscous |q̇|) sign(q̇). One that stands breaks away at coulomb + stiction + load
+    |motor torque|.
 
-    Source: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, A survey of models, analysis tools and compensation
-    methods for the control of machines with friction, Automatica 30(7), 1994.
+    Source: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, A survey of models, analysis tools
+    and compensation methods for the control of machines with friction, Automatica 30(7), 1994.
     """
 
-    coulomb: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m", doc="Dry friction, stiff at rest.")
-    viscous: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
+    coulomb: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="N·m", doc="Dry friction, stiff at rest."
+    )
+    viscous: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="N·m·s/rad", doc="Viscous friction."
+    )
     load: float = entry(
-        0.0, lower=0.0, upper=0.9, doc="Fraction of the motor's torque that is added to the Coulomb friction."
+        0.0,
+        lower=0.0,
+        upper=0.9,
+        doc="Fraction of the motor's torque that is added to the Coulomb friction.",
     )
     stiction: tuple[float, ...] = entry(
-        _NONE, size=SOME, lower=0.0, unit="N·m", doc="Added to `coulomb` at rest: what it takes more to break away."
+        _NONE,
+        size=SOME,
+        lower=0.0,
+        unit="N·m",
+        doc="Added to `coulomb` at rest: what it takes more to break away.",
     )
-    stribeck_velocity: float = entry(0.02, above=0.0, unit="rad/s", doc="Velocity at which 1/e of `stiction` is left.")
+    stribeck_velocity: float = entry(
+        0.02, above=0.0, unit="rad/s", doc="Velocity at which 1/e of `stiction` is left."
+    )
 
 
 @dataclass(frozen=True)
@@ -121,7 +161,9 @@ class ModelErrors:
         doc="Relative error of the links' masses and inertias, by joint. 0.05: 5 % heavier than modelled.",
     )
     payload_mass: float = entry(0.0, lower=0.0, unit="kg", doc="A point mass on the tip.")
-    payload_centre: tuple[float, ...] = entry(_AXES, size=3, unit="m", doc="Where it is, in the tip.")
+    payload_centre: tuple[float, ...] = entry(
+        _AXES, size=3, unit="m", doc="Where it is, in the tip."
+    )
     centre: CentreErrors = entry(CentreErrors(), doc="Errors of the links' centres of mass.")
 
 
@@ -132,7 +174,9 @@ class WrenchErrors:
     force_offset: tuple[float, ...] = entry(_AXES, size=3, unit="N", doc="At time 0.")
     torque_offset: tuple[float, ...] = entry(_AXES, size=3, unit="N·m", doc="At time 0.")
     force_drift: tuple[float, ...] = entry(_AXES, size=3, unit="N/s", doc="Change of the offset.")
-    torque_drift: tuple[float, ...] = entry(_AXES, size=3, unit="N·m/s", doc="Change of the offset.")
+    torque_drift: tuple[float, ...] = entry(
+        _AXES, size=3, unit="N·m/s", doc="Change of the offset."
+    )
 
 
 @dataclass(frozen=True)
@@ -142,9 +186,13 @@ class TripLimits:
     The true value is compared, once per control period.
     """
 
-    joint_velocity: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="rad/s", doc="Of each joint.")
+    joint_velocity: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="rad/s", doc="Of each joint."
+    )
     tip_velocity: float = entry(0.0, lower=0.0, unit="m/s", doc="Linear velocity of the tip.")
-    force: float = entry(0.0, lower=0.0, unit="N", doc="At the wrist sensor, weight beyond it included.")
+    force: float = entry(
+        0.0, lower=0.0, unit="N", doc="At the wrist sensor, weight beyond it included."
+    )
     power: float = entry(0.0, lower=0.0, unit="W", doc="Of all motors together, given or taken.")
     momentum: float = entry(0.0, lower=0.0, unit="kg·m/s", doc="Linear momentum of the arm.")
     following_error: tuple[float, ...] = entry(
@@ -161,9 +209,15 @@ class HalfWidths:
     0 says that nothing is known. `robot_control identify` writes half of each 99 % interval.
     """
 
-    delay: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="Of the delay of the commands that was identified.")
-    coulomb: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m", doc="Of `friction.coulomb`.")
-    viscous: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m·s/rad", doc="Of `friction.viscous`.")
+    delay: float = entry(
+        0.0, lower=0.0, upper=1.0, unit="s", doc="Of the delay of the commands that was identified."
+    )
+    coulomb: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="N·m", doc="Of `friction.coulomb`."
+    )
+    viscous: tuple[float, ...] = entry(
+        _NONE, size=SOME, lower=0.0, unit="N·m·s/rad", doc="Of `friction.viscous`."
+    )
     payload_mass: float = entry(0.0, lower=0.0, unit="kg", doc="Of `model.payload_mass`.")
 
 
@@ -203,13 +257,19 @@ class Imperfections:
         doc="Way of the link, from end to end, that a standing motor leaves it free. The sensors are on the motors.",
     )
     wrench: WrenchErrors = entry(WrenchErrors(), doc="Offset and drift of the wrist sensor.")
-    effort_offset: tuple[float, ...] = entry(_NONE, size=SOME, unit="N·m", doc="Added to the measured joint torques.")
+    effort_offset: tuple[float, ...] = entry(
+        _NONE, size=SOME, unit="N·m", doc="Added to the measured joint torques."
+    )
     torque_offset: tuple[float, ...] = entry(
-        _NONE, size=SOME, unit="N·m", doc="Added to the torque that each motor gives; the measured one has it, too."
+        _NONE,
+        size=SOME,
+        unit="N·m",
+        doc="Added to the torque that each motor gives; the measured one has it, too.",
     )
     trips: TripLimits = entry(TripLimits(), doc="Where the arm stops by itself.")
     half_width: HalfWidths = entry(
-        HalfWidths(), doc="How far true values may be from these; 0 is not known. The simulated arm doesn't use it."
+        HalfWidths(),
+        doc="How far true values may be from these; 0 is not known. The simulated arm doesn't use it.",
     )
 
     @property
@@ -218,7 +278,8 @@ class Imperfections:
         return bool(self.stiffness) or any(self.backlash)
 
     def check(self, robot: RobotConfig) -> None:
-        """Refuse lists that aren't as long as the robot has joints, and gears that give way without rotors.
+        """Refuse lists that aren't as long as the robot has joints, and gears that give way without
+        rotors.
 
         Raises:
             ConfigError: names the imperfections, the entry, the robot and its joints.
@@ -232,7 +293,9 @@ class Imperfections:
         rotors = self.rotor_inertia or robot.rotor_inertia
         if self.has_gears and not min(rotors) > 0.0:
             rule = "must be above 0 kg·m² for each joint: a motor before an elastic gear or backlash needs inertia"
-            raise refused("rotor_inertia", list(rotors), rule, 0.0, where=f"imperfections {self.name}: ")
+            raise refused(
+                "rotor_inertia", list(rotors), rule, 0.0, where=f"imperfections {self.name}: "
+            )
 
 
 def per_joint(values: tuple[float, ...], n: int) -> Array:

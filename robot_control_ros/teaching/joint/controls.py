@@ -1,4 +1,6 @@
-"""The controls of the joint's page: the law, its gains, the step, and the source's line to compare with."""
+"""The controls of the joint's page: the law, its gains, the step, and the source's
+line to compare with.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class StepSettings:
 
 
 class JointControls:
-    """The controls; they call `change` after each change. `own` is the name of the user's own law, or empty."""
+    """The controls; they call `change` after each change. `own` is the name of the
+    user's own law, or empty.
+    """
 
     def __init__(self, gui: Any, thread: PageThread, own: str, change: Callable[[], None]) -> None:
         self._gui = gui
@@ -44,7 +48,14 @@ class JointControls:
         self._handles: dict[str, Any] = {}
         self._initial: dict[str, Any] = {}
         laws = (*USED, own) if own else tuple(USED)
-        self._add("law", "dropdown", "Law", "It gives the velocity command at each physics step.", own or PID, laws)
+        self._add(
+            "law",
+            "dropdown",
+            "Law",
+            "It gives the velocity command at each physics step.",
+            own or PID,
+            laws,
+        )
         self._add_gains()
         with gui.add_folder("Step"):
             self._add_step()
@@ -67,7 +78,9 @@ class JointControls:
             dt=float(value["dt"]) / 1e3,
         )
         gains = {name: value[name] for name in USED[PID]}
-        return StepSettings(value["law"], gains, math.radians(value["acceleration"]), step, self._line())
+        return StepSettings(
+            value["law"], gains, math.radians(value["acceleration"]), step, self._line()
+        )
 
     def show_used(self) -> None:
         """Show only what the chosen law uses."""
@@ -82,29 +95,63 @@ class JointControls:
     def _add_gains(self) -> None:
         hint = "legacy: D on the change of the error, P per step. current: D on the velocity, P per 5 ms."
         self._add("variant", "dropdown", "Variant", hint, "legacy", ("legacy", "current"))
-        self._add("p", "slider", "P", "Part of the error that is corrected per step.", 0.1, 0.0, 2.0, 0.01)
-        self._add("i", "slider", "I [1/s]", "On the sum of all errors times T; 0 resets the sum.", 2.0, 0.0, 20.0, 0.1)
+        self._add(
+            "p", "slider", "P", "Part of the error that is corrected per step.", 0.1, 0.0, 2.0, 0.01
+        )
+        self._add(
+            "i",
+            "slider",
+            "I [1/s]",
+            "On the sum of all errors times T; 0 resets the sum.",
+            2.0,
+            0.0,
+            20.0,
+            0.1,
+        )
         self._add("d", "slider", "D [s]", "On the rate of the error.", 0.0, 0.0, 0.01, 0.00005)
         hint = "Of braking and starting."
-        self._add("acceleration", "slider", "Acceleration [deg/s²]", hint, 1000.0, 100.0, 5000.0, 100.0)
-        self._add("limited", "checkbox", "Limit the velocity", "Off: the servo reaches any velocity.", False)
+        self._add(
+            "acceleration", "slider", "Acceleration [deg/s²]", hint, 1000.0, 100.0, 5000.0, 100.0
+        )
+        self._add(
+            "limited",
+            "checkbox",
+            "Limit the velocity",
+            "Off: the servo reaches any velocity.",
+            False,
+        )
         hint = "Of the servo; the law takes it into account."
         self._add("limit", "slider", "Limit [deg/s]", hint, 90.0, 10.0, 720.0, 10.0)
         hint = "The sum stops at the limit, while the error would drive it further."
         self._add("anti_windup", "checkbox", "Anti-windup", hint, False)
 
     def _add_step(self) -> None:
-        self._add("start", "slider", "Start [deg]", "Where the joint is before the step.", 0.0, -360.0, 360.0, 1.0)
-        self._add("target", "slider", "Target [deg]", "Where the joint goes.", STEP, -360.0, 360.0, 1.0)
+        self._add(
+            "start",
+            "slider",
+            "Start [deg]",
+            "Where the joint is before the step.",
+            0.0,
+            -360.0,
+            360.0,
+            1.0,
+        )
+        self._add(
+            "target", "slider", "Target [deg]", "Where the joint goes.", STEP, -360.0, 360.0, 1.0
+        )
         hint = "It turns endlessly and goes the short way: from 10 to 350 by -20."
         self._add("cyclic", "checkbox", "Cyclic joint", hint, False)
         self._add("duration", "slider", "Duration [s]", "Of the simulation.", 1.0, 0.1, 3.0, 0.1)
         hint = "T of the physics; the law is called once in each."
         self._add("dt", "dropdown", "Time step [ms]", hint, "5", STEPS_MS)
 
-    def _add(self, name: str, kind: str, label: str, hint: str, initial: Any, *choices: Any) -> None:
+    def _add(
+        self, name: str, kind: str, label: str, hint: str, initial: Any, *choices: Any
+    ) -> None:
         """Add a control of viser, of a kind: its options, or lowest and highest value and step."""
-        handle = getattr(self._gui, f"add_{kind}")(label, *choices, initial_value=initial, hint=hint)
+        handle = getattr(self._gui, f"add_{kind}")(
+            label, *choices, initial_value=initial, hint=hint
+        )
         self._handles[name] = self._thread.connect(handle, lambda value: self._change())
         self._initial[name] = initial
 

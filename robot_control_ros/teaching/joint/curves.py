@@ -31,7 +31,9 @@ class Curves:
     @property
     def drawn(self) -> int:
         """Number of samples that are drawn: those before it goes far away."""
-        far = np.flatnonzero(np.abs(self.run.angle - self.run.size) > MAX_ERROR * abs(self.run.size))
+        far = np.flatnonzero(
+            np.abs(self.run.angle - self.run.size) > MAX_ERROR * abs(self.run.size)
+        )
         return int(far[0]) if far.size else self.run.time.size
 
     @property
@@ -51,14 +53,20 @@ class Curves:
         overshoot, top = self.line.overshoot
         if top is not None:
             figures[top] = STEP * (1.0 + overshoot / 100.0)
-        return {t: self.step.start + angle for t, angle in figures.items() if t <= self.step.duration}
+        return {
+            t: self.step.start + angle for t, angle in figures.items() if t <= self.step.duration
+        }
 
     def angles(self) -> tuple[Array, ...]:
-        """Time [s], the run, the target, and the curve and figures of a source's line [deg]; NaN if there is none."""
+        """Time [s], the run, the target, and the curve and figures of a source's line [deg];
+        NaN if there is none.
+        """
         time = _times(self._ticks())
         run = self.run
         drawn = self.drawn
-        own = np.interp(time, np.round(run.time[:drawn], 9), self.step.start + run.angle[:drawn], right=np.nan)
+        own = np.interp(
+            time, np.round(run.time[:drawn], 9), self.step.start + run.angle[:drawn], right=np.nan
+        )
         goal = np.full(time.size, self.step.start + self.step.size)
         if self.beside is None:
             return time, own, goal
@@ -76,7 +84,9 @@ class Curves:
         return _times(ticks), *rows
 
     def csv(self) -> bytes:
-        """Every sample: time, angle, and the command from then on; with the source's line at the same times."""
+        """Every sample: time, angle, and the command from then on; with the source's
+        line at the same times.
+        """
         run = self.run
         columns = {
             TIME: run.time,
@@ -84,24 +94,33 @@ class Curves:
             "command [deg/s]": np.append(run.command, np.nan),
         }
         if self.line is not None and self.beside is not None:
-            columns[f"reference {self.line.name} [deg]".replace(",", "")] = np.interp(run.time, *self.beside)
+            columns[f"reference {self.line.name} [deg]".replace(",", "")] = np.interp(
+                run.time, *self.beside
+            )
         return csv(columns)
 
     def charts(self) -> tuple[Chart, Chart]:
         """The angle and the command, each beside that of the source's line."""
         time, own, goal, *source = self.angles()
         moments, command, *other = self.commands()
-        angles = [Curve("this joint", own, OWN, 2.0), Curve("target", goal, TARGET, 1.0, dashed=True)]
+        angles = [
+            Curve("this joint", own, OWN, 2.0),
+            Curve("target", goal, TARGET, 1.0, dashed=True),
+        ]
         commands = [Curve("this joint", command, OWN, 2.0)]
         if self.line is not None:
             name = f"source {self.line.name}"
             angles.append(Curve(name, source[0], REFERENCE, 2.0, dashed=True))
             angles.append(Curve("as printed there", source[1], REFERENCE, 0.0, dots=8.0))
             commands.append(Curve(name, other[0], REFERENCE, 2.0, dashed=True))
-        return Chart("angle [deg]", time, tuple(angles)), Chart("command [deg/s]", moments, tuple(commands))
+        return Chart("angle [deg]", time, tuple(angles)), Chart(
+            "command [deg/s]", moments, tuple(commands)
+        )
 
     def _ticks(self) -> NDArray[np.int64]:
-        """Numbers (k,) of the moments that are drawn, also of those after an early end of the run."""
+        """Numbers (k,) of the moments that are drawn, also of those after an
+        early end of the run.
+        """
         return np.arange(round(self.step.duration / TICK) + 1)
 
 

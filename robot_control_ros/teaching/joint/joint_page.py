@@ -1,4 +1,6 @@
-"""The joint's page: the step of one joint, computed again whenever its gains change, beside the source's curves."""
+"""The joint's page: the step of one joint, computed again whenever its gains change, beside
+the source's curves.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class JointPage(WebPage):
         ConfigError: the callback can't be loaded.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 8080, callback: str = "", token: bool = True) -> None:
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = 8080, callback: str = "", token: bool = True
+    ) -> None:
         self._name = callback
         self._own: Callback | None = load(callback) if callback else None
         self._problem = ""  # of the user's own law
@@ -56,9 +60,13 @@ class JointPage(WebPage):
         self._tab = BrowserTab(gui, TITLE)
         self._controls = JointControls(gui, self.thread, callback, self._change)
         if callback:
-            again = gui.add_button_group("My law", ("Load again",), hint=f"{callback}, from its file as it is now.")
+            again = gui.add_button_group(
+                "My law", ("Load again",), hint=f"{callback}, from its file as it is now."
+            )
             self.thread.connect(again, lambda label: self._load())
-        files = gui.add_button_group("Save as", ("PNG", "CSV"), hint="The plots as a picture; every sample as text.")
+        files = gui.add_button_group(
+            "Save as", ("PNG", "CSV"), hint="The plots as a picture; every sample as text."
+        )
         self.thread.offer_file(files, lambda kind, camera: self._make_file(kind))
         self._make_plots(gui)
         self.thread.start()
@@ -102,7 +110,8 @@ class JointPage(WebPage):
     async def _follow(self, client: Any) -> None:
         """Fill the window of the browser that connected, or was resized, last.
 
-        Runs in viser's own thread, as the sizes are told there: the last one told is the last one filled.
+        Runs in viser's own thread, as the sizes are told there: the last one told is the last one
+        filled.
         """
         size = CANVAS
 
@@ -126,7 +135,11 @@ class JointPage(WebPage):
         """Compute and show the step, if something has changed."""
         refusal = self._refusal.message
         title = TITLE if self.curves is None else self.curves.title
-        self.bar.show(BarState(f"refused: {refusal}" if refusal else title, level="error" if refusal else "good"))
+        self.bar.show(
+            BarState(
+                f"refused: {refusal}" if refusal else title, level="error" if refusal else "good"
+            )
+        )
         if not self._stale:
             return
         self._stale = False
@@ -135,12 +148,16 @@ class JointPage(WebPage):
         if math.isfinite(settings.step.velocity_limit):
             title += f", {settings.step.velocity_limit:g} deg/s"
         step = settings.step
-        notes.insert(0, f"in force: {title}, T {1e3 * step.dt:g} ms, {step.start:g} to {step.target:g} deg")
+        notes.insert(
+            0, f"in force: {title}, T {1e3 * step.dt:g} ms, {step.start:g} to {step.target:g} deg"
+        )
         run = respond(callback, settings.step)
         curves = Curves(title, settings.step, run, settings.line)
         self.curves = curves
         if curves.drawn < curves.run.time.size:
-            notes.append(f"not drawn from {curves.run.time[curves.drawn]:.3f} s on, where it is far away")
+            notes.append(
+                f"not drawn from {curves.run.time[curves.drawn]:.3f} s on, where it is far away"
+            )
         if curves.step.size == 0.0:
             notes.append("the joint is at the target: no step")
         alarms += [message for message in (self._problem, curves.run.problem) if message]
@@ -159,10 +176,25 @@ class JointPage(WebPage):
             loop = Loop(gains["p"], gains["i"], gains["d"], settings.step.dt, gains["variant"])
             title = f"PID ({gains['p']:g}, {gains['i']:g}, {gains['d']:g})"
             verdict = [loop.verdict()]
-            return title, Pid(gains), (verdict if loop.stable else []) + loop.notes(), [] if loop.stable else verdict
+            return (
+                title,
+                Pid(gains),
+                (verdict if loop.stable else []) + loop.notes(),
+                [] if loop.stable else verdict,
+            )
         if settings.law == BRAKING:
-            return settings.law, Braking(gains["p"], acceleration), ["P, but never faster than it can brake"], []
+            return (
+                settings.law,
+                Braking(gains["p"], acceleration),
+                ["P, but never faster than it can brake"],
+                [],
+            )
         if settings.law == TRAPEZOIDAL:
-            return settings.law, Trapezoidal(acceleration), ["a trapezium of velocity, up to the limit"], []
+            return (
+                settings.law,
+                Trapezoidal(acceleration),
+                ["a trapezium of velocity, up to the limit"],
+                [],
+            )
         assert self._own is not None
         return settings.law, self._own, [], []

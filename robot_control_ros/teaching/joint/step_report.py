@@ -11,7 +11,13 @@ from ..joint_step.response import STEP
 from ..joint_step.source import SourceLine
 from .curves import OWN, REFERENCE, TARGET, Curves
 
-HEAD = ("t 10 % → 90 % [s]", "t 95 % [s]", "overshoot [%]", "settled to 5 % / 2 % [s]", "peak [deg/s]")
+HEAD = (
+    "t 10 % → 90 % [s]",
+    "t 95 % [s]",
+    "overshoot [%]",
+    "settled to 5 % / 2 % [s]",
+    "peak [deg/s]",
+)
 HEIGHT = 118  # px
 SLOWED = 4.0  # times, of the lever
 FRAMES = 80  # of the lever
@@ -27,7 +33,9 @@ def report(curves: Curves, notes: list[str], alarms: list[str]) -> str:
         rows.append(_row(f"source, {curves.line.name}{other}", _printed(curves.line), REFERENCE))
     lines = [*(span(alarm, RED, 600) for alarm in alarms), span("; ".join(notes), GREY)]
     style = f"height:{HEIGHT}px;overflow:auto;display:flex;align-items:center;gap:14px;padding:0 10px;font-size:13px"
-    text = f'<div style="flex:1;min-width:0;line-height:1.4">{table(rows)}{"<br>".join(lines)}</div>'
+    text = (
+        f'<div style="flex:1;min-width:0;line-height:1.4">{table(rows)}{"<br>".join(lines)}</div>'
+    )
     return f'<div tabindex="0" style="{style}">{_lever(curves)}{text}</div>'
 
 
@@ -65,7 +73,9 @@ def _time(time: float) -> str:
 
 
 def _lever(curves: Curves) -> str:
-    """A lever from above that plays the run slowly, and its target; angles count from the right, to the left."""
+    """A lever from above that plays the run slowly, and its target; angles count from the
+    right, to the left.
+    """
     run = curves.run
     start = curves.step.start
     drawn = max(curves.drawn, 1)

@@ -1,1 +1,3 @@
-"""The step of one joint with an ideal velocity servo: the joint PID's source, without its simulator."""
+"""The step of one joint with an ideal velocity servo: the joint PID's source,
+without its simulator.
+"""

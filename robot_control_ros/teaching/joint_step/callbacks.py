@@ -1,4 +1,6 @@
-"""Laws of one joint, called at every physics step: the package's PID, two examples, and whatever a user writes."""
+"""Laws of one joint, called at every physics step: the package's PID, two examples, and
+whatever a user writes.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,8 @@ class Pid:
 
 
 class Braking:
-    """P as in the PID, but never faster than what can still be braked: |v| <= sqrt(2 a |e|). It starts with a jump.
+    """P as in the PID, but never faster than what can still be braked: |v| <= sqrt(2 a |e|). It
+    starts with a jump.
 
     Args:
         p: Fraction of the error that is taken back per step.
@@ -77,9 +80,11 @@ class Braking:
 
 
 class Trapezoidal:
-    """The velocity rises to its limit, stays there and falls to zero at the target, by no more than a T per step.
+    """The velocity rises to its limit, stays there and falls to zero at the target, by no more than
+    a T per step.
 
-    To stop from (n + r) a T, 0 <= r < 1, takes the way (n (n + 1) / 2 + r (n + 1)) a T²; that is solved for n and r.
+    To stop from (n + r) a T, 0 <= r < 1, takes the way (n (n + 1) / 2 + r (n + 1)) a T²; that is
+    solved for n and r.
 
     Args:
         acceleration: Acceleration a [rad/s²].
@@ -115,7 +120,9 @@ def load(name: str) -> Callback:
     try:
         importlib.invalidate_caches()
         known = sys.modules.get(module)
-        found = getattr(importlib.import_module(module) if known is None else importlib.reload(known), attribute)
+        found = getattr(
+            importlib.import_module(module) if known is None else importlib.reload(known), attribute
+        )
     except Exception as error:  # whatever a user's module raises when it is imported
         raise ConfigError(f"callback {name!r} can't be loaded: {fault(error)}") from error
     if not callable(found):

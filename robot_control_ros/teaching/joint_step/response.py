@@ -1,4 +1,6 @@
-"""A joint that has any velocity within the physics step, under a callback that is called at each of them."""
+"""A joint that has any velocity within the physics step, under a callback that is
+called at each of them.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,8 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class StepRun:
-    """A joint's way after a step: time (k + 1,) [s], angle from the start (k + 1,) [deg], commands (k,) [deg/s].
+    """A joint's way after a step: time (k + 1,) [s], angle from the start (k + 1,) [deg], commands
+    (k,) [deg/s].
 
     Attributes:
         size: Size of the step [deg], with its sign.
@@ -101,12 +104,16 @@ class StepRun:
     problem: str = ""
 
     def reached(self, percent: float) -> float:
-        """Time of the first sample at or beyond `percent` of the step; infinite where there is none."""
+        """Time of the first sample at or beyond `percent` of the step; infinite
+        where there is none.
+        """
         beyond = np.flatnonzero(self._share >= percent / 100.0 - 1e-10)
         return float(self.time[beyond[0]]) if beyond.size else math.inf
 
     def settled(self, percent: float) -> float:
-        """Time of the first sample from which the angle stays within `percent` of the step; infinite where none is."""
+        """Time of the first sample from which the angle stays within `percent` of the step;
+        infinite where none is.
+        """
         outside = np.flatnonzero(np.abs(self._share - 1.0) > percent / 100.0 + 1e-10)
         after = outside[-1] + 1 if outside.size else 0
         return float(self.time[after]) if after < self.time.size else math.inf
@@ -136,9 +143,11 @@ class StepRun:
 
 
 def respond(callback: Callback, step: Step) -> StepRun:
-    """The step of a joint whose servo has the commanded velocity, within its limit, from the call on: q += v dt.
+    """The step of a joint whose servo has the commanded velocity, within its limit, from the call
+    on: q += v dt.
 
-    An exception of the callback, or a value that is no number, ends the run; `problem` then says where and what.
+    An exception of the callback, or a value that is no number, ends the run; `problem` then says
+    where and what.
     """
     limit = math.radians(step.velocity_limit)
     target = math.radians(step.target)
@@ -198,10 +207,15 @@ def fault(error: BaseException) -> str:
     that was called first.
     """
     importing = ("<frozen importlib", importlib.__file__)  # what Python imports modules with
-    inner = [each for each in traceback.extract_tb(error.__traceback__)[1:] if not each.filename.startswith(importing)]
+    inner = [
+        each
+        for each in traceback.extract_tb(error.__traceback__)[1:]
+        if not each.filename.startswith(importing)
+    ]
     own = [frame for frame in inner if frame.filename == inner[0].filename]
     message = f"{type(error).__name__}: {error}"
-    if isinstance(error, SyntaxError) or not own:  # it names its line itself; or the call itself was wrong
+    # it names its line itself; or the call itself was wrong
+    if isinstance(error, SyntaxError) or not own:
         return message
     return f"{Path(own[-1].filename).name}, line {own[-1].lineno}: {message}: {own[-1].line}"
 

@@ -19,8 +19,9 @@ class Loop:
 
         z³ - (2 - s P - s I dt - s D / dt) z² + (1 - s P - 2 s D / dt) z + s D / dt = 0,
 
-    without the root z = 1 where I is 0, and the root z = 0 where D is. A servo that has its velocity within the step
-    makes the same of D on the error's change and of D on the velocity, but for the first call.
+    without the root z = 1 where I is 0, and the root z = 0 where D is. A servo that has its
+    velocity within the step makes the same of D on the error's change and of D on the velocity, but
+    for the first call.
     """
 
     p: float
@@ -46,7 +47,9 @@ class Loop:
 
     @property
     def d_limit(self) -> float:
-        """D [s] with a root z = -1; above it the error flips and grows. In `legacy` with I = 0 it is dt (2 - P) / 2."""
+        """D [s] with a root z = -1; above it the error flips and grows. In `legacy` with I = 0
+        it is dt (2 - P) / 2.
+        """
         p, i, _, scale = self._scaled
         return self.dt * (4.0 - 2.0 * p - i) / 4.0 / scale
 
@@ -75,13 +78,19 @@ class Loop:
             return "stable: there in one step"
         else:
             found = f"stable: the error falls to 1/e in {-1e3 * self.dt / math.log(growth):.3g} ms"
-        return found + (f", oscillating at {turn / (2.0 * math.pi * self.dt):.3g} Hz" if turn > 1e-6 else "")
+        return found + (
+            f", oscillating at {turn / (2.0 * math.pi * self.dt):.3g} Hz" if turn > 1e-6 else ""
+        )
 
     def notes(self) -> list[str]:
         """Roots, and the limit of D, as text."""
         shown = ", ".join(dict.fromkeys(_root(each) for each in self.roots))
         textbook = " = T (2 - P) / 2" if self.variant == "legacy" and self.i == 0.0 else ""
-        bound = f"D must stay below {self.d_limit:.4g} s{textbook}" if self.d_limit > 0.0 else "no D makes it stable"
+        bound = (
+            f"D must stay below {self.d_limit:.4g} s{textbook}"
+            if self.d_limit > 0.0
+            else "no D makes it stable"
+        )
         return [f"roots z = {shown}; |z| ≤ {self.growth:.4g}", bound]
 
 

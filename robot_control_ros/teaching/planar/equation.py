@@ -1,4 +1,6 @@
-"""The laws of the planar arm in words: the equation with its present numbers, and how the two laws differ."""
+"""The laws of the planar arm in words: the equation with its present numbers, and how
+the two laws differ.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ NONE = "No law is in force: you move the joints by hand."
 IMPEDANCE = "T = Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G"
 JOINT_PD = "T = Kq (q_d - q) - Dq q̇ + G"
 PARTS = {  # of each law's torque, by the law's own names
-    False: {"inertia": "Jᵀ M (a_d - a)", "damping": "Jᵀ Kd (v_d - v)", "stiffness": "Jᵀ Kp (x_d - x)", "gravity": "G"},
+    False: {
+        "inertia": "Jᵀ M (a_d - a)",
+        "damping": "Jᵀ Kd (v_d - v)",
+        "stiffness": "Jᵀ Kp (x_d - x)",
+        "gravity": "G",
+    },
     True: {"stiffness": "Kq (q_d - q)", "damping": "-Dq q̇", "gravity": "G"},
 }
 COMPARISON = (
@@ -37,7 +44,11 @@ def equation(arm: PlanarArm) -> str:
         gains = f"Kp {settings.stiffness:g} N/m, Kd {settings.damping:g} N·s/m, M {settings.inertia:g} kg"
     terms = arm.terms
     rows = [("In force now", "T1, T2 [N·m]")]
-    rows += [(text, pair(terms[name])) for name, text in PARTS[settings.joint_pd].items() if name in terms]
+    rows += [
+        (text, pair(terms[name]))
+        for name, text in PARTS[settings.joint_pd].items()
+        if name in terms
+    ]
     return block(f"{law}<br>{gains}") + block(table([*rows, ("T", pair(arm.torque))]))
 
 
@@ -45,8 +56,12 @@ def comparison(arm: PlanarArm) -> str:
     """Least and largest stiffness of the tip now, as HTML."""
     if not arm.driven:
         return note(NONE)
-    least, largest = (f"{value:.0f} N/m" if math.isfinite(value) else "no limit" for value in arm.tip_stiffness)
-    return block(table([("Least stiffness of the tip", least), ("Largest stiffness of the tip", largest)]))
+    least, largest = (
+        f"{value:.0f} N/m" if math.isfinite(value) else "no limit" for value in arm.tip_stiffness
+    )
+    return block(
+        table([("Least stiffness of the tip", least), ("Largest stiffness of the tip", largest)])
+    )
 
 
 def pair(values: Array) -> str:

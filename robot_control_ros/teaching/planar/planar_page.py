@@ -1,4 +1,6 @@
-"""The page of the planar two-link arm: a drawing to drag in, and the law's values beside it. It needs no ROS."""
+"""The page of the planar two-link arm: a drawing to drag in, and the law's values beside
+it. It needs no ROS.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class PlanarPage(WebPage):
         self._tab = BrowserTab(gui, TITLE)
         self._text = gui.add_html("")
         hint = "Drag the joints, or let a law drive the arm from here, beginning at rest."
-        self._mode = connect(gui.add_button_group("Mode", _radio(_mode(arm)), hint=hint), self._choose_mode)
+        self._mode = connect(
+            gui.add_button_group("Mode", _radio(_mode(arm)), hint=hint), self._choose_mode
+        )
         with gui.add_folder("Equation in force", expand_by_default=False):
             self._equation = gui.add_html("")
         with gui.add_folder("Impedance or joint PD?", expand_by_default=False):
@@ -74,7 +78,9 @@ class PlanarPage(WebPage):
         hint = "x and y, within the arm's reach; under a law."
         reach = (arm.reach, arm.reach)
         least = (-arm.reach, -arm.reach)
-        target = gui.add_vector2("Target [m]", arm.target, min=least, max=reach, step=0.001, hint=hint)
+        target = gui.add_vector2(
+            "Target [m]", arm.target, min=least, max=reach, step=0.001, hint=hint
+        )
         self._target = connect(target, self._type_target)
         self._target_available = Availability(self._target)
         shown = gui.add_checkbox("Show trajectory", False, hint="Draw the path of the tip E.")
@@ -85,16 +91,24 @@ class PlanarPage(WebPage):
         hint = "Upright, at rest; the gains stay and, under a law, the target."
         connect(gui.add_button_group("Arm", ("Reset",), hint=hint), lambda label: self._reset())
         with gui.add_folder("Wall"):
-            wall = gui.add_checkbox("Wall", False, hint="A spring without friction, on the right of its edge.")
+            wall = gui.add_checkbox(
+                "Wall", False, hint="A spring without friction, on the right of its edge."
+            )
             self._bind(wall, "wall", bool)
             self._wall = (
                 self._slider("Wall at x [m]", "wall_x", -1.5, 1.5, 0.05, "Its edge."),
-                self._slider("Stiffness [N/m]", "wall_stiffness", 100.0, 1000.0, 50.0, "Of the wall."),
+                self._slider(
+                    "Stiffness [N/m]", "wall_stiffness", 100.0, 1000.0, 50.0, "Of the wall."
+                ),
             )
             self._wall_available = Availability(*self._wall)
-            gui.add_html(note(f"The force is an arrow: 0.1 m is {0.1 * FULL / (0.5 * arm.reach):g} N."))
+            gui.add_html(
+                note(f"The force is an arrow: 0.1 m is {0.1 * FULL / (0.5 * arm.reach):g} N.")
+            )
         with gui.add_folder("Model"):
-            inertia = gui.add_dropdown("Inertia [kg·m²]", tuple(INERTIAS), hint="Of each link, about its centre.")
+            inertia = gui.add_dropdown(
+                "Inertia [kg·m²]", tuple(INERTIAS), hint="Of each link, about its centre."
+            )
             self._bind(inertia, "link_inertia", INERTIAS.__getitem__)
             hint = "Steps of 10 ms: v += a dt, x += v dt; or x += v dt + a dt²/2."
             integrator = gui.add_dropdown("Integrator", tuple(INTEGRATORS), hint=hint)
@@ -103,22 +117,37 @@ class PlanarPage(WebPage):
         gui.add_html(picture_button("planar_arm.png"))
 
     def _make_gains(self) -> None:
-        """The sliders of each law; those of the other law are hidden, and none is in force by hand."""
+        """The sliders of each law; those of the other law are hidden, and none
+        is in force by hand.
+        """
         kd = "Damper of the tip; with 0 it never comes to rest."
         m = "Inertia that the law adds to the tip; 0 is PD."
         impedance = (
-            self._slider("Kp [N/m]", "stiffness", 0.0, 300.0, 5.0, "Spring between tip and target, in x and y."),
+            self._slider(
+                "Kp [N/m]",
+                "stiffness",
+                0.0,
+                300.0,
+                5.0,
+                "Spring between tip and target, in x and y.",
+            ),
             self._slider("Kd [N·s/m]", "damping", 0.0, 30.0, 1.0, kd),
             self._slider("M [kg]", "inertia", 0.0, 10.0, 0.1, m),
         )
         joints = (
-            self._slider("Kq [N·m/rad]", "joint_stiffness", 0.0, 300.0, 5.0, "Spring of each joint."),
-            self._slider("Dq [N·m·s/rad]", "joint_damping", 0.0, 30.0, 1.0, "Damper of each joint."),
+            self._slider(
+                "Kq [N·m/rad]", "joint_stiffness", 0.0, 300.0, 5.0, "Spring of each joint."
+            ),
+            self._slider(
+                "Dq [N·m·s/rad]", "joint_damping", 0.0, 30.0, 1.0, "Damper of each joint."
+            ),
         )
         self._gains = {False: impedance, True: joints}
         self._gains_available = Availability(*impedance, *joints)
 
-    def _slider(self, label: str, name: str, lower: float, upper: float, step: float, hint: str) -> Any:
+    def _slider(
+        self, label: str, name: str, lower: float, upper: float, step: float, hint: str
+    ) -> Any:
         start = getattr(self.arm.settings, name)
         handle = self.server.gui.add_slider(label, lower, upper, step, start, hint=hint)
         self._bind(handle, name, float)
@@ -143,7 +172,9 @@ class PlanarPage(WebPage):
         self._shown_target = self._round_target()
         self._target.value = self._shown_target
         if not np.allclose(point, self.arm.target, atol=1e-3):
-            self.refuse(f"target {pair(np.array(point))} m is out of reach: the nearest is {pair(self.arm.target)} m")
+            self.refuse(
+                f"target {pair(np.array(point))} m is out of reach: the nearest is {pair(self.arm.target)} m"
+            )
 
     def _round_target(self) -> tuple[float, float]:
         x, y = self.arm.target
@@ -176,7 +207,11 @@ class PlanarPage(WebPage):
                 self._target.value = self._shown_target
 
     def _head(self) -> str:
-        head = f"{_mode(self.arm)}: drag the target" if self.arm.driven else "kinematics: drag the joints B and E"
+        head = (
+            f"{_mode(self.arm)}: drag the target"
+            if self.arm.driven
+            else "kinematics: drag the joints B and E"
+        )
         return f"{head} (paused)" if self._paused.value else head
 
     def _show_used(self) -> None:

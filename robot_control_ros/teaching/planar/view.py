@@ -1,4 +1,6 @@
-"""The drawing of the planar arm: links, joints, target, wall and force, seen from straight above."""
+"""The drawing of the planar arm: links, joints, target, wall and force, seen
+from straight above.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +69,16 @@ class PlanarView:
         self._tip = self._add_joint("E", ORANGE)
         self._target = self._add_target()
         self._wall = scene.add_box(
-            "/wall", BROWN, dimensions=(WALL_DEPTH, HEIGHT, THIN), opacity=0.6, visible=False, **FLAT
+            "/wall",
+            BROWN,
+            dimensions=(WALL_DEPTH, HEIGHT, THIN),
+            opacity=0.6,
+            visible=False,
+            **FLAT,
         )
-        self._contact = ForceArrow(scene, "/contact", RED, "contact", arm.reach, anchor="center-right", full=FULL)
+        self._contact = ForceArrow(
+            scene, "/contact", RED, "contact", arm.reach, anchor="center-right", full=FULL
+        )
         self.trail = Trail(scene)
 
     def trace(self) -> None:
@@ -79,7 +88,9 @@ class PlanarView:
         arm = self._arm
         elbow = arm.elbow
         tip = arm.tip
-        for link, start, angle in zip(self._links, (np.zeros(2), elbow), np.cumsum(arm.q), strict=True):
+        for link, start, angle in zip(
+            self._links, (np.zeros(2), elbow), np.cumsum(arm.q), strict=True
+        ):
             link.position = _at(start, LINK)
             link.wxyz = np.array([math.cos(angle / 2.0), 0.0, 0.0, math.sin(angle / 2.0)])
         self._elbow.position = _at(elbow, JOINT)
@@ -97,7 +108,11 @@ class PlanarView:
     def _set_drags(self) -> None:
         """Let the joints be dragged in kinematics mode, else the target."""
         arm = self._arm
-        moves = ((self._elbow, arm.lead_elbow), (self._tip, arm.set_target_pose), (self._target, arm.lead_target))
+        moves = (
+            (self._elbow, arm.lead_elbow),
+            (self._tip, arm.set_target_pose),
+            (self._target, arm.lead_target),
+        )
         for node, move in moves:
             node.remove_drag_callback()
             if arm.driven == (node is self._target):
@@ -117,7 +132,14 @@ class PlanarView:
         white = np.full((1, 1, 3), 255, np.uint8)
         size = 10.0 * HEIGHT
         paper = self._scene.add_image(
-            "/paper", white, size, size, format="png", position=(0.0, 0.0, PAPER), wxyz=(0.0, 1.0, 0.0, 0.0), **FLAT
+            "/paper",
+            white,
+            size,
+            size,
+            format="png",
+            position=(0.0, 0.0, PAPER),
+            wxyz=(0.0, 1.0, 0.0, 0.0),
+            **FLAT,
         )
 
         @paper.on_drag
@@ -140,30 +162,51 @@ class PlanarView:
             position=(0.0, 0.0, LINES),
         )
         around = np.linspace(0.0, 2.0 * math.pi, 181)
-        rim = np.stack((reach * np.cos(around), reach * np.sin(around), np.full(around.size, LINES)), axis=1)
+        rim = np.stack(
+            (reach * np.cos(around), reach * np.sin(around), np.full(around.size, LINES)), axis=1
+        )
         dashes = np.stack((rim[:-1], rim[1:]), axis=1)[::2]
         scene.add_line_segments("/reach", dashes, GREY, thickness=1.0, thickness_units="screen")
         for number in (-2, -1, 1, 2):
-            for axis, at, anchor in (("x", (number, -0.05), "top-center"), ("y", (-0.1, number), "center-right")):
+            for axis, at, anchor in (
+                ("x", (number, -0.05), "top-center"),
+                ("y", (-0.1, number), "center-right"),
+            ):
                 text = f"{axis} {number} m".replace("-", "−")
-                scene.add_label(f"/{axis}{number}", text, position=_at(at, LINES), font_screen_scale=0.7, anchor=anchor)
+                scene.add_label(
+                    f"/{axis}{number}",
+                    text,
+                    position=_at(at, LINES),
+                    font_screen_scale=0.7,
+                    anchor=anchor,
+                )
 
     def _add_link(self, name: str) -> Any:
         length = self._arm.reach / 2.0
         frame = self._scene.add_frame(name, show_axes=False)
         middle = (length / 2.0, 0.0, 0.0)
-        self._scene.add_box(f"{name}/bar", GREY, dimensions=(length, 0.07, THIN), position=middle, **FLAT)
+        self._scene.add_box(
+            f"{name}/bar", GREY, dimensions=(length, 0.07, THIN), position=middle, **FLAT
+        )
         return frame
 
     def _add_joint(self, name: str, colour: tuple[int, int, int]) -> Any:
-        disc = self._scene.add_cylinder(f"/{name}", 0.07, THIN, colour, position=(0.0, 0.0, JOINT), **FLAT)
-        self._scene.add_label(f"/{name}/name", name, position=(0.08, 0.08, 0.0), anchor="bottom-left")
+        disc = self._scene.add_cylinder(
+            f"/{name}", 0.07, THIN, colour, position=(0.0, 0.0, JOINT), **FLAT
+        )
+        self._scene.add_label(
+            f"/{name}/name", name, position=(0.08, 0.08, 0.0), anchor="bottom-left"
+        )
         return disc
 
     def _add_target(self) -> Any:
         disc = self._scene.add_cylinder("/target", 0.12, THIN, GREEN, opacity=0.35, **FLAT)
-        cross = 0.12 * np.array([[[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], [[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]]])
-        self._scene.add_line_segments("/target/cross", cross, GREEN, thickness=2.0, thickness_units="screen")
+        cross = 0.12 * np.array(
+            [[[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], [[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]]]
+        )
+        self._scene.add_line_segments(
+            "/target/cross", cross, GREEN, thickness=2.0, thickness_units="screen"
+        )
         return disc
 
 

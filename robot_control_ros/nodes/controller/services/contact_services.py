@@ -55,7 +55,9 @@ class ContactServices:
 
     def _publish(self, contact: DetectedContact | None, reaction: str, lasts: bool) -> None:
         level = DiagnosticStatus.WARN if lasts or reaction else DiagnosticStatus.OK
-        status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: contact", message=FREE)
+        status = DiagnosticStatus(
+            level=level, name=f"{self._node.get_name()}: contact", message=FREE
+        )
         status.hardware_id = self._loop.robot.name
         if contact is not None:
             status.message = f"{contact}" if lasts else f"{FREE} now; the last: {contact}"
@@ -88,7 +90,9 @@ class ContactServices:
         done = self._node.set_parameters_atomically(parameters)
         if not done.successful:
             raise ConfigError(done.reason)
-        learnt = "; ".join(f"contact.{name} {[float(f'{x:.3g}') for x in each]}" for name, each in values.items())
+        learnt = "; ".join(
+            f"contact.{name} {[float(f'{x:.3g}') for x in each]}" for name, each in values.items()
+        )
         return f"set: {learnt}"
 
     def look(self) -> str:

@@ -23,7 +23,9 @@ class CycleService:
         self._loop = loop
         entities.service(GetParameters, "~/get_cycles", self._answer)
 
-    def _answer(self, request: GetParameters.Request, response: GetParameters.Response) -> GetParameters.Response:
+    def _answer(
+        self, request: GetParameters.Request, response: GetParameters.Response
+    ) -> GetParameters.Response:
         try:
             response.values = answer_request(recorder_of(self._loop), list(request.names))
         except RobotControlError as error:

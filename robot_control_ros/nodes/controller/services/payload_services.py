@@ -42,7 +42,11 @@ class PayloadServices:
             raise ConfigError(f"{loop.wrench.reason}: nothing to take a sample of")
         if self._samples is None or settings.source != self._sampled:
             from_sensor = settings.source == "sensor"
-            self._samples = PayloadIdentification(settings.convention) if from_sensor else TorqueIdentification()
+            self._samples = (
+                PayloadIdentification(settings.convention)
+                if from_sensor
+                else TorqueIdentification()
+            )
             self._sampled = settings.source
         self._samples.add(loop.state, loop.kin)
         return f"{len(self._samples)} samples"
@@ -54,7 +58,9 @@ class PayloadServices:
             raise ConfigError(message)
         found = self._samples.identified(self._loop.model)
         figures = figures_of(found.payload)
-        parameters = [Parameter(f"payload.{name}", value=_plain(value)) for name, value in figures.items()]
+        parameters = [
+            Parameter(f"payload.{name}", value=_plain(value)) for name, value in figures.items()
+        ]
         done = self._node.set_parameters_atomically(parameters)
         if not done.successful:
             raise ConfigError(done.reason)
@@ -80,7 +86,11 @@ class PayloadServices:
     def values(self) -> dict[str, str]:
         """Values for /diagnostics: the payload, and that it is too heavy at this posture."""
         payload = self._loop.model.payload
-        return {"payload": "; ".join(filter(None, (str(payload), self._overload)))} if payload.mass > 0.0 else {}
+        return (
+            {"payload": "; ".join(filter(None, (str(payload), self._overload)))}
+            if payload.mass > 0.0
+            else {}
+        )
 
 
 def _plain(value: float | Array) -> float | list[float]:

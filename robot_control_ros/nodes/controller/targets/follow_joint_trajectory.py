@@ -1,4 +1,6 @@
-"""The action ``~/follow_joint_trajectory``, where control_msgs is installed. See docs/controller.md."""
+"""The action ``~/follow_joint_trajectory``, where control_msgs is installed. See
+docs/controller.md.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from ....core.errors import ConfigError, RobotControlError
 from ....core.gains import ParameterSet
 from ....core.types import Array
 from ....ros.entities import Entities
-from ....ros.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
+from ....ros.messages import (
+    from_stamp,
+    numbers,
+    read_joint_trajectory,
+    seconds,
+    to_duration,
+    to_stamp,
+)
 from ....ros.ros_params import TunedParameters
 from ....ros.running import told_goal
 from .trajectory_goal import (
@@ -48,9 +57,11 @@ class _Running:
 
 
 class FollowJointTrajectory:
-    """Accepts goals, follows the newest one, and reports its outcome; without control_msgs it does nothing.
+    """Accepts goals, follows the newest one, and reports its outcome; without control_msgs it does
+    nothing.
 
-    Goals are judged after each control cycle. Nothing here blocks: what executes a goal awaits its outcome.
+    Goals are judged after each control cycle. Nothing here blocks: what executes a goal awaits its
+    outcome.
     """
 
     def __init__(
@@ -69,7 +80,9 @@ class FollowJointTrajectory:
         try:
             from control_msgs.action import FollowJointTrajectory as Action
         except ImportError:
-            self._node.get_logger().debug("control_msgs isn't installed: no action ~/follow_joint_trajectory")
+            self._node.get_logger().debug(
+                "control_msgs isn't installed: no action ~/follow_joint_trajectory"
+            )
             return
         from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 
@@ -166,14 +179,18 @@ class FollowJointTrajectory:
         now = loop.state.time
         message = request.trajectory
         if request.multi_dof_trajectory.points:
-            raise ConfigError("multi_dof_trajectory: this robot's joints have one degree of freedom each")
+            raise ConfigError(
+                "multi_dof_trajectory: this robot's joints have one degree of freedom each"
+            )
         times, positions, velocities = read_joint_trajectory(message, joints)
         path = from_stamp(message.header.stamp, now, times, positions, velocities)
         rest = np.zeros(len(joints))
         on_path = bounds_of(joints, request.path_tolerance, defaults.trajectory, rest)
         stopped = rest + defaults.stopped_velocity_tolerance
         at_goal = bounds_of(joints, request.goal_tolerance, defaults.goal, stopped)
-        left = tolerance_of("goal_time_tolerance [s]", seconds(request.goal_time_tolerance), defaults.goal_time)
+        left = tolerance_of(
+            "goal_time_tolerance [s]", seconds(request.goal_time_tolerance), defaults.goal_time
+        )
         start = seconds(message.header.stamp) or now
         return TrajectoryGoal(joints, loop.model.cyclic, start, times, on_path, at_goal, left), path
 

@@ -1,4 +1,6 @@
-"""Stiffness and damping that come with the targets: a topic whose values become gains when they are due."""
+"""Stiffness and damping that come with the targets: a topic whose values become
+gains when they are due.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ class ImpedanceTargets:
         changes = [Parameter(f"{law}.{name}", value=value) for name, value in newest.values.items()]
         result = self._node.set_parameters_atomically(changes)
         if not result.successful:
-            raise ConfigError(f"target impedance: {result.reason}", name="target_impedance", value=newest.values)
+            raise ConfigError(
+                f"target impedance: {result.reason}", name="target_impedance", value=newest.values
+            )
 
     def _on_message(self, message: JointTrajectory) -> None:
         check_count(WHAT, message.points)
@@ -99,7 +103,11 @@ class ImpedanceTargets:
         self._due = due
 
     def _read(self, names: list[str], numbers: list[float]) -> dict[str, Any]:
-        gains = [spec.name for spec in self._loop.running.gains.specs if not (spec.switch or spec.choices)]
+        gains = [
+            spec.name
+            for spec in self._loop.running.gains.specs
+            if not (spec.switch or spec.choices)
+        ]
         for name in names:
             if name not in gains:
                 raise unknown("gain", name, gains)
@@ -109,7 +117,9 @@ class ImpedanceTargets:
             rule = f"must be {', '.join(map(str, lengths))} for each of {', '.join(names)}"
             raise refused("numbers of a point", len(numbers), rule, lengths, where=f"{WHAT}: ")
         parts = (numbers[i * each : (i + 1) * each] for i in range(len(names)))
-        return {name: part[0] if each == 1 else part for name, part in zip(names, parts, strict=True)}
+        return {
+            name: part[0] if each == 1 else part for name, part in zip(names, parts, strict=True)
+        }
 
     def _frame(self, link: str) -> dict[str, Any]:
         """The gain `frame` for a frame_id; empty where it stays as it is."""

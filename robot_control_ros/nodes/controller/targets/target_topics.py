@@ -64,8 +64,20 @@ class Targets:
         ):
             entities.subscription(kind, topic, answered(callback))
         for what, kind, topic, callback, most in (
-            ("joint trajectory", JointTrajectory, "~/joint_trajectory", self._joint_trajectory, MAX_POINTS),
-            ("tip trajectory", MultiDOFJointTrajectory, "~/tip_trajectory", self._tip_trajectory, MAX_POSES),
+            (
+                "joint trajectory",
+                JointTrajectory,
+                "~/joint_trajectory",
+                self._joint_trajectory,
+                MAX_POINTS,
+            ),
+            (
+                "tip trajectory",
+                MultiDOFJointTrajectory,
+                "~/tip_trajectory",
+                self._tip_trajectory,
+                MAX_POSES,
+            ),
         ):
             bounded = bounded_reader(what, kind, answered(callback), refuse, most)
             entities.subscription(kind, topic, bounded, raw=True)
@@ -88,13 +100,17 @@ class Targets:
         rotation = self._frame(message)[:3, :3]
         both = np.concatenate((vector(message.twist.linear), vector(message.twist.angular)))
         twist = _finite("target twist", both)
-        self._loop.motion.jog(np.concatenate((rotation @ twist[:3], rotation @ twist[3:])), JOG_LASTS)
+        self._loop.motion.jog(
+            np.concatenate((rotation @ twist[:3], rotation @ twist[3:])), JOG_LASTS
+        )
 
     def _wrench(self, message: WrenchStamped) -> None:
         frame = self._frame(message)
         frame[:3, 3] -= self._loop.tip()[:3, 3]
         both = np.concatenate((vector(message.wrench.force), vector(message.wrench.torque)))
-        self._loop.motion.set_feedforward_wrench(wrench_at(_finite("target wrench", both), frame), WRENCH_LASTS)
+        self._loop.motion.set_feedforward_wrench(
+            wrench_at(_finite("target wrench", both), frame), WRENCH_LASTS
+        )
 
     def _joint(self, message: JointState) -> None:
         self._loop.motion.move_joints_to(read_joint_positions(message, self._loop.robot.joints))
@@ -103,14 +119,18 @@ class Targets:
         self._loop.tip()
         assert self._loop.state is not None
         path = read_joint_trajectory(message, self._loop.robot.joints)
-        self._loop.motion.follow_joints(*from_stamp(message.header.stamp, self._loop.state.time, *path))
+        self._loop.motion.follow_joints(
+            *from_stamp(message.header.stamp, self._loop.state.time, *path)
+        )
 
     def _tip_trajectory(self, message: MultiDOFJointTrajectory) -> None:
         frame = self._frame(message)
         assert self._loop.state is not None
         times, poses = read_tip_trajectory(message, self._loop.robot.tip)
         start = seconds(message.header.stamp)
-        self._loop.motion.follow_tip(times + (start - self._loop.state.time if start else 0.0), frame @ poses)
+        self._loop.motion.follow_tip(
+            times + (start - self._loop.state.time if start else 0.0), frame @ poses
+        )
 
     def _frame(self, message: Any) -> Array:
         """Pose (4, 4) of the message's frame in the base, now."""

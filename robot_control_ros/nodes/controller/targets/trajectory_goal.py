@@ -34,13 +34,23 @@ class Constraints:
     """Tolerances of a goal that gives none itself."""
 
     goal_time: float = gain(
-        0.0, unit="s", upper=600.0, doc="Time after a trajectory's end within which its goal must be reached; 0: any."
+        0.0,
+        unit="s",
+        upper=600.0,
+        doc="Time after a trajectory's end within which its goal must be reached; 0: any.",
     )
     stopped_velocity_tolerance: float = gain(
-        0.01, unit="rad/s", upper=10.0, doc="Largest joint speed with which a goal counts as reached; 0: any."
+        0.01,
+        unit="rad/s",
+        upper=10.0,
+        doc="Largest joint speed with which a goal counts as reached; 0: any.",
     )
-    trajectory: Array = gain(0.0, size=JOINT, unit="rad", upper=10.0, doc="Largest error on the way; 0: any.")
-    goal: Array = gain(0.0, size=JOINT, unit="rad", upper=10.0, doc="Largest error at the goal; 0: any.")
+    trajectory: Array = gain(
+        0.0, size=JOINT, unit="rad", upper=10.0, doc="Largest error on the way; 0: any."
+    )
+    goal: Array = gain(
+        0.0, size=JOINT, unit="rad", upper=10.0, doc="Largest error at the goal; 0: any."
+    )
 
 
 class Outcome(NamedTuple):
@@ -52,14 +62,19 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Largest errors of position and velocity, (n,) each [rad, rad/s]; infinite where any will do."""
+    """Largest errors of position and velocity, (n,) each [rad, rad/s];
+    infinite where any will do.
+    """
 
     position: Array
     velocity: Array
 
     def exceeded(self, joints: Sequence[str], position: Array, velocity: Array) -> str:
         """Text that names the joint that is off, its error and the bound; empty where none is."""
-        for unit, errors, bounds in (("rad", position, self.position), ("rad/s", velocity, self.velocity)):
+        for unit, errors, bounds in (
+            ("rad", position, self.position),
+            ("rad/s", velocity, self.velocity),
+        ):
             sizes = np.abs(errors)
             if not (sizes <= bounds).all():
                 at = int(np.argmax(sizes - bounds))
@@ -76,12 +91,16 @@ def tolerance_of(name: str, given: float, default: float) -> float:
         ConfigError: The given tolerance is neither positive, 0 nor -1.
     """
     if not (given >= 0.0 or given == ERASED):
-        raise ConfigError(f"{name} = {given:g}: must be positive, 0 or -1", name=name, value=given, bound=0.0)
+        raise ConfigError(
+            f"{name} = {given:g}: must be positive, 0 or -1", name=name, value=given, bound=0.0
+        )
     chosen = default if given == 0.0 else given
     return chosen if chosen > 0.0 else math.inf
 
 
-def bounds_of(joints: Sequence[str], given: Iterable[Any], position: Array, velocity: Array) -> Bounds:
+def bounds_of(
+    joints: Sequence[str], given: Iterable[Any], position: Array, velocity: Array
+) -> Bounds:
     """The defaults, replaced by the tolerances that a goal gives; see :func:`tolerance_of`.
 
     Args:
@@ -104,7 +123,9 @@ def bounds_of(joints: Sequence[str], given: Iterable[Any], position: Array, velo
             raise ConfigError(message, name=tolerance.name, bound=tuple(joints))
         at = joints.index(tolerance.name)
         for kind, values in both.items():
-            values[at] = tolerance_of(f"{kind} tolerance of {tolerance.name}", getattr(tolerance, kind), values[at])
+            values[at] = tolerance_of(
+                f"{kind} tolerance of {tolerance.name}", getattr(tolerance, kind), values[at]
+            )
     return Bounds(**both)
 
 

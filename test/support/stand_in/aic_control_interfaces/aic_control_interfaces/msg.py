@@ -10,9 +10,13 @@ NUMBERS = ("target_stiffness", "target_damping", "wrench_feedback_gains_at_tip")
 
 
 def make(frame_id, mode, *, pose, velocity, wrench, **numbers):
-    """The message; pose is a Transform, velocity and wrench are a Twist and a Wrench, numbers are those of NUMBERS."""
+    """The message; pose is a Transform, velocity and wrench are a Twist and a Wrench, numbers
+    are those of NUMBERS.
+    """
     exerted = Twist(linear=wrench.force, angular=wrench.torque)
-    message = MotionUpdate(points=[Point(transforms=[pose], velocities=[velocity], accelerations=[exerted])])
+    message = MotionUpdate(
+        points=[Point(transforms=[pose], velocities=[velocity], accelerations=[exerted])]
+    )
     message.header.frame_id = frame_id
     message.joint_names = [str(mode), *(" ".join(map(str, numbers[name])) for name in NUMBERS)]
     return message
@@ -37,4 +41,6 @@ for _index, _name in enumerate(NUMBERS, 1):
 MotionUpdate.pose = property(_pose)
 MotionUpdate.velocity = property(lambda message: message.points[0].velocities[0])
 MotionUpdate.feedforward_wrench_at_tip = property(_wrench)
-MotionUpdate.trajectory_generation_mode = property(lambda message: SimpleNamespace(mode=int(message.joint_names[0])))
+MotionUpdate.trajectory_generation_mode = property(
+    lambda message: SimpleNamespace(mode=int(message.joint_names[0]))
+)

@@ -6,7 +6,11 @@ JointJog = JointState
 
 
 def _field(name):
-    return property(lambda message: getattr(message, name), lambda message, given: setattr(message, name, given))
+    return property(
+        lambda message: getattr(message, name), lambda message, given: setattr(message, name, given)
+    )
 
 
-JointState.joint_names, JointState.displacements, JointState.velocities = map(_field, ("name", "position", "velocity"))
+JointState.joint_names, JointState.displacements, JointState.velocities = map(
+    _field, ("name", "position", "velocity")
+)

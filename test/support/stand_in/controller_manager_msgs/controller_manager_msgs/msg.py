@@ -1,4 +1,6 @@
-"""ControllerState and ControllerManagerActivity, as in ros2_control's controller_manager_msgs/msg."""
+"""ControllerState and ControllerManagerActivity, as in ros2_control's
+controller_manager_msgs/msg.
+"""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -16,7 +18,9 @@ class ControllerState:
 
 
 def pack(controllers):
-    """The statuses that carry controllers; each has a name, a state or its label, and interfaces or none."""
+    """The statuses that carry controllers; each has a name, a state or its label, and
+    interfaces or none.
+    """
     return [
         DiagnosticStatus(
             name=each.name,
@@ -29,11 +33,19 @@ def pack(controllers):
 
 def unpack(statuses):
     """The controllers that statuses carry."""
-    return [ControllerState(each.name, each.message, [pair.key for pair in each.values]) for each in statuses]
+    return [
+        ControllerState(each.name, each.message, [pair.key for pair in each.values])
+        for each in statuses
+    ]
 
 
 def _activity(message):
-    return [SimpleNamespace(name=each.name, state=SimpleNamespace(label=each.message)) for each in message.status]
+    return [
+        SimpleNamespace(name=each.name, state=SimpleNamespace(label=each.message))
+        for each in message.status
+    ]
 
 
-DiagnosticArray.controllers = property(_activity, lambda message, given: setattr(message, "status", pack(given)))
+DiagnosticArray.controllers = property(
+    _activity, lambda message, given: setattr(message, "status", pack(given))
+)

@@ -9,7 +9,8 @@ from .msg import pack, unpack
 ListControllers, SwitchController = SelfTest, AddDiagnostics
 
 ListControllers.Response.controller = property(
-    lambda response: unpack(response.status), lambda response, given: setattr(response, "status", pack(given))
+    lambda response: unpack(response.status),
+    lambda response, given: setattr(response, "status", pack(given)),
 )
 
 
@@ -20,7 +21,9 @@ def _field(name, default):
         return json.loads(request.load_namespace or "{}").get(name, default)
 
     def write(request, value):
-        request.load_namespace = json.dumps({**json.loads(request.load_namespace or "{}"), name: value})
+        request.load_namespace = json.dumps(
+            {**json.loads(request.load_namespace or "{}"), name: value}
+        )
 
     return property(read, write)
 
