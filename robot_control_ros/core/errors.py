@@ -72,8 +72,12 @@ def refused(
 
 
 def unknown(
-    kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError, hint: str = ""
-) -> _E:  # type: ignore[assignment]
+    kind: str,
+    value: str,
+    valid: Iterable[str],
+    error: type[_E] = ConfigError,  # type: ignore[assignment]
+    hint: str = "",
+) -> _E:
     """The error for an unknown name.
 
     It lists the valid names, then the hint, and has the names as `bound`.
