@@ -1,7 +1,7 @@
 """EtherCAT slaves and CiA 402 drives without hardware, for any master: frames in, frames out.
 
-    esc       a slave controller: registers, sync managers, FMMUs, EEPROM, clock, watchdog, AL
-    states coe       a device's objects, its process data, its mailbox, SDO and SDO information
+    esc       a slave controller: registers, sync managers, FMMUs, EEPROM, clock, watchdog, AL states
+    coe       a device's objects, its process data, its mailbox, SDO and SDO information
     drive     a CiA 402 drive: power states, servo, objects; the mechanics that its motor turns
     bus       frames, a slave, ready-made slaves, the chain of them, the cable to it
     faults    what can go wrong; faults by lines over a socket; a witness of what happened

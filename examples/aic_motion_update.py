@@ -4,8 +4,7 @@ out.
 It needs aic_control_interfaces. Start the controller with ``impedance.damping_ratio:=0.0``, for the
 damping comes with the messages. Then type in a terminal with ROS:
 
-    python examples/aic_motion_update.py --ros-args -p tip:=tool0 -r
-    pose_commands:=/aic_controller/pose_commands
+    python examples/aic_motion_update.py --ros-args -p tip:=tool0 -r pose_commands:=/aic_controller/pose_commands
 
 A pose goes to ``tip_trajectory``, so that stiffness and damping on ``target_impedance`` are in step
 with it. Gains are published where they change. A velocity goes to ``target_twist`` and lasts 0.2 s.

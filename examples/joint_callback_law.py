@@ -16,8 +16,8 @@ A simulator calls its callback joint by joint. A law gets all joints at once, as
     callback             here
     init                 self.passes == 0: no call since reset()
     revolute, cyclic     kin.model.revolute, kin.model.cyclic
-    pass count           self.passes: calls since reset(); modulo the physics steps per command it
-    is the callback's current position     state.q
+    pass count           self.passes: calls since reset(); modulo the physics steps per command it is the callback's
+    current position     state.q
     target position      reference.q
     error                error, the shorter way round for a cyclic joint
     effort               state.effort

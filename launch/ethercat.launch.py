@@ -1,5 +1,6 @@
-"""EtherCAT drives: ros2 launch robot_control_ros ethercat.launch.py robot:=ur5
-interface:=eth1 law:=impedance.
+"""EtherCAT drives.
+
+ros2 launch robot_control_ros ethercat.launch.py robot:=ur5 interface:=eth1 law:=impedance
 """
 
 from robot_control_ros.bringup import SETUPS

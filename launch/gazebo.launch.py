@@ -1,4 +1,7 @@
-"""A robot in Gazebo: ros2 launch robot_control_ros gazebo.launch.py robot:=ur5 law:=impedance."""
+"""A robot in Gazebo.
+
+ros2 launch robot_control_ros gazebo.launch.py robot:=ur5 law:=impedance
+"""
 
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.launch_actions import describe

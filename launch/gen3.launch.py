@@ -1,5 +1,6 @@
-"""A Kinova Gen3: ros2 launch robot_control_ros gen3.launch.py
-robot_ip:=192.168.1.10 law:=admittance.
+"""A Kinova Gen3.
+
+ros2 launch robot_control_ros gen3.launch.py robot_ip:=192.168.1.10 law:=admittance
 """
 
 from robot_control_ros.bringup import SETUPS

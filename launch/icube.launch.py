@@ -1,5 +1,6 @@
-"""EtherCAT drives on ICube's driver: ros2 launch robot_control_ros icube.launch.py
-robot:=ur5 law:=joint_pid.
+"""EtherCAT drives on ICube's driver.
+
+ros2 launch robot_control_ros icube.launch.py robot:=ur5 law:=joint_pid
 """
 
 from robot_control_ros.bringup import SETUPS

@@ -1,5 +1,6 @@
-"""A robot on ros2_control's mock hardware: ros2 launch robot_control_ros mock.launch.py
-robot:=ur5 law:=admittance.
+"""A robot on ros2_control's mock hardware.
+
+ros2 launch robot_control_ros mock.launch.py robot:=ur5 law:=admittance
 """
 
 from robot_control_ros.bringup import SETUPS

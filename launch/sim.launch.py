@@ -1,5 +1,6 @@
-"""A robot in this package's MuJoCo simulator: ros2 launch robot_control_ros sim.launch.py
-robot:=ur5 law:=impedance.
+"""A robot in this package's MuJoCo simulator.
+
+ros2 launch robot_control_ros sim.launch.py robot:=ur5 law:=impedance
 """
 
 from robot_control_ros.bringup import SETUPS

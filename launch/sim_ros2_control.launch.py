@@ -1,5 +1,6 @@
-"""Our simulator behind ros2_control: ros2 launch robot_control_ros
-sim_ros2_control.launch.py robot:=ur5.
+"""Our simulator behind ros2_control.
+
+ros2 launch robot_control_ros sim_ros2_control.launch.py robot:=ur5
 """
 
 from robot_control_ros.bringup import SETUPS

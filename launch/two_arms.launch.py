@@ -1,5 +1,6 @@
-"""Two arms in one world: ros2 launch robot_control_ros two_arms.launch.py
-workcell:=two_ur5e law:=impedance.
+"""Two arms in one world.
+
+ros2 launch robot_control_ros two_arms.launch.py workcell:=two_ur5e law:=impedance
 """
 
 from robot_control_ros.bringup import SETUPS

@@ -1,5 +1,6 @@
-"""A UR arm: ros2 launch robot_control_ros ur.launch.py ur_type:=ur5e
-robot_ip:=192.168.56.101 law:=impedance.
+"""A UR arm.
+
+ros2 launch robot_control_ros ur.launch.py ur_type:=ur5e robot_ip:=192.168.56.101 law:=impedance
 """
 
 from robot_control_ros.bringup import SETUPS

@@ -24,9 +24,8 @@ class LiteralAdmittance:
     """The source's own form; evidence of its faults, not for use.
 
     Law:
-        a_c = M⁻¹ [f - B J q̇ - K (x - x_ref)],  q̈ = pinv(J) (a_c - J̇ q̇),  Δq̇ += dt q̈,  Δq +=
-        dt Δq̇, command q_ref + Δq. x is the tool point; q, q̇ are measured, or those that are
-        commanded.
+        a_c = M⁻¹ [f - B J q̇ - K (x - x_ref)],  q̈ = pinv(J) (a_c - J̇ q̇),  Δq̇ += dt q̈,  Δq += dt Δq̇,
+        command q_ref + Δq. x is the tool point; q, q̇ are measured, or those that are commanded.
     """
 
     @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ A law's gains are a frozen dataclass whose fields are declared by :func:`gain`:
 
     @dataclass(frozen=True, eq=False)
     class Gains:
-        stiffness: Array = gain(500.0, size=TASK, unit="N/m, N·m/rad", lower=0.0, upper=1e4,
-        doc="…") coriolis: float = gain(False, doc="…")
+        stiffness: Array = gain(500.0, size=TASK, unit="N/m, N·m/rad", lower=0.0, upper=1e4, doc="…")
+        coriolis: float = gain(False, doc="…")
         output: str = choice("effort", ("effort", "position"), doc="…")
 
 From that one declaration come the validation (:func:`make_gains`) and the bumpless change

@@ -61,19 +61,17 @@ class Admittance(CompiledLaw):
     body.
 
     Law:
-        M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly
-        (see VirtualBody), with B = 2 ζ √(M K) + B_0, on the axes chosen by `selected_axes`; on the
-        others w_ext + w_ref = 0. q̇_c = J⁺(q_c) [V_c + k e(x_c, x(q_c))] + N k_n (q_n - q_c), J⁺ by
-        damped least squares (see DifferentialKinematics), within the joints' velocity and position
-        limits, and never changing faster than servos can follow; q_c⁺ = q_c + dt q̇_c.
-        Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c +
-        k_q (q_c - q).
+        M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly (see VirtualBody),
+        with B = 2 ζ √(M K) + B_0, on the axes chosen by `selected_axes`; on the others w_ext + w_ref = 0.
+        q̇_c = J⁺(q_c) [V_c + k e(x_c, x(q_c))] + N k_n (q_n - q_c), J⁺ by damped least squares (see
+        DifferentialKinematics), within the joints' velocity and position limits, and never changing faster than
+        servos can follow; q_c⁺ = q_c + dt q̇_c.
+        Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c + k_q (q_c - q).
     Closed loop:
-        With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is
-        passive by itself, also while its gains change. In contact with a wall of stiffness k, the
-        delay τ from force to motion takes k τ of the damping. It stays in contact with B ≥ k τ +
-        0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well, M ≥ 1.75 (2 Λ w τ), with the tip's
-        inertia Λ and the joint servos' bandwidth w. See stability/wall_contact.py.
+        With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself,
+        also while its gains change. In contact with a wall of stiffness k, the delay τ from force to motion takes k τ
+        of the damping. It stays in contact with B ≥ k τ + 0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well,
+        M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See stability/wall_contact.py.
     Frames and units:
         Axes of `frame`, at the tip or at the link that `frame` names and that moves with it; linear
         then angular.

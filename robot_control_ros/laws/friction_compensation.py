@@ -4,18 +4,14 @@ It is a bounded torque in the direction in which the arm would move without fric
 
 Law:
     u = c sat(s / s_0), |u_i| <= c_i;  s = tau_s + s_w Jᵀ w_ext, sat(x) = min(max(x, -1), 1)
-    s is the torque that is left over at rest: tau_s of springs and feed-forward, w_ext measured. c
-    is
-    `friction_bound`, s_0 `friction_width`, s_w `friction_by_wrench`. There is no state: nothing
-    winds up.
-    With the switch `friction`, the description's b q̇ and f tanh(q̇ / 0.01 rad/s) are added to u.
-    Then the dry part keeps within ±max(c, s_f f).
+    s is the torque that is left over at rest: tau_s of springs and feed-forward, w_ext measured. c is
+    `friction_bound`, s_0 `friction_width`, s_w `friction_by_wrench`. There is no state: nothing winds up.
+    With the switch `friction`, the description's b q̇ and f tanh(q̇ / 0.01 rad/s) are added to u. Then the dry part
+    keeps within ±max(c, s_f f).
 Closed loop:
-    The arm with its friction stays passive, because u takes no more than friction has: u_i q̇_i <=
-    c_i |q̇_i|
-    <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for
-    any delay, noise and history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i
-    < c_i + s_0; else f_i - c_i.
+    The arm with its friction stays passive, because u takes no more than friction has: u_i q̇_i <= c_i |q̇_i|
+    <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for any delay, noise
+    and history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i < c_i + s_0; else f_i - c_i.
 Frames and units:
     Joint space [N·m]; the wrench in base axes about the tip origin, exerted on the robot.
 Assumptions:

@@ -37,8 +37,8 @@ class GravityCompensation(CompiledLaw):
         tau = s_g g(q) - D q̇ + u_f
         u_f compensates friction: see laws/friction_compensation.py, and controller.md.
     Closed loop:
-        M(q) q̈ + C(q, q̇) q̇ + (D + B) q̇ = tau_ext, with B the joints' own friction left over: a
-        passive arm with kinetic energy only, d/dt (q̇ᵀ M q̇ / 2) = -q̇ᵀ (D + B) q̇ + q̇ᵀ tau_ext.
+        M(q) q̈ + C(q, q̇) q̇ + (D + B) q̇ = tau_ext, with B the joints' own friction left over: a passive arm with
+        kinetic energy only, d/dt (q̇ᵀ M q̇ / 2) = -q̇ᵀ (D + B) q̇ + q̇ᵀ tau_ext.
     Frames and units:
         Joint space; N·m, rad/s. The reference is not used.
     Assumptions:

@@ -96,28 +96,24 @@ class Impedance(CompiledLaw):
     Law:
         tau = J_eᵀ K e + Jᵀ [D (v_ref - v) + M (a_ref - a) + w_ref]
               + s_c C(q, q̇) q̇ + s_g g(q) + u_f + Nᵀ [k_n (q_n - q) - d_n q̇]
-        e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative
-        of that error.
-        D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ =
-        Z Zᵀ, this gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J
-        M_q⁻¹ Jᵀ)⁻¹. D is designed each 40 ms, and each 10 ms while gains fade.
-        With max_force or max_torque, K e is the gradient of a potential that is linear beyond these
-        bounds: see BoundedSpring in laws/spring/bounded_spring.py. D stays that of K. With another
-        frame than the base, K, D, ζ and axes are along its axes: see TipSpring in
-        laws/spring/compliance_frame.py. Changes of such a spring stay passive: see PassiveSpring
-        there.
-        M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the
-        measured wrench give, solved together with tau, so that nothing is differentiated.
+        e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative of that error.
+        D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ = Z Zᵀ, this
+        gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹. D is designed each
+        40 ms, and each 10 ms while gains fade.
+        With max_force or max_torque, K e is the gradient of a potential that is linear beyond these bounds: see
+        BoundedSpring in laws/spring/bounded_spring.py. D stays that of K. With another frame than the base, K, D, ζ and
+        axes are along its axes: see TipSpring in laws/spring/compliance_frame.py. Changes of such a spring stay
+        passive: see PassiveSpring there.
+        M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
+        solved together with tau, so that nothing is differentiated.
         u_f compensates friction: see laws/friction_compensation.py, and controller.md.
-        An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia.
-        (Where one or two of the three rotations are free, the exact gradient leaves them a part of
-        at most |e| |K e| / 2, second order in e.)
+        An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia. (Where one or two of the
+        three rotations are free, the exact gradient leaves them a part of at most |e| |K e| / 2, second order in e.)
     Closed loop:
-        (Λ + M)(a - a_ref) + D (v - v_ref) + K (x - x_ref) = w_ext + w_ref at small errors and low
-        speed. With the reference at rest, s_c = 0, M = 0 and no null-space term the energy V = q̇ᵀ
-        M_q q̇ / 2 + eᵀ K e / 2 obeys dV/dt = -vᵀ D v + vᵀ w_ext: passive. Coriolis compensation
-        (s_c = 1) gives up that proof for less coupling at speed, and a projected posture term gives
-        it up likewise; both are off by default.
+        (Λ + M)(a - a_ref) + D (v - v_ref) + K (x - x_ref) = w_ext + w_ref at small errors and low speed. With the
+        reference at rest, s_c = 0, M = 0 and no null-space term the energy V = q̇ᵀ M_q q̇ / 2 + eᵀ K e / 2 obeys
+        dV/dt = -vᵀ D v + vᵀ w_ext: passive. Coriolis compensation (s_c = 1) gives up that proof for less coupling at
+        speed, and a projected posture term gives it up likewise; both are off by default.
     Frames and units:
         Base axes, tip origin; linear then angular; K, D, ζ and axes along those of `frame`. K [N/m,
         N·m/rad],

@@ -42,21 +42,17 @@ class JointImpedance(CompiledLaw):
     """Spring and damper in each joint, about a motion that the model feeds forward (PD+).
 
     Law:
-        tau = K e + D ė + s_ff [M(q) a_ref + C(q, q̇) v_ref] + s_g g(q) + u_f;  e = q_ref - q, ė =
-        v_ref - q̇.
+        tau = K e + D ė + s_ff [M(q) a_ref + C(q, q̇) v_ref] + s_g g(q) + u_f;  e = q_ref - q, ė = v_ref - q̇.
         u_f compensates friction: see laws/friction_compensation.py, and controller.md.
         A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π.
         D = D_0 + 2 ζ √(K M_ii(q)): each joint has the damping ratio ζ while the others stand still.
-        M and C are taken at the measured state and applied to the reference's motion, which is what
-        the proof below needs. C is the matrix of the Christoffel symbols; as C(q, q̇) v_ref is
-        linear in both, two runs of inverse dynamics give it: 4 (M a + C v_ref) = ID(q, q̇ + v_ref,
-        2a) - ID(q, q̇ - v_ref, -2a).
+        M and C are taken at the measured state and applied to the reference's motion, which is what the proof below
+        needs. C is the matrix of the Christoffel symbols; as C(q, q̇) v_ref is linear in both, two runs of
+        inverse dynamics give it: 4 (M a + C v_ref) = ID(q, q̇ + v_ref, 2a) - ID(q, q̇ - v_ref, -2a).
     Closed loop:
-        s_ff = 1: M(q) ë + C(q, q̇) ė + D ė + K e = -tau_ext, exactly and at any speed. As Ṁ - 2C is
-        skew-symmetric,
-        V = ėᵀ M ė / 2 + eᵀ K e / 2 obeys dV/dt = -ėᵀ D ė - ėᵀ tau_ext: passive, and e tends to 0
-        where nothing acts. With the reference at rest that is M q̈ + (C + D) q̇ + K (q - q_ref) =
-        tau_ext, whatever s_ff.
+        s_ff = 1: M(q) ë + C(q, q̇) ė + D ė + K e = -tau_ext, exactly and at any speed. As Ṁ - 2C is skew-symmetric,
+        V = ėᵀ M ė / 2 + eᵀ K e / 2 obeys dV/dt = -ėᵀ D ė - ėᵀ tau_ext: passive, and e tends to 0 where nothing acts.
+        With the reference at rest that is M q̈ + (C + D) q̇ + K (q - q_ref) = tau_ext, whatever s_ff.
     Frames and units:
         Joint space. K [N·m/rad], D [N·m·s/rad]; forces instead of torques where joints slide.
     Assumptions:

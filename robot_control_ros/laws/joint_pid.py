@@ -72,20 +72,18 @@ class JointPid(_Pid):
     """PID from joint positions to joint velocities, as CoppeliaSim's joints have it.
 
     Law:
-        u = P e + I S + D r;  q̇_c = u / T_u within ±velocity_limit;  e = q_ref - q, S the sum of e
-        dt from the reset on. A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π)
-        - π. S is 0 where I is 0. Variant `legacy`, the script: r = (e - e_last) / dt, 0 in the
-        first call, and T_u = dt, so that u is the increment of the position and P = 1 arrives in
-        one step. (In a cyclic joint e - e_last is wrapped, too: no kick where e jumps at half a
-        turn.)
-        Variant `current`, the engine of today: r = -q̇, so that a jump of q_ref gives no kick, and
-        T_u = 5 ms whatever dt is.
+        u = P e + I S + D r;  q̇_c = u / T_u within ±velocity_limit;  e = q_ref - q, S the sum of e dt from the reset on.
+        A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π. S is 0 where I is 0.
+        Variant `legacy`, the script: r = (e - e_last) / dt, 0 in the first call, and T_u = dt, so that u is the
+        increment of the position and P = 1 arrives in one step. (In a cyclic joint e - e_last is wrapped, too:
+        no kick where e jumps at half a turn.)
+        Variant `current`, the engine of today: r = -q̇, so that a jump of q_ref gives no kick, and T_u = 5 ms whatever
+        dt is.
         Anti-windup: S stands still in a joint that is at its limit, while e would drive it further.
     Closed loop:
-        With a servo that reaches q̇_c within the step T = T_u: e_k = (1 - P)ᵏ e_0 with P alone,
-        stable for 0 < P < 2; z² - (2 - P - I T) z + (1 - P) = 0 with P and I. With P and D,
-        `legacy` needs D < T (2 - P) / 2. A moving reference is followed with the lag q̇_ref T / P,
-        or without one on ramps where I > 0.
+        With a servo that reaches q̇_c within the step T = T_u: e_k = (1 - P)ᵏ e_0 with P alone, stable for 0 < P < 2;
+        z² - (2 - P - I T) z + (1 - P) = 0 with P and I. With P and D, `legacy` needs D < T (2 - P) / 2.
+        A moving reference is followed with the lag q̇_ref T / P, or without one on ramps where I > 0.
     Frames and units:
         Joint space. P [rad/rad], I [1/s], D [s]; the gains are dimensioned for steps of 5 ms.
     Assumptions:
@@ -157,16 +155,15 @@ class JointPidEffort(_Pid):
     damper.
 
     Law:
-        tau = P e + I S + D r + s_g g(q) within the description's effort limits;  e = q_ref - q, S
-        the sum of e dt from the reset on. A cyclic joint goes the short way round: e = ((q_ref - q
-        + π) mod 2π) - π. S is 0 where I is 0. Variant `textbook`: r = (e - e_last) / dt, 0 in the
-        first call: u(k) = Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T. Variant `spring_damper`: r =
-        -q̇ and no integral: tau = P e - D q̇ + s_g g(q). Anti-windup: S stands still in a joint
-        that is at its limit, while e would drive it further.
+        tau = P e + I S + D r + s_g g(q) within the description's effort limits;  e = q_ref - q, S the sum of e dt from
+        the reset on. A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π. S is 0 where I is 0.
+        Variant `textbook`: r = (e - e_last) / dt, 0 in the first call: u(k) = Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T.
+        Variant `spring_damper`: r = -q̇ and no integral: tau = P e - D q̇ + s_g g(q).
+        Anti-windup: S stands still in a joint that is at its limit, while e would drive it further.
     Closed loop:
-        M(q) q̈ + C(q, q̇) q̇ + D q̇ + P (q - q_ref) - I S = tau_ext, for q_ref at rest. I = 0:
-        passive, up to what sampling costs, with V = q̇ᵀ M q̇ / 2 + eᵀ P e / 2. I > 0 takes away
-        every constant error, and is stable for I < P D / M in a joint alone.
+        M(q) q̈ + C(q, q̇) q̇ + D q̇ + P (q - q_ref) - I S = tau_ext, for q_ref at rest. I = 0: passive, up to what
+        sampling costs, with V = q̇ᵀ M q̇ / 2 + eᵀ P e / 2. I > 0 takes away every constant error, and is stable for
+        I < P D / M in a joint alone.
     Frames and units:
         Joint space. P [N·m/rad], I [N·m/(rad·s)], D [N·m·s/rad].
     Assumptions:

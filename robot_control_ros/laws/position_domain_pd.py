@@ -209,37 +209,33 @@ class PositionDomainPD(CompiledLaw):
     by the time.
 
     Law:
-        tau = K (q_r - q) + D (q̇_r - q̇) + s_ff [M(q_d) q̈_d + C(q_d, q̇_d) q̇_d + friction(q̇_d)]
-        + s_g g(q), within ±min(torque_limit, the description's effort limit). D = D_0 + 2 ζ √(K
-        M_ii(q)). What s_ff scales is taken at t + feedforward_lead.
-        Master m, the joint with the largest commanded displacement per cycle (hysteresis 1.2): q_r
-        = q_d(t).
-        Slave i: q_r = (1 - w_i) q_d(t) + w_i q_d(s), q̇_r = (1 - w_i) q̇_d(t) + w_i q_d'(s) q̇_m,
-        where s solves q_md(s) = q_m (Newton, within t - 0.2 s … t + 0.05 s) and q_d' = dq_d/dq_md =
-        q̇_d(s) / q̇_md(s) is the slope. So the damping of a slave is D, whatever the master does:
-        the velocity form, as in electronic camming. (With D' (q_d' - q̇_s/q̇_m) it would be
-        D'/q̇_m: unbounded at rest, negative as the master goes backwards.) Domain `position`, the
-        source's form: w = (|q̇_md| - rest_speed) / (full_speed - rest_speed) within 0 … 1, with the
-        lower |q̇_md| of t and s; from 0 again over 50 ms after a change of master. w = 0 where
-        q̇_md has the other sign at s, that is, beyond a point at which the master turns back.
-        Domain `matched`: that times (1 - l_i l_m / (l_m² + (0.5 ms)²)) within 0 … 1. The lag of a
-        joint behind its own reference, l = e q̇_d / (q̇_d² + (0.05 rad/s)²) with e = q_r - q, is
-        measured and low-passed (T = 4 max M_ii/D): a slave is held back only by what the master
-        lags more than it does, so that all are late by the same time. What would jump at a change
-        of master fades out over 50 ms. Domain `time`: w = 0, the usual PD. Output `position`: q_r
-        with q̇_r, for the drive's own PD, and the rest as the torque offset (CiA 402: 0x607A and
-        0x60B2). A drive that takes currents gets i = tau / (Kt N η): motor constant, ratio and
-        efficiency of the gear.
+        tau = K (q_r - q) + D (q̇_r - q̇) + s_ff [M(q_d) q̈_d + C(q_d, q̇_d) q̇_d + friction(q̇_d)] + s_g g(q), within
+        ±min(torque_limit, the description's effort limit). D = D_0 + 2 ζ √(K M_ii(q)). What s_ff scales is taken at
+        t + feedforward_lead.
+        Master m, the joint with the largest commanded displacement per cycle (hysteresis 1.2): q_r = q_d(t).
+        Slave i: q_r = (1 - w_i) q_d(t) + w_i q_d(s), q̇_r = (1 - w_i) q̇_d(t) + w_i q_d'(s) q̇_m, where s solves
+        q_md(s) = q_m (Newton, within t - 0.2 s … t + 0.05 s) and q_d' = dq_d/dq_md = q̇_d(s) / q̇_md(s) is the slope.
+        So the damping of a slave is D, whatever the master does: the velocity form, as in electronic camming. (With
+        D' (q_d' - q̇_s/q̇_m) it would be D'/q̇_m: unbounded at rest, negative as the master goes backwards.)
+        Domain `position`, the source's form: w = (|q̇_md| - rest_speed) / (full_speed - rest_speed) within 0 … 1, with
+        the lower |q̇_md| of t and s; from 0 again over 50 ms after a change of master. w = 0 where q̇_md has the other
+        sign at s, that is, beyond a point at which the master turns back.
+        Domain `matched`: that times (1 - l_i l_m / (l_m² + (0.5 ms)²)) within 0 … 1. The lag of a joint behind its own
+        reference, l = e q̇_d / (q̇_d² + (0.05 rad/s)²) with e = q_r - q, is measured and low-passed (T = 4 max M_ii/D): a
+        slave is held back only by what the master lags more than it does, so that all are late by the same time. What
+        would jump at a change of master fades out over 50 ms.
+        Domain `time`: w = 0, the usual PD.
+        Output `position`: q_r with q̇_r, for the drive's own PD, and the rest as the torque offset (CiA 402: 0x607A and
+        0x60B2). A drive that takes currents gets i = tau / (Kt N η): motor constant, ratio and efficiency of the gear.
     Closed loop:
-        M ë + (D + C) ė + K e = what isn't fed forward, about q_r. Quasi-statically a slave that
-        lags by l_s while the master lags by l_m is off the path by |l_m - l_s| in the time domain,
-        by |l_s| in the position domain, and by max(l_s - l_m, 0) where lags are matched (l_m > 0).
-        So, when to use it: where the master lags (soft, disturbed, at its torque limit, without
-        feed-forward) and the slaves are stiff, `position` gains several times. Where a slave lags
-        more than the master, `position` loses, and `matched` is the time domain. Where feed-forward
-        is exact there is nothing to gain, and where all lag by inertia while they speed up, a
-        little to lose. Timing isn't kept: the slaves wait for the master. As q_r contains the
-        slave's own lag, lag matching is an integrator with the time T, within the bounds of w: a
+        M ë + (D + C) ė + K e = what isn't fed forward, about q_r. Quasi-statically a slave that lags by l_s while the
+        master lags by l_m is off the path by |l_m - l_s| in the time domain, by |l_s| in the position domain, and by
+        max(l_s - l_m, 0) where lags are matched (l_m > 0). So, when to use it: where the master lags (soft, disturbed,
+        at its torque limit, without feed-forward) and the slaves are stiff, `position` gains several times. Where a
+        slave lags more than the master, `position` loses, and `matched` is the time domain. Where feed-forward is exact
+        there is nothing to gain, and where all lag by inertia while they speed up, a little to lose. Timing isn't kept:
+        the slaves wait for the master.
+        As q_r contains the slave's own lag, lag matching is an integrator with the time T, within the bounds of w: a
         joint alone is stable for T > M/D, a quarter of what it is.
     Frames and units:
         Joint space. K [N·m/rad], D [N·m·s/rad]; joints that turn, since speeds of joints are

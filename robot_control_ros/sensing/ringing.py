@@ -9,17 +9,13 @@ Criterion:
     period ends where its sign changes. Let u be the torque of the motors less gravity and friction
     compensation, passed by the same filters. For some half periods in a row these are computed:
 
-        γ                                      growth of the logarithm of the joint's energy in half
-        a period,
-        W = ∫ uᵀe dt                           work of the controller, over E, twice the mean
-        kinetic energy, c = W / √(∫ uᵀM⁻¹u dt ∫ eᵀM e dt)      it feeds (> 0) or brakes (< 0),
-        f = |M ė - u| / |M ė|                  share of foreign torque in the motion, in the norm of
-        M⁻¹ over time.
+        γ                                      growth of the logarithm of the joint's energy in half a period,
+        W = ∫ uᵀe dt                           work of the controller, over E, twice the mean kinetic energy,
+        c = W / √(∫ uᵀM⁻¹u dt ∫ eᵀM e dt)      it feeds (> 0) or brakes (< 0),
+        f = |M ė - u| / |M ė|                  share of foreign torque in the motion, in the norm of M⁻¹ over time.
 
-    - It grows: γ is above a bound, and the controller pays for half of what the arm's energy grows
-      by.
-    - It lasts, or grows fast: the controller doesn't brake, and hardly any foreign torque takes
-      part.
+    - It grows: γ is above a bound, and the controller pays for half of what the arm's energy grows by.
+    - It lasts, or grows fast: the controller doesn't brake, and hardly any foreign torque takes part.
     - Under positions or velocities: it doesn't decay, and the drives hardly brake. Drives that
       follow a path brake an arm which something else shakes. The caller checks that the path
       oscillates, too.

@@ -22,8 +22,7 @@ class TorqueIdentification:
     """Collects joint torques at rest, and finds the payload whose weight explains them.
 
     Law:
-        tau - g(q) = -Jᵀ (m g, R (m c) × g), for the tip's Jacobian J and rotation R: linear in m
-        and m c.
+        tau - g(q) = -Jᵀ (m g, R (m c) × g), for the tip's Jacobian J and rotation R: linear in m and m c.
     Assumptions:
         Dry friction has another sign in each pose and joint: it averages out. Come to the poses
         from several sides. Offsets of the torque sensors are taken for payload. So are errors of

@@ -32,8 +32,8 @@ class TwoLink:
 
     H(q) q̈ + c(q, q̇) + G(q) + friction(q̇) = tau, with
 
-        H11 = 2 I + m (l² + 2 lc²) + 2 m l lc cos t2;  H12 = I + m lc² + m l lc cos t2;  H22 = I + m
-        lc² c = m l lc sin t2 [-(2 ṫ1 ṫ2 + ṫ2²); ṫ1²]
+        H11 = 2 I + m (l² + 2 lc²) + 2 m l lc cos t2;  H12 = I + m lc² + m l lc cos t2;  H22 = I + m lc²
+        c = m l lc sin t2 [-(2 ṫ1 ṫ2 + ṫ2²); ṫ1²]
         G = m g [(l + lc) cos t1 + lc cos(t1 + t2); lc cos(t1 + t2)]
         friction = d q̇ + f tanh(q̇ / 0.01 rad/s)
 

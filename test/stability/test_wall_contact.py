@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from evidence.__main__ import main
 from evidence.stability.cells import Cell, default_body, least_contact_damping
 from evidence.stability.press import DELAYS, LAWS, RATES, UNREACHED, Pressed, press
+from robot_control_ros.cli.main import main as robot_control
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.laws.running_law import RunningLaw
@@ -154,7 +155,9 @@ def test_a_simulation_warns_of_gains(capsys):
         simulate("ur5", "admittance", duration=0.01, rate=500.0)
     settings = [f"--set={name}={value}" for name, value in LIGHT.items()]
     assert (
-        main(["simulate", "--law", "admittance", "--seconds", "0.01", "--rate", "500", *settings])
+        robot_control(
+            ["simulate", "--law", "admittance", "--seconds", "0.01", "--rate", "500", *settings]
+        )
         == 0
     )
     assert "robot_control: warning: admittance: against a wall" in capsys.readouterr().err

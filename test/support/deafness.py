@@ -5,10 +5,9 @@ A deaf process still publishes, but no message reaches it any more. In Fast DDS 
 threads wait for each other when another process's publisher vanishes at the wrong moment;
 docs/middleware.md says how.
 
-    python test/support/deafness.py alone                 one node; counts the publishers that
-    vanish until it is deaf python test/support/deafness.py churn --domain 61     makes publishers
-    vanish beside the programs of a domain python test/support/deafness.py stop PID
-    stops the middleware's threads of a process until Ctrl-C
+    python test/support/deafness.py alone                 one node; counts the publishers that vanish until it is deaf
+    python test/support/deafness.py churn --domain 61     makes publishers vanish beside the programs of a domain
+    python test/support/deafness.py stop PID              stops the middleware's threads of a process until Ctrl-C
 
 ``alone`` takes ``--announce SECONDS`` (0 for the middleware's own), ``--lease SECONDS``,
 ``--shared-memory``, ``--best-effort``, ``--readers N`` and ``--seconds N``.

@@ -4,8 +4,7 @@ I/O, no clock.
 The status word says where the drive is, the control word asks for the next transition. Operation is
 enabled by going through all states, and only on request::
 
-    switch on disabled --0x06--> ready to switch on --0x07--> switched on --0x0F--> operation
-    enabled
+    switch on disabled --0x06--> ready to switch on --0x07--> switched on --0x0F--> operation enabled
 """
 
 from __future__ import annotations

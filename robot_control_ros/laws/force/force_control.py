@@ -85,27 +85,24 @@ class ForceControl(CompiledLaw):
 
     Law:
         Output effort: tau = tau_impedance + Jᵀ Xᵀ w
-        with w on the axes that `force_axes` chooses, and the impedance law on the others. X maps
-        the tip's twist to the frame's axes. In contact, with the wanted force f and the measured
-        one f_m, both exerted by the robot: w = f + k_p (f - f_m) + k_i ∫ (f - f_m) dt - D_f v, f =
-        `force` + target wrench. Before contact: w = sign(f) min(|f|, D_f v_a) - D_f v: the arm goes
-        at the speed v_a at most. Contact, its loss, the tank of energy and the limits: see Pressing
-        in laws/force/pressing.py. The compensation of friction u_f counts the part w + D_f v as a
-        spring: it helps an approach that is weaker than the joints' friction. See
-        laws/friction_compensation.py.
-        On a force axis nothing pulls towards the reference. Beyond `max_displacement` from it,
-        nothing drives.
-        Output position or velocity: the law of the admittance, with the body's damping D_f and
-        without its spring on the force axes. There the body gets w + D_f v instead of the measured
-        wrench before contact, w + D_f v - f_m in contact and where f = 0, with k_p = 0. So M v' +
-        D_f v = f - f_m + k_i ∫ (f - f_m) dt, whether the reference moves or not.
+        with w on the axes that `force_axes` chooses, and the impedance law on the others. X maps the tip's twist to
+        the frame's axes. In contact, with the wanted force f and the measured one f_m, both exerted by the robot:
+        w = f + k_p (f - f_m) + k_i ∫ (f - f_m) dt - D_f v, f = `force` + target wrench.
+        Before contact: w = sign(f) min(|f|, D_f v_a) - D_f v: the arm goes at the speed v_a at most. Contact, its
+        loss, the tank of energy and the limits: see Pressing in laws/force/pressing.py.
+        The compensation of friction u_f counts the part w + D_f v as a spring: it helps an approach that is weaker than
+        the joints' friction. See laws/friction_compensation.py.
+        On a force axis nothing pulls towards the reference. Beyond `max_displacement` from it, nothing drives.
+        Output position or velocity: the law of the admittance, with the body's damping D_f and without its spring on
+        the force axes. There the body gets w + D_f v instead of the measured wrench before contact, w + D_f v - f_m in
+        contact and where f = 0, with k_p = 0. So M v' + D_f v = f - f_m + k_i ∫ (f - f_m) dt, whether the reference
+        moves or not.
     Closed loop:
-        Torques: on a surface of stiffness k, Λ ẍ + D_f ẋ + (1 + k_p) k x = (1 + k_p) f, and k_i
-        takes what friction and model errors leave. The measured force is late by τ in all: delay,
-        half a period and servos. Then k_p takes k_p k sin(ωτ)/ω of the damping, ω = √(k (1 +
-        k_p)/Λ): it is stable for k_p k sin(ωτ)/ω < D_f cos(ωτ). f and D_f are passive. What k_p and
-        k_i give comes from a tank. Position: the loop's gain is k/D_f, late by τ. It is quiet for
-        D_f >= 2 to 2.5 k τ, k_i <= 1/(8 τ). A surface that recedes at u lacks D_f u of the force.
+        Torques: on a surface of stiffness k, Λ ẍ + D_f ẋ + (1 + k_p) k x = (1 + k_p) f, and k_i takes what friction
+        and model errors leave. The measured force is late by τ in all: delay, half a period and servos. Then k_p takes
+        k_p k sin(ωτ)/ω of the damping, ω = √(k (1 + k_p)/Λ): it is stable for k_p k sin(ωτ)/ω < D_f cos(ωτ).
+        f and D_f are passive. What k_p and k_i give comes from a tank. Position: the loop's gain is k/D_f, late by τ.
+        It is quiet for D_f >= 2 to 2.5 k τ, k_i <= 1/(8 τ). A surface that recedes at u lacks D_f u of the force.
     Frames and units:
         Axes of `frame`, at the tip or at the link that `frame` names; linear then angular. f [N,
         N·m],

@@ -123,8 +123,8 @@ class Pressing:
 
     On an axis with the wanted force f and the measured one f_m, that moves with v:
 
-        in contact:  w = f + s [k_p (f - f_m) + u] - D v,  u' = k_i (f - f_m) within the integral's
-        limit before:      w = sign(f) min(|f|, D v_a) - D v,    u' = -u / 0.1 s
+        in contact:  w = f + s [k_p (f - f_m) + u] - D v,  u' = k_i (f - f_m) within the integral's limit
+        before:      w = sign(f) min(|f|, D v_a) - D v,    u' = -u / 0.1 s
         f = 0:       w = -D v
 
     So an arm that meets nothing goes at v_a, whatever a sensor's bias is, and so does one that

@@ -88,8 +88,7 @@ class VirtualBody:
     frame's axes E by
 
         x = [Eᵀp; Eᵀ log R],                               where E rests,
-        x = [Eᵀ(p + R r - r); Eᵀ log R],  E = R E_0,       where E and its origin r turn with the
-        body.
+        x = [Eᵀ(p + R r - r); Eᵀ log R],  E = R E_0,       where E and its origin r turn with the body.
 
     Mass and stiffness that grow while the body moves or is deflected add energy, and so may another
     frame. The energy that the damper has taken out pays for that; it is kept in a tank of at most

@@ -15,23 +15,20 @@ class ArmCoupling:
     Law:
         Follower:  x_r = x_l(t - T_1);   its law exerts K (x_r - x_f) + D (v_r - v_f)
         Leader:    w_l = -c K (x_l(t - T_0) - x_f(t - T_2));   its law exerts -B v_l and w_l
-        Both displacements count from the grip. With a scale s of displacements x_l stands for s
-        x_l, force and torque of the leader are c K (…) and c/s K (…), and its axes are turned into
-        the follower's.
+        Both displacements count from the grip. With a scale s of displacements x_l stands for s x_l, force and torque
+        of the leader are c K (…) and c/s K (…), and its axes are turned into the follower's.
     Closed loop:
         W = T_l / c + T_f + |x_l - x_f|² K / 2 never exceeds what hand and environment gave, if
 
             B >= c K [T_0 + (D/K + T)² / (4 D/K)],   T = T_1 + T_2:    see :func:`leader_damping`.
 
-        Along each axis, dW/dt less their power is -B/c v_l² - D v_f² + D v_f v_r + K v_f (x_r -
-        x_l) +
-        K v_l (x_f(t - T_2) - x_f) + K v_l (x_l - x_l(t - T_0)). A position that is at most T late
-        differs from the present one by a window of the velocity no longer than T, so its norm in
-        L2[0, t] is T times that of the velocity at most, however the delay changes. Then the
-        integral is a quadratic form of the norms of v_l and v_f, and the bound makes it negative. A
-        filter H after the line counts with the largest |(1 - H(jω)) / jω|: 0.125 s for the
-        trajectory of ~/target_pose. v_r counts with a gain of 1, which a constant delay and H have.
-        A bounded spring has the same bound, as its force is Lipschitz with K.
+        Along each axis, dW/dt less their power is -B/c v_l² - D v_f² + D v_f v_r + K v_f (x_r - x_l) +
+        K v_l (x_f(t - T_2) - x_f) + K v_l (x_l - x_l(t - T_0)). A position that is at most T late differs from the
+        present one by a window of the velocity no longer than T, so its norm in L2[0, t] is T times that of the
+        velocity at most, however the delay changes. Then the integral is a quadratic form of the norms of v_l and v_f,
+        and the bound makes it negative. A filter H after the line counts with the largest |(1 - H(jω)) / jω|:
+        0.125 s for the trajectory of ~/target_pose. v_r counts with a gain of 1, which a constant delay and H have. A
+        bounded spring has the same bound, as its force is Lipschitz with K.
     Frames and units:
         Poses in each arm's base, wrench in the leader's base axes about its tip [N, N·m]; delays
         [s].
