@@ -103,6 +103,10 @@ def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
 
 
 def _action(spec: Part) -> Any:
+    """Make launch's action of a part of a system.
+
+    A program runs within a session of its own, so that all that it starts ends with it.
+    """
     if isinstance(spec, Program):
         command = [sys.executable, str(SESSION), *spec.command]
         variables = dict(spec.environment)
@@ -118,8 +122,8 @@ def _action(spec: Part) -> Any:
     return Node(
         package=spec.package,
         executable=spec.executable,
-        # It would name all nodes of the process: Humble's controller manager has its controllers'
-        # nodes in it, too.
+        # A name would be that of all nodes of a process, and Humble's controller manager has its
+        # controllers' nodes in its process, too.
         name=spec.name if spec.package == PACKAGE else None,
         exec_name=spec.full_name.replace("/", "_"),
         parameters=[*spec.parameter_files, *([parameters] if parameters else [])],

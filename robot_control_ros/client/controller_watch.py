@@ -89,7 +89,7 @@ class ControllerWatch:
             self._take(message.data)
 
     def _take(self, fault: str) -> None:
-        """Take the present fault."""
+        """Take over a fault that the controller reports now, or its end (empty)."""
         self._old = None
         self.fault = fault
         if not self.lost:

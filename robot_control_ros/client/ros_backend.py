@@ -314,6 +314,14 @@ class RosBackend:
     # --- the beginning ---
 
     def _connect(self, timeout: float, while_connecting: Callable[[], object]) -> None:
+        """Wait until the controller is heard, and takes targets and requests.
+
+        A controller is heard once its state and its fault have come; the fault is empty where there
+        is none.
+
+        Raises:
+            ConfigError, StaleStateError: It isn't so within the time-out; says what is missing.
+        """
         end = time.monotonic() + timeout
         takers = (self._poses, self._joints, self._paths, self._twists)
 

@@ -93,7 +93,7 @@ class CommandWatchdog:
         self._clock = 0.0  # of the simulation, at the last poll
         self._sent_at = 0.0
         self._moved_at = 0.0
-        self._load_at = 0.0  # when it was looked at last what the arm holds [s]
+        self._load_at = 0.0  # time of the last look at what the arm holds [s]
         self._state_at = 0.0  # when the last state came [s]
         self._order = SampleOrder(robot.period)
         self._jumps = JointJumps(model, robot.period)

@@ -116,9 +116,11 @@ class FollowingMonitor:
     def _is_near(
         self, mode: CommandMode, commands: list[float], q: list[float], kin: RobotDynamics
     ) -> bool:
-        """Return True where all commands are too near the robot's motion to be judged.
+        """Return True where no command asks for enough motion that a joint's answer could be judged.
 
-        It is the usual case, and a cheap one.
+        A position is near the joint's angle, a velocity is small, and a torque moves less than
+        friction may hold. It is the usual case, and a cheap one. Net torques are kept in `_net`:
+        the judgement of the same cycle needs them.
         """
         if mode is CommandMode.POSITION:
             return all(

@@ -52,6 +52,9 @@ class HeldLoad:
     def learn(self, sent: Array, holding: Array, state: RobotState, dt: float) -> None:
         """Learn from a sample of an arm that isn't stopped.
 
+        The arm must have rested for a while. What was learnt counts one such while later, so that
+        the beginning of a push or a fault isn't taken for a load.
+
         Args:
             sent: Torques (n,) of the last command [N·m].
             holding: Torques (n,) that hold the arm by its model [N·m].

@@ -170,7 +170,15 @@ class Replay:
         state: RobotState,
         kin: RobotDynamics,
     ) -> bool:
-        """Let the law begin anew, or take over its memory; return True where it can go on."""
+        """Let the law begin anew, or take over its memory; return True where it can go on.
+
+        Args:
+            law: Law that is to be computed.
+            begins: True in a cycle in which the recorded law began.
+            memory: Memory of the recorded law in this cycle; None where the file has none.
+            settings: Settings of laws by number, as the memory names them.
+            state, kin: State of the cycle, and kinematics and dynamics there.
+        """
         if begins:
             law.reset(state, kin)
             self._ready = law

@@ -624,9 +624,11 @@ class ControlLoop:
     def _in_place_of_law(
         self, state: RobotState, kin: RobotDynamics, reference: Reference, dt: float
     ) -> Command | None:
-        """The command that is sent in place of the law's; None where the law commands.
+        """Return the command that is sent in place of the law's; None where the law commands.
 
-        It is the safe output, or a reaction to a contact.
+        It is the safe output, or a reaction to a contact. After a fault nothing is followed any
+        more. Without a wrench that the law needs, the reference rests where it is, and the law
+        begins anew from there. In a reaction to a contact the arm holds where it is.
         """
         running = self.running
         if (

@@ -309,7 +309,11 @@ class SoftLimits:
         return HASTE / (self._fixed_delay + max(age, DELAY))
 
     def _described(self, reason: int, q: Array) -> str:
-        """Put the answer of :func:`soft_torque` at joint angles (n,) [rad] into words."""
+        """Put the answer of :func:`soft_torque` at joint angles (n,) [rad] into words.
+
+        The answer is twice a number, plus 1 where it brakes. The number is that of a joint, n for
+        the tip, and beyond n that of a pair of bodies that come near each other.
+        """
         joint, brakes = divmod(reason, 2)
         if joint > len(self._joints) and self.guard is not None:
             return self.guard.described(joint - len(self._joints) - 1)

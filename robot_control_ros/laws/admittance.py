@@ -638,7 +638,10 @@ def _let_body_wait(
     velocity: Array,
     dt: float,
 ) -> None:
-    """Let a body wait for the joints, which move towards it.
+    """Slow a body down by what the joints lag behind it after they have moved.
+
+    The lag of the tip and its lack of velocity are turned into the body's axes, for
+    :func:`~.spring.virtual_body.wait`.
 
     Args:
         body: Row of the body.

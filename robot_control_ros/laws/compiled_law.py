@@ -97,7 +97,11 @@ class CompiledLaw:
 
         Args:
             cycles, k, kin, gains, dt: Cycle and gains, see :meth:`run`.
-            path: Path of the reference, for a law with ``reads_path``; None where it has none.
+            path: Path of the reference, which a law with ``reads_path`` has got before; None where
+                it has none.
+
+        Returns:
+            The command that :meth:`run` wrote into the field `asked` of the cycle.
         """
         self.run(cycles.rows, k, kin, gains, dt)
         self._cycles = cycles

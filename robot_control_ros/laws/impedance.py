@@ -337,7 +337,10 @@ class Impedance(CompiledLaw):
         return stiffness, damping
 
     def adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """Take over gains, with their frame; see :class:`~.compiled_law.CompiledLaw`."""
+        """Take over gains, with their frame; see :class:`~.compiled_law.CompiledLaw`.
+
+        The compiled law adopts their spring in its next cycle, and marks that in its memory.
+        """
         self._gains = gains
         self._memory["adopted"] = 0.0
         if gains.frame != self._frame:
@@ -507,11 +510,15 @@ def _have_turned(q: Array, before: Array) -> bool:
 
 @compiled
 def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bool:
-    """Design D for this posture; return False where there is none.
+    """Design the damping matrix D for this posture, and keep it in the memory.
 
     D is positive semidefinite however old it gets: its age never costs passivity. Near singular
     postures it is large in one direction. An old direction, from which the arm has turned, gives
-    the torque a saw-tooth with the period of the designs.
+    the torque a saw-tooth with the period of the designs. So the memory also says whether the tip
+    feels heavier than HEAVY in some direction: its damping is then designed more often.
+
+    Returns:
+        False where the posture or the gains have no such D.
     """
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)

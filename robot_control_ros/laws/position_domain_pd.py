@@ -186,8 +186,10 @@ def first_guess(row: Array, t: float, dt: float) -> float:
 def better_guess(
     row: Array, q_ref: float, v_ref: float, q: float, cyclic: float, s: float, t: float
 ) -> float:
-    """The time s [s] of the look-up: one Newton step from a guess s, within bounds about the
-    present time t.
+    """Return a better guess of the time s [s] at which the master's reference has its position.
+
+    It is one Newton step from a guess, within bounds about the present time t. The result is kept
+    as the guess of the next cycle.
 
     Args:
         row: Memory of the master.

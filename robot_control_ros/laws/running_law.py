@@ -197,6 +197,12 @@ class RunningLaw:
         return defaults
 
     def _validate(self, gains: Any) -> None:
+        """Refuse gains that this robot can't take.
+
+        Raises:
+            ConfigError: The robot doesn't take the mode of the commands, a frame isn't one of its
+                links, or a gain compensates what the robot compensates itself.
+        """
         robot = self.robot
         robot.check_mode(command_mode(self.law, gains), self.name)
         for spec in self._frames:

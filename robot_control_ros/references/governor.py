@@ -96,6 +96,9 @@ class Governor:
     def observe(self, load: float, reference: Reference, pose: Array, dt: float) -> None:
         """Choose the clock's rate by the load of the law's spring.
 
+        The rate falls at once to what the load bears, and recovers slowly. Only a reference that
+        leads away from the tip is slowed.
+
         Args:
             load: Force of the spring over its bound, 0 to 1.
             reference: Reference of the cycle.

@@ -70,6 +70,11 @@ class Trapezoid:
         return cls(length, speed, speed / (duration * ramp))
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
+        """Return path length, speed and acceleration at times t after the start [s].
+
+        The speed rises along a ramp, stays, and falls along the same ramp. Before the start and
+        after the end all stands still.
+        """
         t = np.asarray(t, dtype=float)
         first_half = t < self.duration / 2.0
         # time to the nearer end, and how much of it is ramp: the second half is the first one,
@@ -175,6 +180,11 @@ class Chain:
         )
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
+        """Return path length, speed and acceleration at times t after the start [s].
+
+        The speed rises along a ramp, stays, and falls along the same ramp. Before the start and
+        after the end all stands still.
+        """
         t = np.asarray(t, dtype=float)
         parts = [p.at(t - start) for p, start in zip(self._scalings, self._starts, strict=True)]
         s, speed, acceleration = (sum(part, np.zeros_like(t)) for part in zip(*parts, strict=True))

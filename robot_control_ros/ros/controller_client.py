@@ -252,7 +252,11 @@ class ControllerClient:
         self._calls.run(script(), reply)
 
     def stop(self, reply: Reply) -> None:
-        """Deactivate it, and let nobody activate it until STOP is released."""
+        """Deactivate the controller, and let nobody activate it until STOP is released.
+
+        Args:
+            reply: Function that gets the result.
+        """
         self.stopped_here = True
 
         def script() -> Script:

@@ -126,6 +126,17 @@ class MujocoRobot:
         self._locked = [False] * self._config.n
 
     def push(self, link: str, force: Array, torque: Array) -> None:
+        """Push a link until the next call for it; zeros end the push.
+
+        Args:
+            link: Name of the link.
+            force: Force (3,) at the link's origin, in base axes [N].
+            torque: Torque (3,), in base axes [N·m].
+
+        Raises:
+            ConfigError: The force or the torque isn't three finite numbers.
+            ModelError: The link is unknown.
+        """
         wrench = np.concatenate((force, torque))
         if wrench.shape != (6,) or not is_finite(wrench):
             raise refused("push", wrench, "must be 3 + 3 finite numbers", 6)

@@ -48,9 +48,13 @@ class History:
         return np.concatenate([np.zeros(0), *rows]).reshape(-1, width)
 
     def with_gaps(self, span: float) -> History:
-        """History with times before the newest, and an empty sample in each pause.
+        """Return a history with times relative to the newest, and an empty sample in each pause.
 
-        One at -span is added where it is shorter.
+        A history that is shorter than the span begins with an empty sample at -span, so that the
+        chart's axis keeps its length.
+
+        Args:
+            span: Length of the chart's time axis [s].
         """
         t = self.t - self.t[-1:] if len(self.t) else np.zeros(1)
         steps = np.diff(t)

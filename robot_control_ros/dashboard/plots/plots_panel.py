@@ -234,6 +234,10 @@ def mode_of(law: str, parameters: Mapping[str, Parameter]) -> CommandMode | None
 
 
 def _add(gui: Any, chart: Chart, height: int) -> Any:
+    """Add the plot of a chart, whose axis shows the chart's values at least.
+
+    Its scale grows by a tenth beyond the values. A bound of 0 stays the end of the axis.
+    """
     shows = chart.shows or (0.0, 0.0)
     low, high = (
         {"pad": 0.1, "soft": bound, "mode": KEEP_PAD if bound else NO_PAD} for bound in shows

@@ -110,10 +110,13 @@ class LoopMonitor:
             self._log.warning(loop.restart_reason, throttle_duration_sec=1.0)
 
     def rests(self, reason: str, active: bool, begun: bool) -> None:
-        """Take the reason why the law rests (empty where it doesn't); log it while `active`.
+        """Take the reason why the law rests, and log each new one.
 
-        It is a warning where the law had `begun`. It is none at a start, as the forward controller
-        is activated last.
+        Args:
+            reason: Reason; empty where the law commands.
+            active: True while the controller is active: else nothing is logged.
+            begun: True where the law had commanded before. A rest is a warning then. At a start it
+                is no warning: the forward controller is activated last.
         """
         self._rest_reason = reason
         if not active or reason == self._logged_rest:

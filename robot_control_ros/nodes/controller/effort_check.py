@@ -32,8 +32,10 @@ class EffortCheck:
         self.text = ""
 
     def look(self, state: RobotState | None) -> str:
-        """Take a joint state as it was sent; returns a warning the one time that the
-        profile is contradicted.
+        """Take a joint state as it was sent, until enough of them at rest have been judged.
+
+        Returns:
+            A warning, once, where the efforts contradict the profile; else an empty text.
         """
         if self.text or state is None or self._robot.profile.joint_effort == "none":
             return ""
