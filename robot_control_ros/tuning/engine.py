@@ -137,7 +137,8 @@ class Engine:
     def _begin(self, task: _Task) -> None:
         try:
             future = self._executor.submit(task.function, *task.arguments)
-        except BrokenExecutor as error:
+        except (BrokenExecutor, OSError) as error:
+            # While an executor takes notice that a process has died, a start of another one fails.
             raise self._broken() from error
         self._tasks[future] = task
 
@@ -184,9 +185,11 @@ class _Processes(Engine):
         try:
             super()._begin(task)
         except HardwareFault:  # broken, and not noticed yet
-            self._suspects.append(task)
-            if not self._tasks:
+            if self._tasks:
+                self._suspects.append(task)
+            else:
                 self._restart()
+                super()._begin(task)
 
     def _after_break(self) -> list[tuple[Any, Future[Any]]]:
         tasks = self._tasks

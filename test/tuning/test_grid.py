@@ -9,6 +9,7 @@ pytest.importorskip("optuna")
 
 from tuned_functions import product_of
 
+from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.tuning import sweep
 
 pytestmark = pytest.mark.starts("the executor computes in threads")
@@ -61,6 +62,24 @@ def test_progress_comes_in_the_grid_s_order():
         )
     assert [(done, of) for done, of, _ in seen] == [(k + 1, 6) for k in range(6)]
     assert [(point.arguments["a"], point.arguments["b"]) for _, _, point in seen] == POINTS
+
+
+class Dying(ThreadPoolExecutor):
+    """An executor that can't start its second call, as where a process of it has just died."""
+
+    calls = 0
+
+    def submit(self, *call, **named):
+        self.calls += 1
+        if self.calls == 2:
+            raise OSError("handle is closed")
+        return super().submit(*call, **named)
+
+
+def test_an_executor_that_starts_nothing_any_more_is_told():
+    with Dying(1) as executor, pytest.raises(HardwareFault) as caught:
+        sweep(product_of, {"a": [1, 2, 3], "b": [7]}, executor=executor)
+    assert caught.value.name == "executor"
 
 
 @pytest.mark.parametrize(("grid", "name"), [({}, "grid"), ({"a": []}, "a"), ({"a": "12"}, "a")])
