@@ -16,7 +16,15 @@ import numpy as np
 from ..core.errors import ModelError
 from ..core.spatial import skew
 from ..core.types import Array
-from .description import ELEMENTS, LinkMass, end_link, link_masses, origin_pose, parse_description
+from .description import (
+    ELEMENTS,
+    LinkMass,
+    chain_above,
+    end_link,
+    link_masses,
+    origin_pose,
+    parse_description,
+)
 
 LEAST = 1e-12  # kg and kg·m² of a moving body: a physics engine divides by them
 ROUNDING = 1e-9  # relative, of moments of inertia
@@ -65,25 +73,29 @@ def physical_description(urdf: str, joints: tuple[str, ...]) -> str:
     masses = dict(link_masses(urdf))
     above = {end_link(joint, "child"): joint for joint in root.findall("joint")}
     links = {link.get("name", ""): link for link in root.findall("link")}
-    carriers = {name: _carrier(above, name) for name in links}
+    chains = {name: chain_above(above, name, "") for name in links}
+    carriers = {name: _carrier(chain) for name, chain in chains.items()}
     changed = {name for name, link in links.items() if lacks_inertia(link)}
-    for name in sorted(links, key=lambda name: -_depth(above, name)):
+
+    def merge_up(name: str) -> None:
+        """Count a link's mass and inertia with those of the link that it is fixed to."""
+        upper = end_link(above[name], "parent")
+        masses[upper] = _sum(masses[upper], masses[name], origin_pose(above[name]))
+        masses[name] = NOTHING
+        changed.update((name, upper))
+
+    leaves_first = sorted(links, key=lambda name: -len(chains[name]))
+    for name in leaves_first:
         if carriers[name] == "":
             masses[name] = NOTHING
             changed.add(name)
         elif carriers[name] != name and not is_possible(masses[name]):
-            upper = end_link(above[name], "parent")
-            masses[upper] = _sum(masses[upper], masses[name], origin_pose(above[name]))
-            masses[name] = NOTHING
-            changed |= {name, upper}
+            merge_up(name)
     for carrier in sorted(set(carriers.values()) - {""}):
         if not is_possible(masses[carrier]):
-            parts = [name for name in links if carriers[name] == carrier and name != carrier]
-            for name in sorted(parts, key=lambda name: -_depth(above, name)):
-                upper = end_link(above[name], "parent")
-                masses[upper] = _sum(masses[upper], masses[name], origin_pose(above[name]))
-                masses[name] = NOTHING
-                changed |= {name, upper}
+            for name in leaves_first:
+                if carriers[name] == carrier and name != carrier:
+                    merge_up(name)
         if (problem := inertia_problem(masses[carrier])) != "":
             raise ModelError(
                 f"link {carrier}: {problem}; correct its <inertial> in the description",
@@ -101,24 +113,14 @@ def physical_description(urdf: str, joints: tuple[str, ...]) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _carrier(above: dict[str, ElementTree.Element], link: str) -> str:
-    """The link that a joint moves and that this one is fixed to; empty where no joint moves it."""
-    for _ in range(len(above) + 1):
-        if link not in above:
-            return ""
-        if above[link].get("type") != "fixed":
-            return link
-        link = end_link(above[link], "parent")
-    raise ModelError(f"link {link} carries itself", name=link)
+def _carrier(chain: list[ElementTree.Element]) -> str:
+    """The link that a joint moves and that a link is fixed to; empty where no joint moves it.
 
-
-def _depth(above: dict[str, ElementTree.Element], link: str) -> int:
-    """Number of joints from the root to a link."""
-    depth = 0
-    while link in above and depth <= len(above):
-        link = end_link(above[link], "parent")
-        depth += 1
-    return depth
+    Args:
+        chain: Joints from the root to the link.
+    """
+    moving = [joint for joint in chain if joint.get("type") != "fixed"]
+    return end_link(moving[-1], "child") if moving else ""
 
 
 def _sum(first: LinkMass, second: LinkMass, placement: Array) -> LinkMass:
