@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +33,7 @@ PUSH = f"a push of {PUSH_FORCE:g} N upwards from {PUSH_AT:g} s to {PUSH_AT + PUS
 def circle_and_push(
     robot: Robot, line: LiveLine, seconds: float, circles: bool, check: Callable[[], object]
 ) -> Log:
-    """Lead the tip along a circle, and push it. Ctrl-C ends it early.
+    """Lead the tip along a circle, and push it; returns what was recorded. Ctrl-C ends it early.
 
     Args:
         robot: Robot that is led.
@@ -42,9 +41,6 @@ def circle_and_push(
         seconds: Length; 0 goes on until Ctrl-C.
         circles: False holds the tip where it is, as in a scene, where there may be no room.
         check: Function that raises where a process of the robot has ended.
-
-    Returns:
-        Log of what was recorded, whose times count from its first state.
     """
     print(f"{CIRCLE}, {PUSH}" if circles else PUSH)
     with suppress(ConfigError):  # without a sensor there is nothing to make zero
@@ -73,8 +69,7 @@ def circle_and_push(
         if line.elapsed == 0.0:
             raise  # nothing is recorded yet
     line.end()
-    log = robot.log()
-    return replace(log, t=log.t - log.t[0])
+    return robot.log()
 
 
 def report(log: Log, title: str, timing: str, folder: Path) -> None:
