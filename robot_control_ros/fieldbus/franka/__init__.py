@@ -1,0 +1,1 @@
+"""Franka Research 3 by its maker's library: errors in words, limits, payload, driver."""
