@@ -26,10 +26,11 @@ from robot_control_ros.core.errors import ConfigError, HardwareFault, RobotContr
 from robot_control_ros.core.output_files import write_text
 from robot_control_ros.core.types import Array, Command, CommandMode, RobotState
 from robot_control_ros.fieldbus.emulation.program import emulated_bus
-from robot_control_ros.fieldbus.ethercat.supervisor import Action
+from robot_control_ros.fieldbus.ethercat.ethercat_driver import ethercat_settings
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
-from robot_control_ros.fieldbus.process.client import BusClient, BusSettings
+from robot_control_ros.fieldbus.process.client import BusClient
 from robot_control_ros.fieldbus.process.protocol import BusStatus
+from robot_control_ros.fieldbus.supervisor import Action
 from robot_control_ros.robot.configuration import RobotConfig, load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.yaml_files import read_yaml, yaml_text
@@ -318,7 +319,7 @@ class BusBench:
 
     def _start(self) -> BusClient:
         """Start the bus process, and wait for the bus in OP; the last one may still be ending."""
-        settings = BusSettings(
+        settings = ethercat_settings(
             interface=MASTER,
             topology=self.topology,
             robot=ROBOT,

@@ -16,8 +16,8 @@ from ethercat_emulator.network.veth import enter_namespace, make_pair
 from robot_control_ros.cli.options import output_file
 from robot_control_ros.core.output_files import write_text
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.fieldbus.ethercat.supervisor import Action
 from robot_control_ros.fieldbus.process.protocol import memory_path
+from robot_control_ros.fieldbus.supervisor import Action
 from robot_control_ros.robot.schema import choice
 
 from .bus_bench import BAD_CYCLES, BusBench

@@ -16,7 +16,7 @@ from pathlib import Path
 from ethercat_emulator import EmulatorError
 from robot_control_ros.core.errors import HardwareFault, RobotControlError
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.fieldbus.ethercat.supervisor import Action
+from robot_control_ros.fieldbus.supervisor import Action
 
 from .bus_bench import AMPLITUDE, ENABLED, BusBench, poll
 

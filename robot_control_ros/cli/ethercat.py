@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,27 +120,30 @@ def _jitter(options: argparse.Namespace) -> int:
     from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair
 
     from ..fieldbus.emulation.program import emulated_bus
-    from ..fieldbus.process.client import BusSettings
+    from ..fieldbus.ethercat.ethercat_driver import ethercat_settings
     from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
     from ..fieldbus.process.realtime import ANY, spare_processor
     from ..fieldbus.tools.jitter import PROFILE, measure
 
-    settings = BusSettings(
-        interface=options.interface,
-        topology=options.topology,
-        robot=options.robot,
-        profile=PROFILE,
-        priority=options.priority,
-        processor=options.cpu,
-    )
-    if not options.emulate:
+    def run(interface: str, processor: int, **timeouts: Any) -> int:
+        settings = ethercat_settings(
+            interface,
+            options.robot,
+            PROFILE,
+            options.topology,
+            priority=options.priority,
+            processor=processor,
+            **timeouts,
+        )
         return _print_jitter(options, measure(settings, options.seconds, options.law))
+
+    if not options.emulate:
+        return run(options.interface, options.cpu)
     enter_namespace()
     make_pair()
     processor = spare_processor() if options.cpu == ANY else options.cpu
-    settings = replace(settings, interface=MASTER, processor=processor, **EMULATED_BUS_TIMEOUTS)
     with emulated_bus(options.robot, options.topology, SLAVES):
-        return _print_jitter(options, measure(settings, options.seconds, options.law))
+        return run(MASTER, processor, **EMULATED_BUS_TIMEOUTS)
 
 
 def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:

@@ -1,3 +1,3 @@
-"""Field buses: drivers, the process that a bus runs in, emulated buses, tools
-for the command line.
+"""Field buses: the protocol of a driver, the process that each bus runs in, drivers, emulated
+buses, tools for the command line.
 """

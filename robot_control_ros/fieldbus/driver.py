@@ -6,7 +6,7 @@ the process, the node's topics and services.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..core.types import Command, RobotState
@@ -23,21 +23,25 @@ class Driver(Protocol):
     trip, note and close. The thread beside it calls look, describe and the requests. What these
     decide is handed to `between`, and takes effect between two cycles.
 
-    Making a driver opens nothing and imports no third-party library: prepare does.
+    Making a driver opens nothing. Its module imports no third-party library: the node and a
+    client import it, too.
 
     Attributes:
         joints: Names of the joints, in the robot's order.
         period: Time between two cycles [s].
-        measures_wrench: True where :meth:`state` has a wrench.
+        measures_wrench: True where :meth:`state` has a wrench, but for times when it can't be
+            measured. A law in the process then takes no other sensor's.
         overruns: Number of cycles that were left out, because the one before took longer.
-        warnings: Warnings for the user, which go into the report.
     """
 
     joints: tuple[str, ...]
     period: float
     measures_wrench: bool
     overruns: int
-    warnings: list[str]
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Warnings of prepare for the user, which go into the report."""
 
     @staticmethod
     def check_free(address: str) -> None:
@@ -91,7 +95,7 @@ class Driver(Protocol):
         """Keep an event that stops nothing."""
 
     def counters(self) -> Mapping[str, float]:
-        """Numbers for the diagnostics by name, in each cycle; the names are those that users see."""
+        """Numbers for the diagnostics of each cycle, by the names that users see."""
 
     def look(self) -> None:
         """Look at what the exchange doesn't show; called before each report, ten times a second."""
@@ -124,11 +128,11 @@ class Driver(Protocol):
 
 
 class DriverClass(Protocol):
-    """A class of drivers, as `drivers.py` finds it by the bus's name.
+    """A class of drivers, as `driver_class.py` finds it by the bus's name.
 
     Args:
         robot: Robot that the drives move.
-        address: Where the bus is: a network interface, an IP address, a CAN channel.
+        address: Place of the bus: a network interface, an IP address, a CAN channel.
         options: Settings of this kind of bus by name. A ConfigError refuses an unknown name.
         limits: Limits at which the supervisor stops the drives.
         timing: Record of how the cycles were kept; the driver adds each cycle.

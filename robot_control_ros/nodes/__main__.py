@@ -3,7 +3,16 @@
 import sys
 from importlib import import_module
 
-NODES = ("controller", "dashboard", "ethercat", "simulator", "teleop", "wait_active", "watchdog")
+NODES = (
+    "controller",
+    "dashboard",
+    "ethercat",
+    "fieldbus",
+    "simulator",
+    "teleop",
+    "wait_active",
+    "watchdog",
+)
 
 
 def main(arguments: list[str]) -> None:

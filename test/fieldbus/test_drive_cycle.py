@@ -25,9 +25,10 @@ from played_drives import (
 )
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.fieldbus.ethercat.drive_cycle import JUMP, DriveCycle
-from robot_control_ros.fieldbus.ethercat.supervisor import Action, SupervisorLimits
+from robot_control_ros.fieldbus.command_checks import JUMP
+from robot_control_ros.fieldbus.ethercat.drive_cycle import DriveCycle
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
+from robot_control_ros.fieldbus.supervisor import Action, SupervisorLimits
 
 
 @pytest.fixture

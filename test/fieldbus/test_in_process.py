@@ -77,6 +77,28 @@ def test_a_payload_is_told_there_and_known_here_and_refused_here(bus):
     assert refused.value.name in bus.robot.joints
 
 
+def test_a_wrench_that_the_bus_measures_counts_in_its_cycle_and_no_other_one(tmp_path, monkeypatch):
+    bus = Bus(tmp_path / "memory", monkeypatch, measures_wrench=True)
+    bus.remote.reset()
+    other = Wrench(np.array([9.0, 9.0, 9.0]), np.zeros(3), "tool0")
+    bus.remote.tick(replace(bus.state(), wrench=other))
+    measured = Wrench(np.array([1.0, 2.0, 3.0]), np.zeros(3), "tool0")
+    bus.in_process.tick(replace(bus.state(), wrench=measured), True)
+    there = bus.in_process.loop.state
+    assert there.wrench is measured
+    assert there.wrench_on_tip is not None
+    bus.time += PERIOD
+    bus.in_process.tick(bus.state(), True)  # it can't be measured for a while
+    assert bus.in_process.loop.state.wrench is None
+
+
+def test_a_sensor_s_wrench_comes_from_the_controller_where_the_bus_measures_none(bus):
+    other = Wrench(np.array([9.0, 9.0, 9.0]), np.zeros(3), "tool0")
+    bus.remote.tick(replace(bus.state(), wrench=other))
+    bus.cycles(1)
+    assert bus.in_process.loop.state.wrench.force.tolist() == [9.0, 9.0, 9.0]
+
+
 def test_ringing_is_softened_there_and_told_and_reset_here(bus):
     bus.remote.ringing.settings.set({"floor": 0.05})
     bus.report()

@@ -16,8 +16,8 @@ from robot_control_ros.fieldbus.emulation.topology_bus import bus_of
 from robot_control_ros.fieldbus.ethercat import ethercat_plant as plant_module
 from robot_control_ros.fieldbus.ethercat.ethercat_plant import EthercatPlant
 from robot_control_ros.fieldbus.ethercat.pdo import TARGET_TORQUE
-from robot_control_ros.fieldbus.ethercat.supervisor import Action
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
+from robot_control_ros.fieldbus.supervisor import Action
 from robot_control_ros.robot.configuration import load_robot
 
 INPUTS_AT = 0x1000  # logical address

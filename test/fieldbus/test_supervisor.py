@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robot_control_ros.fieldbus.command_checks import describe_jump
 from robot_control_ros.fieldbus.ethercat.al_status import OP, AlStatus, Recovery
 from robot_control_ros.fieldbus.ethercat.cia402 import DriveStateMachine, Mode, State
-from robot_control_ros.fieldbus.ethercat.drive_cycle import FrozenPosition, describe_jump
+from robot_control_ros.fieldbus.ethercat.drive_cycle import FrozenPosition
+from robot_control_ros.fieldbus.ethercat.ethercat_supervisor import EthercatSupervisor
 from robot_control_ros.fieldbus.ethercat.slave_access import SlaveEvent
-from robot_control_ros.fieldbus.ethercat.supervisor import Action, Supervisor, SupervisorLimits
+from robot_control_ros.fieldbus.supervisor import Action, SupervisorLimits
 
 CYCLE = 0.001
 NAMES = ("pan", "lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
@@ -25,7 +27,7 @@ OK = AlStatus(0x08)
 class Bus:
     """Six drives that obey at once, and a supervisor over them."""
 
-    supervisor: Supervisor = field(default_factory=lambda: Supervisor(NAMES, ALL))
+    supervisor: EthercatSupervisor = field(default_factory=lambda: EthercatSupervisor(NAMES, ALL))
     states: list = field(default_factory=lambda: [State.SWITCH_ON_DISABLED] * 6)
     failures: list = field(default_factory=lambda: [""] * 6)
     obey: bool = True
@@ -165,7 +167,7 @@ def test_an_emergency_says_what_it_means():
 
 
 def test_what_goes_wrong_before_the_drives_are_enabled_is_an_event_once():
-    supervisor = Supervisor(NAMES, ALL)
+    supervisor = EthercatSupervisor(NAMES, ALL)
     lost = [AlStatus(OP)] * 5 + [AlStatus(0)]
     for _ in range(3):
         supervisor.update_link(False)
@@ -304,7 +306,7 @@ def test_enabling_needs_good_cycles_in_a_row():
 
 
 def test_enabling_that_takes_too_long_names_who_is_late():
-    bus = Bus(Supervisor(NAMES, ALL, SupervisorLimits(enable_time=0.05)), obey=False)
+    bus = Bus(EthercatSupervisor(NAMES, ALL, SupervisorLimits(enable_time=0.05)), obey=False)
     bus.run(30)
     bus.supervisor.request_enable()
     bus.states = [State.OPERATION_ENABLED] * 5 + [State.READY_TO_SWITCH_ON]
@@ -363,7 +365,7 @@ def test_further_causes_follow_the_first_one_once_each(bus):
 
 
 def test_slaves_that_move_no_joint_are_named_by_their_place_on_the_bus():
-    supervisor = Supervisor(("j1",), 3, all_names=("coupler", "j1"))
+    supervisor = EthercatSupervisor(("j1",), 3, all_names=("coupler", "j1"))
     bus = Bus(supervisor, [State.SWITCH_ON_DISABLED], [""])
     for _ in range(30):
         supervisor.step(0.0, 3, bus.states)

@@ -20,10 +20,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.types import CommandMode, RobotState
-from robot_control_ros.fieldbus.ethercat.supervisor import Action
 from robot_control_ros.fieldbus.process.pacing import TIMING_BYTES, Timing
 from robot_control_ros.fieldbus.process.protocol import BusStatus
-from robot_control_ros.nodes.ethercat import node as ethercat_node
+from robot_control_ros.fieldbus.supervisor import Action
+from robot_control_ros.nodes.fieldbus import node as bus_node
 from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.ros
@@ -44,7 +44,7 @@ class Bus:
         Bus.newest = self
 
     def wait_until_ready(self):
-        pass
+        return self.report()
 
     def check(self):
         pass
@@ -59,15 +59,21 @@ class Bus:
     def status(self):
         n = ROBOT.n
         state = RobotState(time.time(), np.array(ROBOT.home), np.zeros(n), np.zeros(n))
-        counts = (0, 0, 0, 0, 0)
-        return BusStatus(
-            state, self.cycle, True, Action.RUN, False, *counts, np.zeros(n), [0x1237] * n, [8] * n
-        )
+        return BusStatus(state, self.cycle, True, Action.RUN, False, 0, {"lost frames": 0})
 
     def report(self):
-        drive = {"failure": "", "error": 0, "state": "operation enabled", "waits_for": ""}
+        drive = {"failure": "", "error": "", "state": "operation enabled", "values": {"mode": 8}}
         drives = [{**drive, "joint": joint} for joint in ROBOT.joints]
-        return {"expected": 0, "events": [], "message": "runs", "stopped": False, "drives": drives}
+        return {
+            "period": CYCLE,
+            "measures_wrench": False,
+            "warnings": [],
+            "events": [],
+            "message": "runs",
+            "stopped": False,
+            "drives": drives,
+            "facts": {},
+        }
 
     def command(self, command):
         self.commands.append(command)
@@ -86,8 +92,8 @@ class Cycles(SteppedPeriodic):
 @pytest.fixture
 def node(ros, monkeypatch):
     """A running EtherCAT node, and its bus."""
-    monkeypatch.setattr(ethercat_node, "BusClient", Bus)
-    monkeypatch.setattr(ethercat_node, "Periodic", Cycles)
+    monkeypatch.setattr(bus_node, "BusClient", Bus)
+    monkeypatch.setattr(bus_node, "Periodic", Cycles)
     started = ros.start("ethercat", {"robot": "ur5", "interface": "none"})
     states = ros.subscribe(JointState, "/joint_states")
     ros.until(lambda: len(states) > 5, "joint states")

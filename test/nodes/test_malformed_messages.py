@@ -29,7 +29,7 @@ from trajectory_msgs.msg import (
 
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.core.types import Command, CommandMode
-from robot_control_ros.fieldbus.ethercat.drive_cycle import check_command
+from robot_control_ros.fieldbus.command_checks import check_command
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.ros.messages import (
     read_joint_command,

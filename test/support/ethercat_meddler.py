@@ -31,11 +31,12 @@ from ethercat_emulator.network.veth import MASTER, SLAVES, make_pair
 from robot_control_ros.core.errors import RobotControlError, StaleStateError
 from robot_control_ros.fieldbus.emulation.arm import MujocoArm
 from robot_control_ros.fieldbus.emulation.topology_bus import bus_of
-from robot_control_ros.fieldbus.ethercat.supervisor import Action
+from robot_control_ros.fieldbus.ethercat.ethercat_driver import ethercat_settings
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
-from robot_control_ros.fieldbus.process.client import BusClient, BusSettings
+from robot_control_ros.fieldbus.process.client import BusClient
 from robot_control_ros.fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
 from robot_control_ros.fieldbus.process.remote_loop import RemoteLoop
+from robot_control_ros.fieldbus.supervisor import Action
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 
@@ -212,15 +213,9 @@ def meddle(seconds: float, seed: int) -> dict:
     robot = load_robot(ROBOT, "ethercat")
     topology = load_topology(ROBOT)
     robot = robot.at_rate(1.0 / topology.cycle)
-    settings = BusSettings(
-        interface=MASTER,
-        topology=ROBOT,
-        robot=ROBOT,
-        profile="ethercat",
-        priority=40,
-        in_process=True,
+    settings = ethercat_settings(
+        MASTER, ROBOT, priority=40, in_process=True, **EMULATED_BUS_TIMEOUTS
     )
-    settings = BusSettings(**{**settings.__dict__, **EMULATED_BUS_TIMEOUTS})
     client = BusClient(settings)
     with closing(client):
         client.wait_until_ready()

@@ -31,10 +31,12 @@ class Bus:
     when the test says so.
     """
 
-    def __init__(self, path, monkeypatch, law="impedance"):
+    def __init__(self, path, monkeypatch, law="impedance", measures_wrench=False):
         self.path, self.robot, self.time = path, load_robot("ur5", "ethercat"), 100.0
         self.memory = open_memory(path, create=True)
-        self.in_process = InProcessLoop(self.memory, PERIOD, SameThread(), self.robot)
+        self.in_process = InProcessLoop(
+            self.memory, PERIOD, SameThread(), self.robot, measures_wrench
+        )
         self.q = np.array(self.robot.home)
         self.now = time.monotonic()
         clock = SimpleNamespace(

@@ -10,8 +10,8 @@ import numpy as np
 
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.fieldbus.ethercat.drive_cycle import DriveCycle
-from robot_control_ros.fieldbus.ethercat.supervisor import SupervisorLimits
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
+from robot_control_ros.fieldbus.supervisor import SupervisorLimits
 
 CYCLE = 0.001
 JOINTS = ("base", "elbow", "wrist")  # on the bus: wrist, base, elbow

@@ -34,12 +34,12 @@ from std_msgs.msg import Float64MultiArray
 from ethercat_emulator.faults.channel import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES
 from robot_control_ros.bringup.ethercat_system import HOSTED_RATE
-from robot_control_ros.fieldbus.ethercat.supervisor import Action
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
 from robot_control_ros.fieldbus.process import pacing
 from robot_control_ros.fieldbus.process.protocol import BusStatus, memory_path, open_memory
 from robot_control_ros.fieldbus.process.rpc import decode
 from robot_control_ros.fieldbus.process.shared_memory import Latest
+from robot_control_ros.fieldbus.supervisor import Action
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.ros.messages import fill_pose, read_blocks, seconds
@@ -111,6 +111,11 @@ class Drives:
         return BusStatus.decode(self._status.get()[1])
 
     @property
+    def report(self):
+        """The newest report, from the shared memory."""
+        return decode(self._report.get()[1])
+
+    @property
     def q(self):
         return np.array(self.states.last.position)
 
@@ -152,7 +157,7 @@ class Drives:
         enabled = {action.value for action in ENABLED}
 
         def stopped() -> bool:
-            turns = decode(self._report.get()[1])["turns"]
+            turns = self.report["turns"]
             return any(at >= began and action not in enabled for at, action, _ in turns)
 
         event()
@@ -314,7 +319,7 @@ class TestDrives:
                 )
                 ros.spin(0.002)
                 if elapsed > 0.5:
-                    worst.append(drives.status.following_error[0])
+                    worst.append(drives.report["drives"][0]["values"]["following error [rad]"])
             lags[with_velocity] = abs(float(np.median(worst)))
             ros.until(
                 lambda: (
@@ -365,10 +370,8 @@ class TestDrives:
             assert "another master has the bus: process " in child.err
             ros.children.remove(child)
             after = drives.status
-            return (after.lost_frames, after.bad_counters) == (
-                before.lost_frames,
-                before.bad_counters,
-            )
+            names = ("lost frames", "wrong working counters")
+            return all(after.counters[name] == before.counters[name] for name in names)
 
         # other work on this machine may disturb one, a master would each
         assert any(undisturbed() for _ in range(3))

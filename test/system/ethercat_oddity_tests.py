@@ -43,10 +43,11 @@ from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.fieldbus.ethercat.bus import Master
 from robot_control_ros.fieldbus.ethercat.drives import SdoWrite
+from robot_control_ros.fieldbus.ethercat.ethercat_driver import ethercat_settings
 from robot_control_ros.fieldbus.ethercat.ethercat_plant import EthercatPlant
 from robot_control_ros.fieldbus.ethercat.network import check_free
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
-from robot_control_ros.fieldbus.process.client import BusClient, BusSettings
+from robot_control_ros.fieldbus.process.client import BusClient
 from robot_control_ros.fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
 from robot_control_ros.fieldbus.process.protocol import memory_path
 
@@ -484,7 +485,7 @@ class PlanarBus:
 
 @contextlib.contextmanager
 def running(topology, folder):
-    settings = BusSettings(
+    settings = ethercat_settings(
         interface=MASTER,
         topology=str(topology.path),
         robot=PlanarBus.robot,
@@ -585,7 +586,7 @@ def killed_owner(topology, *, when):
     """
     child = os.fork()
     if child == 0:
-        settings = BusSettings(
+        settings = ethercat_settings(
             interface=MASTER,
             topology=str(topology.path),
             robot=PlanarBus.robot,

@@ -14,10 +14,11 @@ from ethercat_emulator.network.veth import why_no_namespace
 from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.fieldbus.ethercat.bus import Master
+from robot_control_ros.fieldbus.ethercat.ethercat_driver import ethercat_settings
 from robot_control_ros.fieldbus.ethercat.ethercat_plant import EthercatPlant
 from robot_control_ros.fieldbus.ethercat.network import check_free
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
-from robot_control_ros.fieldbus.process.client import BusClient, BusSettings
+from robot_control_ros.fieldbus.process.client import BusClient
 
 INTERFACE, OTHER = "lo", 65534
 # A foreign master: it opens its socket as SOEM does, then drops all rights where it is told to.
@@ -58,7 +59,7 @@ def foreign(*arguments, prefix=()):
 
 
 def settings():
-    return BusSettings(interface=INTERFACE, topology="ur5", robot="ur5", profile="ethercat")
+    return ethercat_settings(INTERFACE, "ur5")
 
 
 def scanned():

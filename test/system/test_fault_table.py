@@ -18,7 +18,7 @@ from ethercat_emulator.network.veth import why_no_namespace
 from evidence.ethercat_faults.bus_bench import AMPLITUDE, PERIOD
 from evidence.ethercat_faults.bus_table import FAULTS
 from evidence.ethercat_faults.bus_trial import BusTrialRecord
-from robot_control_ros.fieldbus.ethercat.supervisor import Action
+from robot_control_ros.fieldbus.supervisor import Action
 
 pytestmark = [pytest.mark.long, pytest.mark.limit(600)]
 

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core.errors import ConfigError
-from ...core.types import Array, Command, RobotState, is_finite
+from ...core.types import Array, Command, RobotState
+from ..command_checks import JUMP, check_command, describe_jump
+from ..supervisor import Action, SupervisorLimits
 from .cia402 import MODES, DriveStateMachine, Mode, TargetSource, describe_mode
+from .ethercat_supervisor import EthercatSupervisor
 from .process_data import ProcessData
-from .supervisor import Action, Supervisor, SupervisorLimits
 from .topology import Topology
 
 AT_REST = 0.02  # rad/s: a velocity signal's offset and noise at rest, at most
 FROZEN = 0.05  # rad that a drive must have moved without a change of its measured position
-# rad, that a position command may be from where the joint is at first, and from the last one
-JUMP = 0.05
 
 
 class FrozenPosition:
@@ -68,27 +68,6 @@ class FrozenPosition:
         return ""
 
 
-def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Sequence[float]) -> str:
-    """Reason why position commands [rad] would make an arm jump.
-
-    Empty where all are within JUMP.
-    """
-    return "; ".join(
-        f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {JUMP:g} rad)"
-        for name, q, target in zip(names, start, commanded, strict=True)
-        if not abs(target - q) <= JUMP
-    )
-
-
-def check_command(command: Command, n: int) -> None:
-    """Refuse a command that isn't (n,) finite numbers, by a ConfigError."""
-    for part in (command.values, command.velocity, command.feedforward):
-        if part is not None and not (part.shape == (n,) and is_finite(part)):
-            raise ConfigError(
-                f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part
-            )
-
-
 class DriveCycle:
     """Takes what the bus brought, and fills what it shall take away.
 
@@ -99,7 +78,7 @@ class DriveCycle:
         topology: Topology of the bus.
         joints: Names of the robot's joints, in its order.
         expected_working_counter, limits: Right working counter of one exchange, and limits of the
-            :class:`.supervisor.Supervisor`.
+            :class:`.ethercat_supervisor.EthercatSupervisor`.
 
     Attributes:
         positions: Places of the joints' slaves on the bus, in the robot's order.
@@ -126,7 +105,7 @@ class DriveCycle:
         self.error_codes = tuple(slave.drive.error_codes for slave in slaves)
         self.machines = tuple(DriveStateMachine(codes) for codes in self.error_codes)
         names = [slave.name for slave in topology.slaves]
-        self.supervisor = Supervisor(joints, expected_working_counter, limits, names)
+        self.supervisor = EthercatSupervisor(joints, expected_working_counter, limits, names)
         self._modes = [
             mode for mode in Mode if all(mode in axis.rx.modes for axis in self.data.axes)
         ]

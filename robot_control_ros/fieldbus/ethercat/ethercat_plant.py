@@ -11,9 +11,9 @@ from ...core.errors import ConfigError, StaleStateError
 from ...core.types import Command, RobotState
 from ..process.pacing import ClockFollower, Timing
 from ..process.realtime import sleep_until
+from ..supervisor import Action, SupervisorLimits
 from .bus import Master
 from .drive_cycle import DriveCycle
-from .supervisor import Action, SupervisorLimits
 from .topology import Topology
 
 LATE = 5  # cycles after which what an answer says of the joints is too old to act on
@@ -33,6 +33,7 @@ class EthercatPlant:
         timing: Record of how the cycles were kept, a new one by default.
 
     Attributes:
+        joints, period: Names of the joints, and time between two cycles [s].
         overruns: Number of cycles that were left out, because the one before took longer than them.
     """
 
@@ -49,9 +50,9 @@ class EthercatPlant:
         self.topology = topology
         self.master = Master(interface)
         self.timing = Timing() if timing is None else timing
-        self._joints = tuple(joints)
+        self.joints = tuple(joints)
         self._limits = limits
-        self._period = topology.cycle
+        self.period = topology.cycle
         self._frame_timeout = (
             RECEIVE_FRACTION * topology.cycle if frame_timeout is None else frame_timeout
         )
@@ -89,7 +90,7 @@ class EthercatPlant:
         try:
             self.master.configure(self.topology)
             expected = self.master.expected_working_counter
-            self._cycle = DriveCycle(self.topology, self._joints, expected, self._limits)
+            self._cycle = DriveCycle(self.topology, self.joints, expected, self._limits)
         except Exception:
             self.master.close()
             raise
@@ -116,20 +117,20 @@ class EthercatPlant:
         cycle = self.cycle
         counter = self._wait_and_exchange()
         late = counter >= 0 and self._received - self._sent > max(
-            LATE * self._period, self._frame_timeout
+            LATE * self.period, self._frame_timeout
         )
         if counter == cycle.supervisor.frames.expected and self.master.clock:
             self._correction = self._follower.correction(self.master.clock)
         return cycle.sense(self._received, counter, self.master.inputs(cycle.positions), late)
 
     def _wait_and_exchange(self) -> int:
-        self._due += self._period + self._correction
+        self._due += self.period + self._correction
         self._correction = 0.0
         now = time.monotonic()
-        if now - self._due > 0.5 * self._period:  # what is lost isn't made up for
-            overruns = round((now - self._due) / self._period)
+        if now - self._due > 0.5 * self.period:  # what is lost isn't made up for
+            overruns = round((now - self._due) / self.period)
             self.overruns += overruns
-            self._due += overruns * self._period
+            self._due += overruns * self.period
         sleep_until(self._due)
         self._sent = time.monotonic()
         counter = self.master.exchange(self._frame_timeout)
@@ -141,7 +142,7 @@ class EthercatPlant:
         self.cycle.act()
         self.master.put(self.cycle.positions, self.cycle.data.outputs)
         self.timing.add_cycle(
-            self._due, self._sent, self._received, time.monotonic(), self._period, self.overruns
+            self._due, self._sent, self._received, time.monotonic(), self.period, self.overruns
         )
         self.cycle.watch()
 

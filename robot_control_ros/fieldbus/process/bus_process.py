@@ -17,16 +17,14 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.types import RobotState
 from ...robot.configuration import load_robot
-from ..ethercat.cia402 import FAULTS
-from ..ethercat.ethercat_plant import EthercatPlant
-from ..ethercat.supervisor import Action, SupervisorLimits
-from ..ethercat.topology import load_topology
+from ..driver_class import driver_class
+from ..supervisor import Action, SupervisorLimits
 from .bus_monitor import BusMonitor, BusRequests
 from .client import BusSettings
 from .pacing import Timing
@@ -44,45 +42,46 @@ LOOK = 0.1  # s between two looks at the owner while the bus starts
 class BusProcess:
     """Cycle after cycle, until SIGTERM, or the end of the wake socket, a file descriptor that
     gets a byte per cycle.
+
+    Attributes:
+        monitor: What is done beside the cycle.
     """
 
     def __init__(self, settings: BusSettings, memory: SharedFile, wake: int) -> None:
         robot = load_robot(settings.robot, settings.profile)
-        joints = robot.joints
-        topology = load_topology(settings.topology)
-        if settings.watchdog:
-            topology = replace(topology, watchdog=settings.watchdog)
         limits = SupervisorLimits(
             bad_cycles=settings.bad_cycles,
             stale_after=settings.command_timeout,
             stop_time=settings.stop_time,
         )
-        self._plant = EthercatPlant(
-            joints,
-            topology,
-            settings.interface,
+        self._between = BetweenCycles()
+        self._driver = driver_class(settings.bus)(
+            robot,
+            settings.address,
+            settings.options,
             limits,
-            frame_timeout=settings.frame_timeout or None,
-            timing=Timing(memory.region("timing")),
+            Timing(memory.region("timing")),
+            self._between,
         )
         self._settings = settings
         self._memory = memory
-        self._in_op = threading.Event()
+        self._operating = threading.Event()
         self._wake = socket.socket(fileno=wake)
         self._wake.setblocking(False)
         self._status = Latest(memory.region("status"))
         self._commands = Latest(memory.region("command"))
-        self._between = BetweenCycles()
-        servers = [RpcServer(memory, OWNER, BusRequests(self._plant, joints, self._between).do)]
+        servers = [RpcServer(memory, OWNER, BusRequests(self._driver).do)]
         self._loop: InProcessLoop | None = None
         if settings.in_process:
             from .in_process_loop import InProcessLoop
 
-            self._loop = InProcessLoop(memory, topology.cycle, self._between, robot)
+            driver = self._driver
+            self._loop = InProcessLoop(
+                memory, driver.period, self._between, robot, driver.measures_wrench
+            )
             servers.append(self._loop.server)
-        self._monitor = BusMonitor(
-            self._plant, joints, memory, self._between, servers, settings.in_process
-        )
+        self.monitor = BusMonitor(self._driver, memory, servers, settings.in_process)
+        self._cycles = 0
         self._taken = 0
         self._refused = ""
 
@@ -90,30 +89,36 @@ class BusProcess:
         """Run cycles until the end.
 
         Raises:
-            ConfigError, HardwareFault: the bus can't be brought to OP; or why the cycles have
-                ended.
+            ConfigError, HardwareFault: why the bus can't be started, or why the cycles have ended.
         """
-        monitor = self._monitor
+        monitor = self.monitor
         signal.signal(signal.SIGTERM, lambda number, frame: monitor.ending.set())
         # the terminal's is for the node, which ends us in order
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=self._watch_start, name="beside the start", daemon=True).start()
-        self._plant.prepare()
-        self._plant.master.access.listen(monitor.on_slave_event)
-        monitor.warnings = prepare(self._settings.priority, self._settings.processor)
-        monitor.warnings += self._plant.master.warnings
-        self._plant.operate()
-        self._in_op.set()
+        self.start()
         monitor.start()
         try:
             while not monitor.ending.is_set():
-                self._cycle()
+                self.cycle()
         finally:
-            self._plant.close()
+            self._driver.close()
         raise HardwareFault(f"the bus's process has ended: {monitor.failure or 'asked to end'}")
 
+    def start(self) -> None:
+        """Start the bus, drives disabled; cycles must follow without a pause.
+
+        Raises:
+            ConfigError, HardwareFault: as the driver raises them.
+        """
+        self._driver.prepare()
+        self.monitor.warnings = prepare(self._settings.priority, self._settings.processor)
+        self.monitor.report()  # who waits for the first cycle finds it then
+        self._driver.operate()
+        self._operating.set()
+
     def _watch_start(self) -> None:
-        """A thread: end with the owner, or when asked to, where slaves that don't answer make the
+        """A thread: end with the owner, or when asked to, where drives that don't answer make the
         start long.
 
         No drive is enabled yet, so there is nothing to stop. Later the cycle itself finds its owner
@@ -121,69 +126,76 @@ class BusProcess:
         """
         owner = select.poll()
         owner.register(self._wake, 0)  # an end that hangs up is always told
-        while not self._in_op.wait(LOOK):
-            if owner.poll(0) or self._monitor.ending.is_set():
+        while not self._operating.wait(LOOK):
+            if owner.poll(0) or self.monitor.ending.is_set():
                 self._memory.close(remove=True)
                 os._exit(0)
 
     # --- the cycle ---
 
-    def _cycle(self) -> None:
-        plant = self._plant
+    def cycle(self) -> None:
+        """Sense, compute, act; then tell the others."""
+        driver = self._driver
         loop = self._loop
-        monitor = self._monitor
-        fresh = plant.sense()
+        fresh = driver.sense()
         now = time.monotonic()
         stamp = time.time()
-        cycle = plant.cycle
+        state = driver.state(stamp)
         if fresh:
-            self._take_command(stamp, now)
-        plant.act()
+            self._take_command(state, now)
+        driver.act()
         if loop is not None and (failure := loop.failure(now)):
             loop.active = False
-            cycle.supervisor.trip(failure)
-        active = loop is not None and loop.active
-        self._status.put(encode(BusStatus.of(cycle, stamp, fresh, active, plant.overruns)))
+            driver.trip(failure)
+        self._cycles += 1
+        status = BusStatus(
+            state=state,
+            cycle=self._cycles,
+            fresh=fresh,
+            action=driver.action,
+            in_process=loop is not None and loop.active,
+            overruns=driver.overruns,
+            counters=driver.counters(),
+        )
+        self._status.put(encode(status))
         self._wake_up()
         if loop is not None:
             try:
                 loop.send_telemetry()
             except Exception as error:  # a user's law may raise anything
-                cycle.supervisor.trip(f"the law failed: {type(error).__name__}: {error}")
+                driver.trip(f"the law failed: {type(error).__name__}: {error}")
         self._between.run()
-        monitor.trouble = not fresh or any(machine.state in FAULTS for machine in cycle.machines)
-        monitor.wake()
+        self.monitor.wake()
 
-    def _take_command(self, stamp: float, now: float) -> None:
+    def _take_command(self, state: RobotState, now: float) -> None:
         """Take the newest command.
 
         It is that of the loop in this process where there is one, else that of the node.
         """
-        cycle = self._plant.cycle
         loop = self._loop
         try:
             if loop is not None and loop.active:
-                self._tick(loop, stamp, now)
+                self._tick(loop, state, now)
             elif self._commands.number != self._taken:
                 number, record = self._commands.get()
                 if number:
                     self._taken = number
-                    cycle.command(*decode_command(record))
+                    self._driver.command(*decode_command(record))
         except ConfigError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
-                cycle.supervisor.note(f"refused: {error}")
+                self._driver.note(f"refused: {error}")
 
-    def _tick(self, loop: InProcessLoop, stamp: float, now: float) -> None:
-        cycle = self._plant.cycle
-        running = cycle.supervisor.action is Action.RUN
+    def _tick(self, loop: InProcessLoop, state: RobotState, now: float) -> None:
+        driver = self._driver
+        running = driver.action is Action.RUN
         try:
-            command = loop.tick(cycle.state(stamp), running)
+            command = loop.tick(state, running)
         except Exception as error:  # a user's law may raise anything
-            cycle.supervisor.trip(f"the law failed: {type(error).__name__}: {error}")
+            driver.trip(f"the law failed: {type(error).__name__}: {error}")
             return
         if command is not None:
-            cycle.command(command, now)
+            driver.command(command, now)
 
     def _wake_up(self) -> None:
         try:
@@ -191,7 +203,7 @@ class BusProcess:
         except BlockingIOError:
             pass  # the node is behind; it will take the newest
         except OSError:
-            self._monitor.ending.set()  # the node is gone
+            self.monitor.ending.set()  # the node is gone
 
 
 def main() -> None:

@@ -9,20 +9,21 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import HardwareFault
 from ...core.types import Command
-from ..ethercat.network import check_free
+from ..driver_class import driver_class
 from .pacing import Timing
 from .protocol import OWNER, BusStatus, encode_command, memory_path, open_memory
 from .realtime import ANY
 from .rpc import RpcClient, decode, made_error
 from .shared_memory import Latest
 
-START_TIMEOUT = 30.0  # s for the bus to be in OP
+START_TIMEOUT = 30.0  # s for the bus to run
 # s more where laws run in the bus's process: the first time they are compiled
 COMPILE_TIMEOUT = 120.0
 REPLY_TIMEOUT = 12.0  # s for an answer: recovery of a bus may take its time
@@ -35,34 +36,32 @@ class BusSettings:
     """Options of the bus's process, as they go through its command line.
 
     Attributes:
-        topology: Name of the topology, or path of its file.
+        bus: Kind of bus, or a driver's ``package.module:Class``, see
+            :func:`~..driver_class.driver_class`.
+        address: Place of the bus: a network interface, an IP address, a CAN channel.
         robot, profile: Name of the robot, or path of its file, and name of its profile.
-        memory: Path of the shared memory; empty for that of the interface.
+        options: Settings of this kind of bus by name, as JSON has them.
+        memory: Path of the shared memory; empty for that of the address.
         priority: Priority of SCHED_FIFO; 0 for none.
         processor: Number of the processor that the process stays on; -1 for any.
         command_timeout: Age of a command at which the drives are stopped [s].
         bad_cycles: Number of bad cycles in a row that stops the drives.
-        frame_timeout: Longest wait for a frame [s]; 0 for half a cycle. More makes sense on an
-            emulated bus only, since virtual machines stall.
         in_process: True where a controller's loop may run in the process; its libraries are then
             loaded before the bus starts.
-        watchdog: Time after which slaves without process data stop by themselves [s]; 0 for the
-            topology's.
         stop_time: Longest wait for stopped drives to come to rest before they are disabled [s].
     """
 
-    interface: str
-    topology: str
+    bus: str
+    address: str
     robot: str
     profile: str
+    options: Mapping[str, Any] = field(default_factory=dict)
     memory: str = ""
     priority: int = 0
     processor: int = ANY
     command_timeout: float = 0.04
     bad_cycles: int = 3
-    frame_timeout: float = 0.0
     in_process: bool = False
-    watchdog: float = 0.0
     stop_time: float = 2.0
 
 
@@ -80,8 +79,9 @@ class BusClient:
     """
 
     def __init__(self, settings: BusSettings) -> None:
-        self.path = Path(settings.memory) if settings.memory else memory_path(settings.interface)
-        check_free(settings.interface)  # before the memory of whoever has it is touched
+        self.path = Path(settings.memory) if settings.memory else memory_path(settings.address)
+        # before the memory of whoever has it is touched
+        driver_class(settings.bus).check_free(settings.address)
         self._memory = open_memory(self.path, create=True)
         region = self._memory.region
         self.timing = Timing(region("timing"))
@@ -101,18 +101,19 @@ class BusClient:
                 start_new_session=True,
             )
 
-    def wait_until_ready(self) -> None:
-        """Wait until the bus is in OP and cycles run.
+    def wait_until_ready(self) -> dict[str, Any]:
+        """Wait until cycles run; returns the report.
 
         A HardwareFault says that it takes too long; raises also as :meth:`check`.
         """
         until = time.monotonic() + self._start_timeout
-        while not self._status.number:
+        while not (self._status.number and (report := self.report())):
             self.check()
             if time.monotonic() > until:
-                text = f"the bus isn't in OP within {self._start_timeout:g} s"
+                text = f"the bus doesn't run within {self._start_timeout:g} s"
                 raise HardwareFault(text, bound=self._start_timeout)
             time.sleep(POLL)
+        return report
 
     def check(self) -> None:
         """See that the process lives.
@@ -154,12 +155,12 @@ class BusClient:
         self._commands.put(encode_command(command, time.monotonic()))
 
     def request(self, name: str, **arguments: Any) -> str:
-        """Ask for enable, disable, quick_stop, reset_fault, read_sdo or write_sdo; returns its
-        message.
+        """Ask for enable, disable, quick_stop, reset_fault, or another request of the driver;
+        returns its message.
 
         Raises:
             ConfigError: it is refused; says why.
-            HardwareFault: a slave, the cycle or the process doesn't answer.
+            HardwareFault: a drive, the cycle or the process doesn't answer.
         """
         return str(self._rpc.call(name, **arguments))
 

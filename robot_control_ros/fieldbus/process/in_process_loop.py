@@ -32,7 +32,7 @@ from .rpc import BetweenCycles, RpcServer, decode, encode
 from .shared_memory import Latest, SharedFile
 
 TELEMETRY_RATE = 200.0  # Hz
-NOT_ENABLED = "the drives are not enabled: call the service ~/enable of the node ethercat"
+NOT_ENABLED = "the drives are not enabled: call the service ~/enable of the bus's node"
 MAX_SILENCE = 2.0  # s that a controller which lives may send nothing: the loop goes on without it
 # for drives that run
 _MOTION = ("hold", "move_to", "move_joints_to", "follow_joints", "follow_tip", "go_home", "jog")
@@ -82,6 +82,8 @@ class InProcessLoop:
     Args:
         period: Time between two cycles [s].
         robot: Robot that the bus moves.
+        measures_wrench: True where the bus measures the wrench: it comes with the state, or there
+            is none. False where a sensor's wrench comes from the controller.
 
     Attributes:
         active: True where the loop commands the drives.
@@ -90,13 +92,19 @@ class InProcessLoop:
     """
 
     def __init__(
-        self, memory: SharedFile, period: float, between: BetweenCycles, robot: RobotConfig
+        self,
+        memory: SharedFile,
+        period: float,
+        between: BetweenCycles,
+        robot: RobotConfig,
+        measures_wrench: bool = False,
     ) -> None:
         self.active = False
         self.loop: ControlLoop | None = None
         self.server = RpcServer(memory, CONTROLLER, self.call)
         self._between = between
         self._robot = robot
+        self._measures_wrench = measures_wrench
         warm_up(robot, law_names())
         self._telemetry = Latest(memory.region("telemetry"))
         self._pulse = Latest(memory.region("pulse"))
@@ -132,7 +140,8 @@ class InProcessLoop:
         loop = self.loop
         if loop is None or not self.active:
             return None
-        state = replace(state, wrench=self._last_wrench())
+        if not self._measures_wrench:
+            state = replace(state, wrench=self._last_wrench())
         self._running = running
         try:
             self._command = loop.tick(state) if running else loop.idle(state)

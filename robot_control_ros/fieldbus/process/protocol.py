@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core.types import Array, Command, CommandMode, RobotState, Wrench
-from ..ethercat.drive_cycle import DriveCycle
-from ..ethercat.supervisor import Action
+from ...core.types import Command, CommandMode, RobotState, Wrench
+from ..supervisor import Action
 from .pacing import TIMING_BYTES
 from .rpc import decode, encode
 from .shared_memory import SharedFile
@@ -31,13 +31,14 @@ REGIONS = {
 }
 
 
-def memory_path(interface: str) -> Path:
-    """Path of the memory shared by the processes of one bus.
+def memory_path(address: str) -> Path:
+    """Path of the memory shared by the processes of the bus at an address.
 
     It is this user's, in this network namespace.
     """
     namespace = os.stat("/proc/self/ns/net").st_ino
-    return Path(f"/dev/shm/robot_control_ros.{os.geteuid()}.{namespace}.{interface}")
+    name = address.replace("/", "_")
+    return Path(f"/dev/shm/robot_control_ros.{os.geteuid()}.{namespace}.{name}")
 
 
 def open_memory(path: Path, *, create: bool = False) -> SharedFile:
@@ -55,10 +56,8 @@ class BusStatus:
         fresh: True where the state is this cycle's.
         action: Action that the drives shall do.
         in_process: True where a loop in the bus's process commands them.
-        working_counter, lost_frames, bad_counters, late_frames, overruns: Working counter of the
-            exchange; numbers of cycles, counted since the beginning.
-        following_error: (n,) following errors at the joints [rad].
-        status_words, modes: (n,) status words (0x6041) and modes of operation shown (0x6061).
+        overruns: Number of cycles that were left out since the beginning.
+        counters: Numbers of the bus for the diagnostics, see :meth:`~..driver.Driver.counters`.
     """
 
     state: RobotState
@@ -66,37 +65,8 @@ class BusStatus:
     fresh: bool
     action: Action
     in_process: bool
-    working_counter: int
-    lost_frames: int
-    bad_counters: int
-    late_frames: int
     overruns: int
-    following_error: Array
-    status_words: list[int]
-    modes: list[int]
-
-    @classmethod
-    def of(
-        cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int
-    ) -> BusStatus:
-        """Status of the present cycle; `time` is the wall time [s]."""
-        frames = drives.supervisor.frames
-        data = drives.data
-        return cls(
-            state=drives.state(time),
-            cycle=frames.cycles,
-            fresh=fresh,
-            action=drives.supervisor.action,
-            in_process=in_process,
-            working_counter=frames.working_counter,
-            lost_frames=frames.lost_frames,
-            bad_counters=frames.bad_counters,
-            late_frames=frames.late_frames,
-            overruns=overruns,
-            following_error=data.following_error,
-            status_words=data.status_words,
-            modes=data.mode_displays,
-        )
+    counters: Mapping[str, float]
 
     @classmethod
     def decode(cls, record: bytes) -> BusStatus:

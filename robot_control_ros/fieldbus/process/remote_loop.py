@@ -54,7 +54,7 @@ class LoopConnection:
             number, report = Latest(self._memory.region("report")).get()
             if number and not decode(report).get("in_process", True):
                 raise ConfigError(
-                    "the bus's process takes no loop: start the node ethercat with in_process:=true"
+                    "the bus's process takes no loop: start the bus's node with in_process:=true"
                 )
             if not self._memory.lock(self._memory.LED):
                 raise ConfigError(

@@ -1,4 +1,4 @@
-"""Measures how well the bus's process keeps time, by its cycles as they run."""
+"""Measures how well the process of an EtherCAT bus keeps time, by its cycles as they run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ...core.types import Array
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot
 from ...simulation.log import figure_class, save_picture
-from ..ethercat.supervisor import Action
 from ..ethercat.topology import load_topology
 from ..process.bus_monitor import REPORT_PERIOD
 from ..process.client import BusClient, BusSettings
 from ..process.pacing import COLUMNS, SIZE, Timing
 from ..process.protocol import BusStatus
 from ..process.remote_loop import RemoteLoop
+from ..supervisor import Action
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 TICK = 0.01  # s between two signs of life
@@ -30,6 +30,12 @@ COLLECT = 1.0  # s between two looks at the cycles' times
 ENABLE_LIMIT = 10.0  # s for the drives to do what the law commands
 PROFILE = "ethercat"
 _TIME_CONSTANT = 0.2  # s, of gains, which don't change here
+# Attributes of Jitter, and the counters of the driver that they are made of.
+_COUNTERS = {
+    "lost_frames": "lost frames",
+    "bad_counters": "wrong working counters",
+    "late_frames": "late frames",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +157,7 @@ def measure(settings: BusSettings, seconds: float, law: str = "") -> Jitter:
     """Run the bus's process for a while.
 
     Args:
-        settings: Settings of the process; the topology is that of the robot's name where it is
-            empty.
+        settings: Settings of the process of an EtherCAT bus.
         seconds: Duration of the measurement, once the bus is in OP and the law runs [s].
         law: Law that runs in the process and holds the arm with the drives ENABLED; without one
             they stay disabled.
@@ -167,11 +172,10 @@ def measure(settings: BusSettings, seconds: float, law: str = "") -> Jitter:
             f"seconds = {seconds:g}: must be above 0", name="seconds", value=seconds, bound=0.0
         )
     config = load_robot(settings.robot, settings.profile)
-    topology = settings.topology or config.name
-    cycle = load_topology(topology).cycle
+    cycle = load_topology(settings.options.get("topology") or config.name).cycle
     config = config.at_rate(1.0 / cycle)
     running = RunningLaw(config, law) if law else None
-    settings = replace(settings, topology=topology, in_process=running is not None)
+    settings = replace(settings, in_process=running is not None)
     client = BusClient(settings)
     with closing(client):
         client.wait_until_ready()
@@ -230,8 +234,8 @@ def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: 
         samples=samples.all(),
         missed=last.overruns - first.overruns,
         **{
-            name: getattr(last, name) - getattr(first, name)
-            for name in ("lost_frames", "bad_counters", "late_frames")
+            field: round(last.counters[name] - first.counters[name])
+            for field, name in _COUNTERS.items()
         },
         priority=_real_time_priority(client.process_number),
         unrecorded=samples.unrecorded,
@@ -260,7 +264,8 @@ def _describe(client: BusClient) -> str:
     status = client.status()
     if status is None or "message" not in report:
         return "no word from the bus's process"
-    return f"{report['message']} (working counter {status.working_counter} of {report['expected']})"
+    counter = status.counters["working counter"]
+    return f"{report['message']} (working counter {counter} of {report['expected']})"
 
 
 def _real_time_priority(process: int) -> int:

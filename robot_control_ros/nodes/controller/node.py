@@ -48,7 +48,7 @@ _STRUCTURE = {
     "law": ("impedance", "Control law: a name ({laws}) or package.module:Class."),
     "bus": (
         "",
-        "Network interface of the EtherCAT bus whose own process shall run the law; empty runs it here.",
+        "Address of the field bus, such as eth1, whose own process shall run the law; empty runs it here.",
     ),
     "description": (
         "config",
