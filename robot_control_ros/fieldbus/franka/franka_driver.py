@@ -17,7 +17,7 @@ from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...sensing.momentum_observer import wrench_from_torque
 from ..command_checks import check_command, describe_jump
-from ..options import read_options
+from ..driver_options import read_options
 from ..process.pacing import Timing
 from ..process.rpc import BetweenCycles
 from ..supervisor import Action, StateMeanings, Supervisor, SupervisorLimits

@@ -8,7 +8,7 @@ from fake_franka import HOME, INERTIA, LOST, NOTHING, FakeFranka
 
 from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.core.types import Command, CommandMode
-from robot_control_ros.fieldbus.drivers import driver_class
+from robot_control_ros.fieldbus.driver_class import driver_class
 from robot_control_ros.fieldbus.franka.franka_connection import FlangeBody
 from robot_control_ros.fieldbus.franka.franka_driver import FrankaDriver
 from robot_control_ros.fieldbus.franka.limits import velocity_limits
