@@ -16,7 +16,7 @@ from robot_control_ros.cli.options import CommandParser
 PROGRAMS = {
     "reproduce": (
         ".reproduce.reproduce_program",
-        "the laws' sources, run again: measured beside reference",
+        "the laws' sources, run again: each figure beside its bound",
     ),
     "stability": (
         ".stability.stability_program",

@@ -18,7 +18,7 @@ from robot_control_ros.robot.model import RobotDynamics
 from robot_control_ros.simulation.in_process import lockstep
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
-from .contact.row import ContactRow, at_most
+from .row import Row, exit_status, required, summary, text_table
 
 # Hz, Hz and s
 RATE = 500.0
@@ -34,6 +34,9 @@ SPEED = 0.1
 SWING = 200.0, 0.5  # N/m and Hz, of the stiffness about 500 N/m
 AWAY = 0.8  # s about each turn of the line that are not judged
 ROUNDING = 1e-6  # relative
+SLOWEST = 50.0  # % of the line's speed
+LIMIT = required("the limits in config/robots/ur5.yaml")
+REQUIRED = required("evidence/policy_stream.py")
 
 
 class PolicyChunk(NamedTuple):
@@ -45,7 +48,7 @@ class PolicyChunk(NamedTuple):
     stiffness: float
 
 
-def rows(poses: int, delay: float, lasting: float = LASTING) -> list[ContactRow]:
+def rows(poses: int, delay: float, lasting: float = LASTING) -> list[Row]:
     """Measured figures beside their bounds.
 
     Chunks of `poses` poses are followed with a delay [s], for a duration `lasting` [s].
@@ -56,43 +59,33 @@ def rows(poses: int, delay: float, lasting: float = LASTING) -> list[ContactRow]
     limits = {"acceleration": robot.tip_acceleration, "jerk": robot.tip_jerk}
     accelerations = np.array([each.acceleration for each in cycles])
     measured = {"acceleration": accelerations, "jerk": np.diff(accelerations, axis=0) * RATE}
-    found = [
-        at_most(
-            head + f"largest {name} over its limit",
-            float((_norms(measured[name]) / limit).max()),
-            1.0 + ROUNDING,
-        )
-        for name, limit in limits.items()
-    ]
+    largest = {name: (_norms(measured[name]) / limit).max() for name, limit in limits.items()}
     steps = (
         np.abs(np.diff([each.torque for each in cycles], axis=0))
         * RATE
         / np.array(robot.effort_rate)
     )
-    found.append(
-        at_most(head + "largest torque rate over its limit", float(steps.max()), 1.0 + ROUNDING)
-    )
+    largest["torque rate"] = steps.max()
+    found = [
+        Row.at_most(f"{head}largest {name} over its limit", share, 1.0 + ROUNDING, "", LIMIT)
+        for name, share in largest.items()
+    ]
     for name, speeds in (
         ("reference", [each.reference for each in cycles]),
         ("tip", [each.tip for each in cycles]),
     ):
         slowest = 100.0 * float(np.array(speeds)[_judged(len(cycles), delay)].min()) / SPEED
-        found.append(
-            ContactRow(
-                head + f"slowest speed of the {name}, % of the line's",
-                slowest,
-                ">= 50",
-                slowest >= 50.0,
-            )
-        )
+        text = f"{head}slowest speed of the {name}, of the line's"
+        found.append(Row.at_least(text, slowest, SLOWEST, "%", REQUIRED))
     return found
 
 
-def first_torque(cycle: int = 25) -> ContactRow:
+def first_torque(cycle: int = 25) -> Row:
     """Row of the periods from a target to the first torque that an arm without one doesn't have."""
     with_target, without = (_torques(cycle, given) for given in (True, False))
     differs = np.flatnonzero((with_target != without).any(axis=1))
-    return at_most("a target to its first torque, periods", float(differs[0] - cycle), 2.0)
+    periods = float(differs[0] - cycle)
+    return Row.at_most("a target to its first torque", periods, 2.0, "periods", REQUIRED)
 
 
 class PolicyCycle(NamedTuple):
@@ -188,9 +181,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the figures; returns 1 where one is out of its bound."""
     figures = [first_torque(), *rows(16, 0.12), *rows(1, 0.3)]
-    for row in figures:
-        print(
-            f"{'ok  ' if row.holds else 'FAIL'} {row.name:<60}{row.value:>9.4g}  {row.bound}",
-            flush=True,
-        )
-    return int(not all(row.holds for row in figures))
+    print("\n".join(text_table(figures)))
+    print(summary(figures))
+    return exit_status(figures)

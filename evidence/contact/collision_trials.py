@@ -30,7 +30,7 @@ from robot_control_ros.simulation.imperfect.imperfections import (
 from robot_control_ros.simulation.mujoco_plant import PHYSICS_STEP
 from robot_control_ros.simulation.scene import Scene, SceneObject, Surface
 
-from .row import Row, at_most
+from ..row import Row, required
 from .trial_arm import DELAYS, RATE, TrialArm, cycles, trial_robot
 
 FRICTION = {"ur5e": (6.0, 6.0, 5.0, 2.0, 2.0, 2.0)}  # N·m; the trials' robots
@@ -65,6 +65,7 @@ FASTEST = 0.6
 REACH = 1.2
 MOVE = 1.3
 MOTION_DELAY = 0.002  # s
+REQUIRED = required("evidence/contact/collision_trials.py")
 
 
 @dataclass(frozen=True)
@@ -250,25 +251,28 @@ def _soft_rows(robot: str) -> Iterator[Row]:
         for reaction, left in REACTIONS.items():
             got = pressed_down(robot, stiffness, reaction, delay)
             head = f"tip on {stiffness:g} N/m, {reaction}, {1e3 * delay:g} ms: "
-            yield at_most(head + "found after, ms", round(1e3 * got.found, 6), 1e3 * soon)
+            found = round(1e3 * got.found, 6)
+            yield Row.at_most(head + "found after", found, 1e3 * soon, "ms", REQUIRED)
             if stiffness == min(SURFACES):
-                yield at_most(head + "peak, N", got.peak, PEAK)
+                yield Row.at_most(head + "peak", got.peak, PEAK, "N", REQUIRED)
             if left < np.inf:
-                yield at_most(head + "force after 0.5 s, N", got.left, left)
+                yield Row.at_most(head + "force after 0.5 s", got.left, left, "N", REQUIRED)
 
 
 def _rigid_rows(robot: str) -> Iterator[Row]:
     for place, (reaction, left), delay in product(POSTS, REACTIONS.items(), DELAYS):
         got = swept(robot, place, reaction, delay)
         head = f"{place} into a rigid post, {reaction}, {1e3 * delay:g} ms: "
-        yield at_most(head + "found after, ms", round(1e3 * got.found, 6), 2e3 / RATE)
+        found = round(1e3 * got.found, 6)
+        yield Row.at_most(head + "found after", found, 2e3 / RATE, "ms", REQUIRED)
         if left < np.inf:
-            yield at_most(head + "force after 0.5 s, N", got.left, left)
+            yield Row.at_most(head + "force after 0.5 s", got.left, left, "N", REQUIRED)
 
 
 def motion_rows(robot: str, seconds: float) -> Iterator[Row]:
     """The rows of motion without contact."""
     largest, found = moved(robot, seconds)
     head = f"{seconds:g} s of random moves, nothing touched: "
-    yield at_most(head + "largest residual over its threshold", largest.max(), 1.0)
-    yield at_most(head + "alarms", float(found is not None), 0)
+    residual = largest.max()
+    yield Row.at_most(head + "largest residual over its threshold", residual, 1.0, "", REQUIRED)
+    yield Row.at_most(head + "alarms", float(found is not None), 0, "", REQUIRED)

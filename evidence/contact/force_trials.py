@@ -19,7 +19,7 @@ from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.mujoco_plant import SERVO_BANDWIDTH
 
-from .row import Row, at_most
+from ..row import Row, calculated, required
 from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, tip_mobility, trial_robot
 
 FORCE = 10.0  # N
@@ -45,6 +45,7 @@ SHAKE = 0.005
 SHAKEN = 2.0
 SHAKING = 3.0
 STEP = 0.0005  # s, of the physics
+REQUIRED = required("evidence/contact/force_trials.py")
 RELEASE = 0.02  # s, three time constants of the servos
 GAINS: dict[str, Any] = {
     "stiffness": [1000.0] * 3 + [50.0] * 3,
@@ -295,30 +296,30 @@ def rows_of(robot: str, how: ForceTrial) -> Iterator[Row]:
     got = wiped(robot, how)
     under_torques = "output" not in how.gains
     head = f"{'torques' if under_torques else 'positions'}, {1e3 * how.wave:g} mm waves on {how}"
-    yield at_most(head + "first peak, N", got.peak, PEAKS[how.approach] if under_torques else 16.0)
-    yield at_most(
-        head + "rms of the force error while wiping, N", got.rms, 1.1 if under_torques else 1.4
-    )
+    peak = PEAKS[how.approach] if under_torques else 16.0
+    rms = 1.1 if under_torques else 1.4
+    yield Row.at_most(head + "first peak", got.peak, peak, "N", REQUIRED)
+    yield Row.at_most(head + "rms of the force error while wiping", got.rms, rms, "N", REQUIRED)
+    missing = FORCE - got.least
     if under_torques:
-        yield at_most(head + "force at rest off by, N", abs(got.rest - FORCE), 0.1)
-        yield at_most(
-            head + "largest force error while wiping, N",
-            max(got.most - FORCE, FORCE - got.least),
-            1.7,
-        )
+        resting = abs(got.rest - FORCE)
+        yield Row.at_most(head + "force at rest off by", resting, 0.1, "N", REQUIRED)
+        largest = max(got.most - FORCE, missing)
+        name = head + "largest force error while wiping"
+        yield Row.at_most(name, largest, 1.7, "N", REQUIRED)
     else:
-        yield at_most(
-            head + "smallest force while wiping less than 10 N by, N", FORCE - got.least, 3.0
-        )
-    yield at_most(head + "losses of contact while wiping", got.losses, 0)
+        name = head + "smallest force while wiping less than 10 N by"
+        yield Row.at_most(name, missing, 3.0, "N", REQUIRED)
+    yield Row.at_most(head + "losses of contact while wiping", got.losses, 0, "", REQUIRED)
 
 
 def rows_of_losses(robot: str, how: ForceTrial) -> Iterator[Row]:
     """Rows of waves that are too steep for the delay: contact comes back."""
     got = wiped(robot, how)
     head = f"positions, {1e3 * how.wave:g} mm waves on {how}"
-    yield at_most(head + "largest force while wiping, N", got.most, 35.0)
-    yield at_most(head + "losses of contact for good", float(not got.touches), 0)
+    yield Row.at_most(head + "largest force while wiping", got.most, 35.0, "N", REQUIRED)
+    lost = float(not got.touches)
+    yield Row.at_most(head + "losses of contact for good", lost, 0, "", REQUIRED)
 
 
 def rows_of_moving_surface(robot: str, how: ForceTrial) -> Iterator[Row]:
@@ -328,21 +329,18 @@ def rows_of_moving_surface(robot: str, how: ForceTrial) -> Iterator[Row]:
     gone = withdrawn(robot, how)
     given, taken = shaken(robot, how)
     slow = 1.5 * how.approach
+    name = head + "speed after it was taken away"
     if under_torques:
-        yield at_most(head + "speed after it was taken away, m/s", gone.speed, slow)
+        yield Row.at_most(name, gone.speed, slow, "m/s", REQUIRED)
     else:
-        yield at_most(head + "speed after it was taken away, from 20 ms on, m/s", gone.later, slow)
-        yield at_most(
-            head + "speed after it was taken away, with the servos' release, m/s",
-            gone.speed,
-            slow + gone.release,
-        )
-    yield at_most(
-        head + "first peak after it was put back, N",
-        gone.peak,
-        PEAKS[APPROACH] if under_torques else 16.0,
-    )
-    yield at_most(head + "energy given to it while it shakes, J", given, 1.0 + taken)
+        yield Row.at_most(name + ", from 20 ms on", gone.later, slow, "m/s", REQUIRED)
+        released = slow + gone.release
+        servos = calculated("F / (e Λ w) of the servos")
+        yield Row.at_most(name + ", with the servos' release", gone.speed, released, "m/s", servos)
+    peak = PEAKS[APPROACH] if under_torques else 16.0
+    yield Row.at_most(head + "first peak after it was put back", gone.peak, peak, "N", REQUIRED)
+    name = head + "energy given to it while it shakes"
+    yield Row.at_most(name, given, 1.0 + taken, "J", calculated("what the damper takes out"))
 
 
 def _pressing(

@@ -23,7 +23,7 @@ from robot_control_ros.laws.spring.compliance_frame import (
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotDynamics, RobotModel
 
-from .row import Row, at_most
+from ..row import Row, calculated, required
 from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, trial_robot
 
 STIFFNESS = (1000.0, 500.0, 250.0, 50.0, 50.0, 50.0)
@@ -45,6 +45,10 @@ CHANGES: tuple[tuple[Spring, Spring], ...] = (
 STATES = 200
 LOOPS = 10
 POINTS = 400
+SPRING = calculated("force over stiffness")
+ENERGY = calculated("the spring has an energy")
+LIMIT = required("effort_rate of the robot")
+PAID = required("TANK of laws/spring/compliance_frame.py")
 
 
 def rows(robot: str, arm: str = IDEAL) -> list[Row]:
@@ -62,15 +66,16 @@ def _statics(robot: RobotConfig, arm: str) -> Iterator[Row]:
             displaced(robot, q, axis, delay, arm) for q, axis in product(postures(robot), range(3))
         ]
         head = f"20 N along each tool axis in {POSTURES} postures, {line(arm, delay)}: "
-        yield at_most(head + "displacement off by, %", 100.0 * max(errors), 1.0)
+        yield Row.at_most(head + "displacement off by", 100.0 * max(errors), 1.0, "%", SPRING)
 
 
 def _changes(robot: RobotConfig, arm: str) -> Iterator[Row]:
     for (before, after), delay in product(CHANGES, delays(arm)):
         step, made = changed(robot, delay, before, after, arm)
         head = f"{before[0]} axes to {after[1]:g} times as stiff {after[0]} axes under 20 N, {line(arm, delay)}: "
-        yield at_most(head + "largest step of a torque over its limit", step, 1.0 + 1e-9)
-        yield at_most(head + "energy that the change made, J", made, TANK)
+        name = head + "largest step of a torque over its limit"
+        yield Row.at_most(name, step, 1.0 + 1e-9, "", LIMIT)
+        yield Row.at_most(head + "energy that the change made", made, TANK, "J", PAID)
 
 
 def _energies(robot: RobotConfig) -> Iterator[Row]:
@@ -78,11 +83,11 @@ def _energies(robot: RobotConfig) -> Iterator[Row]:
     model = RobotModel.of(robot)
     for name in (*FRAMES, model.frames[len(model.frames) // 2]):
         worst = max(gradient_error(model, name, rng) for _ in range(STATES))
-        yield at_most(
-            f"spring along {name}: torque less the energy's gradient, relative", worst, 1e-6
-        )
+        text = f"spring along {name}: torque less the energy's gradient, relative"
+        yield Row.at_most(text, worst, 1e-6, "", ENERGY)
         work = max(abs(loop_work(model, name, rng)) for _ in range(LOOPS))
-        yield at_most(f"spring along {name}: work around closed motions, J", work, 1e-9)
+        text = f"spring along {name}: work around closed motions"
+        yield Row.at_most(text, work, 1e-9, "J", ENERGY)
 
 
 def postures(robot: RobotConfig) -> list[Array]:

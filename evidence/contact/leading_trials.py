@@ -21,7 +21,7 @@ from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 from robot_control_ros.simulation.scene import load_scene
 
-from .row import Row, at_most
+from ..row import Row, calculated, required
 from .trial_arm import RATE, trial_robot
 
 # s, each way and of a trial
@@ -39,6 +39,8 @@ SPEED = 0.1
 HAND = 300.0, 20.0  # N/m and N·s/m of the hand that leads
 SETTLED = 20.0  # s, from which on nothing may move any more
 ENERGY = 1e-3  # J, that counts as none
+REQUIRED = required("evidence/contact/leading_trials.py")
+PASSIVE = calculated("the coupling makes no energy")
 
 
 def rows(robot: str) -> list[Row]:
@@ -46,19 +48,15 @@ def rows(robot: str) -> list[Row]:
     found = LeadingTrial(trial_robot(robot)).run(LASTING)
     head = f"50 ms each way, {LASTING:g} s against a wall: "
     late = found.time >= SETTLED
+    settled = f"from {SETTLED:g} s on"
+    growth = rise(found.energy[late])
+    force = np.ptp(found.contact[late])
+    lost = losses(found.contact)
     return [
-        at_most(head + "energy that the coupling made, J", found.made.max(), ENERGY),
-        at_most(
-            head + f"growth of the energy from {SETTLED:g} s on, J",
-            rise(found.energy[late]),
-            ENERGY,
-        ),
-        at_most(
-            head + f"range of the contact force from {SETTLED:g} s on, N",
-            np.ptp(found.contact[late]),
-            1.0,
-        ),
-        at_most(head + "contact lost, times", losses(found.contact), 0.0),
+        Row.at_most(head + "energy that the coupling made", found.made.max(), ENERGY, "J", PASSIVE),
+        Row.at_most(head + f"growth of the energy {settled}", growth, ENERGY, "J", PASSIVE),
+        Row.at_most(head + f"range of the contact force {settled}", force, 1.0, "N", REQUIRED),
+        Row.at_most(head + "times that contact was lost", lost, 0.0, "", REQUIRED),
     ]
 
 

@@ -19,7 +19,7 @@ from robot_control_ros.robot.model import RobotDynamics, RobotModel
 from robot_control_ros.stability.contact_bound import SERVO, SampledContact
 from robot_control_ros.stability.stiffness_bound import MAX_GROWTH, largest_stable, stiffness_bound
 
-from .row import Row, at_most
+from ..row import Row, required
 from .trial_arm import Load, LoadedArm, TrialArm, cycles, trial_robot
 
 TRANSLATION = "translation"
@@ -58,6 +58,7 @@ HAND = (2.0, 4.0)  # Hz
 WAY = 0.1
 SPEED = 0.25
 EVERY = 1.0
+REQUIRED = required("evidence/contact/ringing_trials.py")
 
 
 @dataclass(frozen=True)
@@ -242,23 +243,25 @@ def rows(robot: str) -> list[Row]:
         for what, count in zip(
             ("of pushes", "of moves", "of a hand"), false_alarms(robot, kind, delay), strict=True
         ):
-            found.append(at_most(head + what, count, 0))
+            found.append(Row.at_most(head + what, count, 0, "", REQUIRED))
     if robot in CONTACTS:
         delay = CONTACTS[robot]
         head = f"admittance at a wall {BEYOND:g} times too stiff, {1e3 * delay:g} ms: "
         found += _rows(head, rung(pressed(robot, delay, BEYOND), 0.0, PULL + PUSHED + END, PRESS))
         head = f"admittance at a wall of {WITHIN:g} of the limit, {1e3 * delay:g} ms: alarms "
         got = rung(pressed(robot, delay, WITHIN), 0.0, PULL + PUSHED + END, PRESS)
-        found.append(at_most(head + "when pulled off", math.isfinite(got.alarm), 0))
+        alarm = math.isfinite(got.alarm)
+        found.append(Row.at_most(head + "when pulled off", alarm, 0, "", REQUIRED))
     return found
 
 
 def _rows(head: str, got: Rung) -> list[Row]:
     after = f"after {'the safe output' if got.fault else 'softening'}"
+    later = f"weighted speed {END:g} s later, {after}"
     return [
-        at_most(head + "alarm after, s", got.alarm, SEEN),
-        at_most(head + f"largest weighted speed {after}, √J", got.peak, PEAK),
-        at_most(head + f"weighted speed {END:g} s later {after}, √J", got.last, QUIET),
+        Row.at_most(head + "alarm after", got.alarm, SEEN, "s", REQUIRED),
+        Row.at_most(head + f"largest weighted speed, {after}", got.peak, PEAK, "√J", REQUIRED),
+        Row.at_most(head + later, got.last, QUIET, "√J", REQUIRED),
     ]
 
 

@@ -17,7 +17,7 @@ from robot_control_ros.robot.model import RobotDynamics, RobotModel
 from robot_control_ros.simulation.mujoco_plant import PHYSICS_STEP
 from robot_control_ros.simulation.scene import load_scene
 
-from .row import Row, at_most
+from ..row import Row, calculated, required
 from .trial_arm import (
     IDEAL,
     RATE,
@@ -55,6 +55,12 @@ STATES = 200
 LOOPS = 4
 PIECES = 60
 STEP = 1e-6
+REQUIRED = required("evidence/contact/spring_trials.py")
+IMPACT = calculated("2.7 Λ v / t_c")
+DAMPED = calculated("F + 1.2 D v")
+RELEASE = calculated("1.3 max(F / D, v)")
+SPRINGY_IMPACT = calculated("F + 1.5 v √(k Λ)")
+ENERGY = calculated("the spring has an energy")
 
 
 @dataclass(frozen=True)
@@ -175,15 +181,18 @@ def rows_of(robot: str, speed: float, delay: float, governor: bool, arm: str = I
     head = (
         f"wall at {speed:g} m/s, {line(arm, delay)}, {'with' if governor else 'without'} governor: "
     )
+    first = 2.7 * got.inertia * speed / _time_constant()
+    resting = abs(got.steady - BOUND) + got.ripple
     later = 1.35 * BOUND if governor else BOUND + 1.2 * got.damping * speed
+    origin = REQUIRED if governor else DAMPED
+    release = 1.3 * max(BOUND / got.damping, speed)
+    overshoot = 1e3 * got.overshoot
     return [
-        at_most(head + "first peak, N", got.first, 2.7 * got.inertia * speed / _time_constant()),
-        at_most(head + "force at rest off by, N", abs(got.steady - BOUND) + got.ripple, 1.0),
-        at_most(head + "force from 0.15 s on, N", got.later, later),
-        at_most(
-            head + "speed after release, m/s", got.release, 1.3 * max(BOUND / got.damping, speed)
-        ),
-        at_most(head + "overshoot after release, mm", 1e3 * got.overshoot, 5.0),
+        Row.at_most(head + "first peak", got.first, first, "N", IMPACT),
+        Row.at_most(head + "force at rest off by", resting, 1.0, "N", REQUIRED),
+        Row.at_most(head + "force from 0.15 s on", got.later, later, "N", origin),
+        Row.at_most(head + "speed after release", got.release, release, "m/s", RELEASE),
+        Row.at_most(head + "overshoot after release", overshoot, 5.0, "mm", REQUIRED),
     ]
 
 
@@ -196,9 +205,8 @@ def _soft_rows(robot: str) -> Iterator[Row]:
     for speed, delay in product(SPEEDS, delays()):
         peak, inertia = struck(robot, speed, delay)
         head = f"surface of {SOFT_WALL:g} N/m at {speed:g} m/s, {line(IDEAL, delay)}: "
-        yield at_most(
-            head + "first peak, N", peak, BOUND + 1.5 * speed * (SOFT_WALL * inertia) ** 0.5
-        )
+        bound = BOUND + 1.5 * speed * (SOFT_WALL * inertia) ** 0.5
+        yield Row.at_most(head + "first peak", peak, bound, "N", SPRINGY_IMPACT)
 
 
 # --- the potential ---
@@ -208,15 +216,13 @@ def potential_rows() -> Iterator[Row]:
     """Rows of random springs with random bounds."""
     rng = np.random.default_rng(21)
     worst = np.max([_gradient_errors(rng) for _ in range(STATES)], axis=0)
-    yield at_most("bounded spring: force less the energy's gradient, relative", worst[0], 1e-6)
-    yield at_most(
-        "bounded spring: force and torque over their bounds, less 1", worst[1] - 1.0, 1e-9
-    )
-    yield at_most(
-        "bounded spring: work around closed motions, J",
-        max(_loop_work(rng) for _ in range(LOOPS)),
-        1e-9,
-    )
+    head = "bounded spring: "
+    name = head + "force less the energy's gradient, relative"
+    yield Row.at_most(name, worst[0], 1e-6, "", ENERGY)
+    name = head + "force and torque over their bounds, less 1"
+    yield Row.at_most(name, worst[1] - 1.0, 1e-9, "", ENERGY)
+    work = max(_loop_work(rng) for _ in range(LOOPS))
+    yield Row.at_most(head + "work around closed motions", work, 1e-9, "J", ENERGY)
 
 
 def _random_spring(rng: np.random.Generator) -> tuple[BoundedSpring, float, float]:

@@ -226,7 +226,9 @@ class Bench:
         place = self.arm.model.at(home).pose[:3, 3]
         self._lead_to(home)
         self.until(
-            lambda: self.rests() and np.linalg.norm(self.arm.moments[-1].tip - place) < HOME_WITHIN,
+            lambda: (
+                self.is_at_rest() and np.linalg.norm(self.arm.moments[-1].tip - place) < HOME_WITHIN
+            ),
             "its home",
         )
 
@@ -244,7 +246,7 @@ class Bench:
         by_controller = [not each.by_watchdog and not each.by_stranger for each in latest]
         return len(latest) == LED and all(by_controller) and not self.fault
 
-    def rests(self) -> bool:
+    def is_at_rest(self) -> bool:
         """True where the arm stands still now."""
         return bool(self.arm.speed < AT_REST)
 

@@ -1,5 +1,5 @@
-"""``python -m evidence faults``: all rows one after the other, and their records as
-a table in Markdown.
+"""``python -m evidence faults``: all rows one after the other, and their records, each figure beside
+its bound, as a table in Markdown.
 """
 
 from __future__ import annotations
@@ -18,21 +18,33 @@ from robot_control_ros.core.output_files import write_text
 from robot_control_ros.core.types import Array
 
 from ..programs import Programs
+from ..row import Row
 from .bench import Bench
 from .clock_rows import CLOCKS
 from .crowd_rows import CROWD
 from .line_rows import LINES
 from .message_rows import MESSAGES
 from .process_rows import PROCESSES
-from .trial import Fault, Trial, TrialRecord, failures, not_run, path_without_fault
+from .trial import (
+    Fault,
+    Trial,
+    TrialRecord,
+    failures,
+    not_run,
+    path_without_fault,
+    safe_output_row,
+    speed_row,
+    step_row,
+    way_row,
+)
 
 FAULTS: tuple[Fault, ...] = (*PROCESSES, *LINES, *MESSAGES, *CLOCKS, *CROWD)
 HEAD = (
     "fault",
     "safe output after [ms]",
     "largest step",
-    "of its rate",
-    "joint speed",
+    "of its rate [%]",
+    "joint speed [%]",
     "tip [m/s]",
     "way, off path [mm]",
     "rest after [s]",
@@ -79,18 +91,21 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(fault.name for fault in faults))
         return 0
     records = []
+    lines = []
     print("\n".join(head()), flush=True)
-    for record in records_of(faults, options.load):
-        print(row(record), flush=True)
+    for fault, record in zip(faults, records_of(faults, options.load), strict=True):
+        line = row(fault, record)
+        print(line, flush=True)
         for failure in record.failures:
             print(f"{record.fault}: {failure}", file=sys.stderr, flush=True)
+        lines.append(line)
         records.append(record)
     if options.json:
         write_text(
             options.json, json.dumps([asdict(record) for record in records], indent=2), ".json"
         )
     if options.page:
-        write_page(options.page, records)
+        write_page(options.page, lines)
     return int(any(record.failures for record in records))
 
 
@@ -141,21 +156,24 @@ def head() -> list[str]:
     return [_line(HEAD), _line(["---"] * len(HEAD))]
 
 
-def row(record: TrialRecord) -> str:
-    """A record as a row of the table."""
+def row(fault: Fault, record: TrialRecord) -> str:
+    """A record as a row of the table; bounds stand in brackets."""
     more = len(record.told) - SHOWN
     told = "; ".join(
         textwrap.shorten(text, LONGEST, placeholder=" …") for text in record.told[:SHOWN]
     ) + (f"; and {more} more" if more > 0 else "")
+    safe = _bounded(safe_output_row(fault, record)) if fault.safe else "-"
+    way = way_row(fault, record)
+    away = f"{1e3 * record.off_path:.0f}" if way is None else _bounded(way)
     return _line(
         (
             record.fault + (": FAILED" if record.failures else ""),
-            "-" if record.safe_after is None else f"{1e3 * record.safe_after:.0f}",
+            safe,
             f"{record.step:.3g}",
-            f"{record.step_share:.0%}",
-            f"{record.speed_share:.0%}",
+            _bounded(step_row(record)),
+            _bounded(speed_row(record)),
             f"{record.tip_speed:.2f}",
-            f"{1e3 * record.way:.0f}, {1e3 * record.off_path:.0f}",
+            f"{1e3 * record.way:.0f}, {away}",
             "-" if record.rest_after is None else f"{record.rest_after:.2f}",
             told or "-",
             record.back or "-",
@@ -163,8 +181,8 @@ def row(record: TrialRecord) -> str:
     )
 
 
-def write_page(path: str, records: Sequence[TrialRecord]) -> None:
-    """Put the table in place of the one on a page.
+def write_page(path: str, lines: Sequence[str]) -> None:
+    """Put a table of lines in place of the one on a page.
 
     Raises:
         ConfigError: the page can't be written.
@@ -172,7 +190,12 @@ def write_page(path: str, records: Sequence[TrialRecord]) -> None:
     with open(path, encoding="utf-8") as file:
         page = file.read()
     before = page.partition(_line(HEAD))[0]
-    write_text(path, "\n".join([before.rstrip(), "", *head(), *map(row, records), ""]), ".md")
+    write_text(path, "\n".join([before.rstrip(), "", *head(), *lines, ""]), ".md")
+
+
+def _bounded(row: Row) -> str:
+    """A measured value with its bound in brackets."""
+    return f"{row.measured:.0f} ({row.bound})"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +17,7 @@ from rclpy.qos import QoSProfile
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.core.types import Array
 
+from ..row import Row, failed, required
 from .bench import Bench, Told
 from .judge import largest_step, off_path, rest_after, top_speed, way, way_within
 
@@ -29,7 +31,9 @@ BRAKED_WITHIN = 1.0
 BACK_WITHIN = 6.0
 TOLD_WITHIN = 2.5  # s: diagnostics come once a second
 HELD = 0.2  # s of a led arm at rest, before and after
-ROUNDING = 1e-6  # of a share
+DIGITS = 4  # of a time [ms] or a share [%]: rounding of float64 is no failure
+REQUIRED = required("evidence/faults/README.md")
+TIMES = "times"  # unit of what must not be
 SHOWN = 3  # texts in a row of the table
 
 
@@ -271,7 +275,7 @@ class Trial:
     def _end(self, name: str, number: int, at_rest: Callable[[], object]) -> None:
         self.bench.children[name].process.send_signal(number)
         self.step(1.5)
-        self.bench.waits(self.bench.rests, 3.0)
+        self.bench.waits(self.bench.is_at_rest, 3.0)
         at_rest()
         self.restart(name)
 
@@ -288,7 +292,7 @@ class Trial:
         bench = self.bench
 
         def led() -> bool:
-            return bench.leads() and bench.rests()
+            return bench.leads() and bench.is_at_rest()
 
         try:
             if self._restarted:
@@ -364,40 +368,78 @@ def not_run(fault: Fault, why: str) -> TrialRecord:
     return TrialRecord(fault.name, None, *nothing, None, (), "", {}, (), (why,))
 
 
+def rows_of(fault: Fault, record: TrialRecord) -> list[Row]:
+    """Rows of all bounds of a fault."""
+    rows = [_never(wrong, True) for wrong in record.failures]
+    if fault.safe:
+        rows.append(safe_output_row(fault, record))
+    rows += [step_row(record), speed_row(record)]
+    bounded_way = way_row(fault, record)
+    if bounded_way is not None:
+        rows.append(bounded_way)
+    if fault.told:
+        is_told = re.search(fault.told, "\n".join(record.told))
+        rows.append(_never(f"nobody says {fault.told!r}", not is_told))
+    due = fault.back or "nothing"
+    rows.append(
+        _never(f"back by {record.back or 'nothing'!r}, not by {due!r}", record.back != fault.back)
+    )
+    for name, status in record.statuses.items():
+        expected = fault.ends.get(name, 0)
+        rows.append(Row.near(f"exit status of {name}", status, expected, 0, "", REQUIRED))
+    rows += [_never(f"left behind: {each}", True) for each in record.left]
+    return rows
+
+
 def failures(fault: Fault, record: TrialRecord) -> list[str]:
     """Sentences that say what of a record must not be; empty where the row passes."""
-    found = list(record.failures)
-    if fault.safe:
-        if record.safe_after is None:
-            found.append(f"no safe output of the {fault.safe}")
-        elif record.safe_after > fault.within + ROUNDING:
-            found.append(
-                f"safe output after {record.safe_after:.3f} s: must be at most {fault.within:g} s"
-            )
-    if record.step_share > 1.0 + ROUNDING:
-        found.append(
-            f"a command changes by {record.step:.2f}: {record.step_share:.2f} of what its rate allows"
-        )
-    if record.speed_share > 1.0:
-        found.append(f"a joint moves at {record.speed_share:.2f} of its limit")
-    near = NEAR_WITH_LOAD if record.load > 0.0 else NEAR
-    if fault.near and record.off_path > near:
-        bound = f"must be within {1e3 * near:.0f} mm"
-        found.append(f"the tip is {1e3 * record.off_path:.0f} mm from where it would be: {bound}")
-    if record.load > 0.0 and not fault.near and fault.safe and record.way_of_brake > near:
-        bound = f"must be within {1e3 * near:.0f} mm"
-        found.append(
-            f"the tip is {1e3 * record.way_of_brake:.0f} mm away 1 s after the fault: {bound}"
-        )
-    if fault.told and not re.search(fault.told, "\n".join(record.told)):
-        found.append(f"nobody says {fault.told!r}")
-    if record.back != fault.back:
-        found.append(f"back by {record.back or 'nothing'!r}: must be {fault.back or 'nothing'!r}")
-    for name, status in record.statuses.items():
-        if status != fault.ends.get(name, 0):
-            found.append(f"{name} ended with status {status}: must be {fault.ends.get(name, 0)}")
-    found += [f"left behind: {each}" for each in record.left]
-    return found
+    return [_sentence(row) for row in failed(rows_of(fault, record))]
+
+
+def _sentence(row: Row) -> str:
+    if row.unit == TIMES:
+        return row.name
+    return f"{row.name} {row.measured:.4g} {row.unit}: must be {row.bound}"
+
+
+def safe_output_row(fault: Fault, record: TrialRecord) -> Row:
+    """Time to the safe output of a fault in which one is due; infinite where none came."""
+    name = f"safe output of the {fault.safe} after"
+    after = math.inf if record.safe_after is None else 1e3 * record.safe_after
+    return Row.at_most(name, round(after, DIGITS), 1e3 * fault.within, "ms", REQUIRED)
+
+
+def step_row(record: TrialRecord) -> Row:
+    """Largest step of a command, as a share of what its rate allows."""
+    share = round(100.0 * record.step_share, DIGITS)
+    return Row.at_most("a command changes by", share, 100.0, "% of its rate", REQUIRED)
+
+
+def speed_row(record: TrialRecord) -> Row:
+    """Speed of the fastest joint, as a share of its limit."""
+    share = 100.0 * record.speed_share
+    return Row.at_most("a joint moves at", share, 100.0, "% of its limit", REQUIRED)
+
+
+def way_row(fault: Fault, record: TrialRecord) -> Row | None:
+    """Way of the tip that a fault bounds; None where it bounds none.
+
+    It is the way from the path without the fault. An arm with an unknown load that has to stop in
+    motion is judged by its way within BRAKED_WITHIN.
+    """
+    bound = 1e3 * (NEAR_WITH_LOAD if record.load > 0.0 else NEAR)
+    if fault.near:
+        away = 1e3 * record.off_path
+        return Row.at_most("the tip is from where it would be by", away, bound, "mm", REQUIRED)
+    if record.load > 0.0 and fault.safe:
+        name = f"the tip is away {BRAKED_WITHIN:g} s after the fault by"
+        return Row.at_most(name, 1e3 * record.way_of_brake, bound, "mm", REQUIRED)
+    return None
+
+
+def _never(name: str, occurs: bool) -> Row:
+    """A row of what must not be."""
+    return Row.at_most(name, float(occurs), 0.0, TIMES, REQUIRED)
 
 
 def _different(told: Iterable[Told]) -> tuple[str, ...]:
@@ -417,6 +459,6 @@ def path_without_fault(bench: Bench) -> Array:
     """Positions of the tip (k, 3) on its way to the goal, where nothing fails [m]."""
     first = len(bench.arm.moments)
     bench.move()
-    bench.waits(bench.rests, BACK_WITHIN)
+    bench.waits(bench.is_at_rest, BACK_WITHIN)
     bench.step(HELD)
     return np.array([moment.tip for moment in bench.arm.moments[first:]])

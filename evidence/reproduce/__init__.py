@@ -1,6 +1,4 @@
-"""The experiments that the laws come from, run again: measured beside reference,
-one module per source.
-"""
+"""The experiments that the laws come from, run again: one module per source."""
 
 from __future__ import annotations
 
@@ -13,7 +11,8 @@ from robot_control_ros.core.output_files import write_text
 from robot_control_ros.simulation.log import figure_class
 
 from ..options import FIGURES
-from .case import Result, Row
+from ..row import Row, markdown_table, summary, text_table
+from .case import Result
 
 CASES = ("joint_pid", "admittance", "task_space_pd", "position_domain", "planar")
 
@@ -50,18 +49,13 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
         result = run_case(name)
         failed += len(result.failed)
         print(f"{name}: {result.title}")
-        print("\n".join(result.table()))
+        print("\n".join(text_table(result.rows)))
         for note in result.notes:
             print(f"  note: {note}")
-        verdict = (
-            f"{len(result.failed)} of {len(result.rows)} FAILED"
-            if result.failed
-            else f"all {len(result.rows)} ok"
-        )
         files = result.write(output, name)
         if can_draw:
             files += result.draw(output, name)
-        print(f"  {verdict}; files: {', '.join(map(str, files))}\n", flush=True)
+        print(f"  {summary(result.rows)}; files: {', '.join(map(str, files))}\n", flush=True)
         if page is not None:
             sections.append(_section(name, result, page))
     if not can_draw:
@@ -80,14 +74,26 @@ The experiments that the laws come from, run again with the laws of this package
 
     python -m evidence reproduce all --page evidence/reproduce/README.md
 
-A row passes if the measured figure is within the bounds. If one doesn't, `python -m evidence reproduce` ends with exit
+A row holds if the measured figure is within its bound. If one fails, `python -m evidence reproduce` ends with exit
 status 1. `python -m evidence reproduce <name>` runs one of the experiments.
+
+| where the bound comes from | |
+|---|---|
+| printed in the source | The source prints this number. |
+| follows from the source's code | The source prints no such number. Its own code gives exactly this one. |
+| our calculation | A formula or a program of ours gives it, apart from the law that is measured. |
+| our requirement | The source says nothing. We ask for it, in the file that is named. |
+
+The sources of `task_space_pd` and `position_domain` print no figure. We computed all of theirs.
+
+A row with the verdict `far below its bound` has less than a tenth of it. There the bound says little: the
+figure isn't met, but far undercut.
 """
 
 
 def _section(name: str, result: Result, page: Path) -> str:
     pictures = result.draw(page.parent / FIGURES, name)
-    lines = [f"## {name}: {result.title}", "", result.source, "", *result.markdown(), ""]
+    lines = [f"## {name}: {result.title}", "", result.source, "", *markdown_table(result.rows), ""]
     for note in result.notes:
         lines += [note, ""]
     for path in pictures:

@@ -22,8 +22,9 @@ from robot_control_ros.simulation.log import Log
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 from robot_control_ros.simulation.scene import load_scene
 
+from ..row import FOLLOWS, Row, calculated, required
 from . import literal_admittance
-from .case import Result, Row, light_ur5, panels
+from .case import Result, light_ur5, panels
 from .literal_admittance import MASS, STIFFNESS, TOOL
 
 DT = 0.002  # s
@@ -41,6 +42,9 @@ ROTATIONAL_STIFFNESS = 20.0
 STRETCHED = (0.0, -0.6, 0.5, -1.5, -1.5708, 0.0)  # rad: straight once the elbow has turned by 0.5
 SHOULDER = np.array([0.0, 0.0, 0.089])  # m
 AXES = "xyz"
+REQUIRED = required("evidence/reproduce/admittance_case.py")
+SPRING = calculated("force over stiffness")
+OSCILLATOR = calculated("the oscillator of M, B, K")
 SERVOS = {"ideal servo": None, "stiff PD": f"{literal_admittance.__name__}:StiffJoints"}
 LITERAL = f"{literal_admittance.__name__}:LiteralAdmittance"
 LITERAL_GAINS: Mapping[str, Mapping[str, Any]] = {
@@ -179,11 +183,10 @@ def run() -> Result:
 def _virtual_rows() -> Iterator[Row]:
     time, way = virtual_step(CRITICAL, DT)
     reached = float(time[np.flatnonzero(way >= 0.95 * FORCE / STIFFNESS)[0]])
-    yield Row.near("virtual body, 10 N: way after 1 s", 1000.0 * way[-1], 10.0, 0.01, "mm")
-    yield Row.near("virtual body, 10 N: 95 % after", reached, 0.150, 0.010, "s")
-    yield Row.at_most(
-        "virtual body, 10 N: overshoot", 100.0 * (way.max() * STIFFNESS / FORCE - 1.0), 0.5, "%"
-    )
+    yield Row.near("virtual body, 10 N: way after 1 s", 1000.0 * way[-1], 10.0, 0.01, "mm", SPRING)
+    yield Row.near("virtual body, 10 N: 95 % after", reached, 0.150, 0.010, "s", OSCILLATOR)
+    overshoot = 100.0 * (way.max() * STIFFNESS / FORCE - 1.0)
+    yield Row.at_most("virtual body, 10 N: overshoot", overshoot, 0.5, "%", OSCILLATOR)
 
 
 def _step_rows(steps: Mapping[str, Log]) -> Iterator[Row]:
@@ -192,38 +195,39 @@ def _step_rows(steps: Mapping[str, Log]) -> Iterator[Row]:
             push = Push(FORCE * np.eye(3)[axis], start=STEP_AT)
             way = moved(along_x if axis == 0 else arm("admittance", translation(), servo, push))
             name = f"UR5, {servo}, 10 N along {AXES[axis]}"
-            yield Row.near(f"{name}: way", way[-1, axis], 10.0, 0.2, "mm")
-            yield Row.at_most(
-                f"{name}: peak to peak in the last second", np.ptp(way[-SECOND:, axis]), 0.05, "mm"
-            )
-            yield Row.at_most(
-                f"{name}: off-axis", np.abs(np.delete(way, axis, 1)).max(), 0.25, "mm"
-            )
+            yield Row.near(f"{name}: way", way[-1, axis], 10.0, 0.2, "mm", SPRING)
+            ripple = np.ptp(way[-SECOND:, axis])
+            last = f"{name}: peak to peak in the last second"
+            yield Row.at_most(last, ripple, 0.05, "mm", REQUIRED)
+            aside = np.abs(np.delete(way, axis, 1)).max()
+            yield Row.at_most(f"{name}: off-axis", aside, 0.25, "mm", REQUIRED)
 
 
 def _rest_rows() -> Iterator[Row]:
     for servo in SERVOS:
         push = Push((FORCE, 0.0, 0.0), start=STEP_AT, duration=1.0)
         left = np.linalg.norm(moved(arm("admittance", translation(), servo, push, 3.0))[-1])
-        yield Row.at_most(f"UR5, {servo}: left of the way after a pulse of 1 s", left, 0.01, "mm")
+        name = f"UR5, {servo}: left of the way after a pulse of 1 s"
+        yield Row.at_most(name, left, 0.01, "mm", REQUIRED)
         alone = moved(arm("admittance", translation(), servo, duration=6.0))
         drift = 1000.0 * np.linalg.norm(alone, axis=1).max()
-        yield Row.at_most(f"UR5, {servo}: drift without a wrench in 6 s", drift, 1.0, "µm")
+        name = f"UR5, {servo}: drift without a wrench in 6 s"
+        yield Row.at_most(name, drift, 1.0, "µm", REQUIRED)
 
 
 def _ball_rows(held: Mapping[tuple[float, str], Log]) -> Iterator[Row]:
+    shared = calculated("two equal springs")
     for (damping, servo), log in held.items():
         name = f"ball at x = 0.815 m, B = {damping:g}, {servo}"
         force = log.contact[:, :3]
         touched = np.flatnonzero(force[:, 0] < 0.0)[0]
-        yield Row.near(f"{name}: force", np.linalg.norm(force[-1]), 4.8, 0.3, "N")
-        yield Row.near(f"{name}: tip", moved(log)[-1, 0], -4.8, 0.3, "mm")
-        yield Row.at_most(
-            f"{name}: force, peak to peak in the last second", np.ptp(force[-SECOND:, 0]), 0.01, "N"
-        )
-        yield Row.at_most(
-            f"{name}: contact lost", np.count_nonzero(force[touched:, 0] == 0.0) * DT, 0.0, "s"
-        )
+        yield Row.near(f"{name}: force", np.linalg.norm(force[-1]), 4.8, 0.3, "N", shared)
+        yield Row.near(f"{name}: tip", moved(log)[-1, 0], -4.8, 0.3, "mm", shared)
+        ripple = np.ptp(force[-SECOND:, 0])
+        last = f"{name}: force, peak to peak in the last second"
+        yield Row.at_most(last, ripple, 0.01, "N", REQUIRED)
+        lost = np.count_nonzero(force[touched:, 0] == 0.0) * DT
+        yield Row.at_most(f"{name}: contact lost", lost, 0.0, "s", REQUIRED)
 
 
 def _sign_rows() -> Iterator[Row]:
@@ -244,10 +248,11 @@ def _sign_rows() -> Iterator[Row]:
             "admittance", translation(), "ideal servo", None, 2.5, scene=case, ball_to=BALL_AT
         )
         force = log.contact[-1, 0]
-        yield Row.near(f"{name}: force of the contact", force, -4.8, 0.3, "N")
-        yield Row.near(
-            f"{name}: of the contact over of the sensor", force / log.wrench[-1, 0], 1.0, 0.001
-        )
+        shared = calculated("two equal springs")
+        yield Row.near(f"{name}: force of the contact", force, -4.8, 0.3, "N", shared)
+        ratio = force / log.wrench[-1, 0]
+        reaction = calculated("action and reaction")
+        yield Row.near(f"{name}: force over that of the sensor", ratio, 1.0, 0.001, "", reaction)
 
 
 def _bias_row() -> Row:
@@ -259,9 +264,8 @@ def _bias_row() -> Row:
         q, v = rng.uniform(-2.0, 2.0, (2, 6))
         slope = (model.at(q + step * v).jacobian - model.at(q - step * v).jacobian) / (2.0 * step)
         worst = max(worst, float(np.abs(model.jdot_v(q, v) - slope @ v).max()))
-    return Row.at_most(
-        "J̇ q̇ apart from finite differences, 200 random states", worst, 1e-6, "m/s², rad/s²"
-    )
+    name = "J̇ q̇ apart from finite differences, 200 random states"
+    return Row.at_most(name, worst, 1e-6, "m/s², rad/s²", calculated("finite differences"))
 
 
 def _torque_row() -> Row:
@@ -269,9 +273,9 @@ def _torque_row() -> Row:
     log = arm("admittance", gains, "ideal servo", Push(torque=(0.0, 0.0, TORQUE), start=STEP_AT))
     turned = np.linalg.norm(log.pose_error[-1, 3:])
     expected = TORQUE / ROTATIONAL_STIFFNESS
-    return Row.near(
-        "torque of 1 N·m, 20 N·m/rad: turned by", turned, expected, 0.02 * expected, "rad"
-    )
+    name = "torque of 1 N·m, 20 N·m/rad: turned by"
+    spring = calculated("torque over stiffness")
+    return Row.near(name, turned, expected, 0.02 * expected, "rad", spring)
 
 
 def _singular_rows() -> Iterator[Row]:
@@ -290,23 +294,24 @@ def _singular_rows() -> Iterator[Row]:
     after = log.t > STEP_AT + push.duration
     halved = log.t[after][np.flatnonzero(way[after] < 0.5 * way.max())[0]] - STEP_AT - push.duration
     name = "pulled with 10 N into the stretch"
-    yield Row.at_most(
-        f"{name}: elbow from straight, smallest", np.abs(log.q[:, 2]).min(), 0.1, "rad"
-    )
-    yield Row.at_most(f"{name}: fastest joint", np.abs(log.v).max(), math.pi, "rad/s")
-    yield Row.at_most(f"{name}: tip, farthest", way.max(), 50.0, "mm")
-    yield Row.at_most(f"{name}, let go: half of the way back after", halved, 0.6, "s")
+    bent = np.abs(log.q[:, 2]).min()
+    yield Row.at_most(f"{name}: elbow from straight, smallest", bent, 0.1, "rad", REQUIRED)
+    fastest = np.abs(log.v).max()
+    yield Row.at_most(f"{name}: fastest joint", fastest, math.pi, "rad/s", REQUIRED)
+    yield Row.at_most(f"{name}: tip, farthest", way.max(), 50.0, "mm", REQUIRED)
+    yield Row.at_most(f"{name}, let go: half of the way back after", halved, 0.6, "s", REQUIRED)
 
 
 def _literal_rows(runs: Mapping[str, Log]) -> Iterator[Row]:
     ways = {name: moved(log, TOOL) for name, log in runs.items()}
     for name, peak in (("B = 0", 19.0), ("B = 0, from the commanded state", 20.0)):
         begun = ways[name][runs[name].t < STEP_AT + 0.2, 0]
-        yield Row.near(f"literal form, {name}: first peak", begun.max(), peak, 0.5, "mm")
+        yield Row.near(f"literal form, {name}: first peak", begun.max(), peak, 0.5, "mm", FOLLOWS)
     for name in ("B = 30", "B = 63.2"):
-        yield Row.at_least(f"literal form, {name}: strays", np.abs(ways[name]).max(), 100.0, "mm")
+        strayed = np.abs(ways[name]).max()
+        yield Row.at_least(f"literal form, {name}: strays", strayed, 100.0, "mm", REQUIRED)
     name = "B = 63.2, from the commanded state"
-    yield Row.near(f"literal form, {name}: way", ways[name][-1, 0], 10.0, 0.2, "mm")
+    yield Row.near(f"literal form, {name}: way", ways[name][-1, 0], 10.0, 0.2, "mm", SPRING)
 
 
 def _notes() -> list[str]:

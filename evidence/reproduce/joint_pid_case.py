@@ -33,10 +33,12 @@ from robot_control_ros.teaching.joint_step.response import (
 from robot_control_ros.teaching.joint_step.source import LINES, SourceLine
 from robot_control_ros.teaching.two_link import TwoLink
 
-from .case import Result, Row, panels
+from ..row import FOLLOWS, PRINTED, Row, calculated, required
+from .case import Result, panels
 
 WEIGHTLESS = TwoLink(gravity=0.0)
 WINDUP = LINES[1]
+REQUIRED = required("evidence/reproduce/joint_pid_case.py")
 
 Law = JointPid | JointPidEffort
 
@@ -142,7 +144,9 @@ def run() -> Result:
     name = f"{WINDUP.name}, anti-windup"
     first = runs[LINES[0].name]
     rows += [
-        Row.at_most(f"{name}: overshoot", spared.overshoot, WINDUP.overshoot[0] - 0.05, "%"),
+        Row.at_most(
+            f"{name}: overshoot", spared.overshoot, WINDUP.overshoot[0] - 0.05, "%", REQUIRED
+        ),
         Row.report(f"{name}: settled to 5 %", spared.settled(5.0), "s"),
         *_stability_rows(),
         *_reset_rows(),
@@ -181,11 +185,11 @@ def _line_rows(line: SourceLine, run: StepRun) -> Iterator[Row]:
     )
     for what, value, figure in times:
         if figure is not None:
-            yield Row.near(f"{line.name}: {what}", value, figure, T, "s")
-    yield Row.near(f"{line.name}: overshoot", run.overshoot, overshoot, 0.05, "%")
-    yield Row.near(f"{line.name}: peak command", run.peak, line.peak, 1e-6, "deg/s")
+            yield Row.near(f"{line.name}: {what}", value, figure, T, "s", FOLLOWS)
+    yield Row.near(f"{line.name}: overshoot", run.overshoot, overshoot, 0.05, "%", FOLLOWS)
+    yield Row.near(f"{line.name}: peak command", run.peak, line.peak, 1e-6, "deg/s", FOLLOWS)
     for t, angle in line.samples.items():
-        yield Row.near(f"{line.name}: at {t:g} s", run.at(t), angle, 1e-4, "deg")
+        yield Row.near(f"{line.name}: at {t:g} s", run.at(t), angle, 1e-4, "deg", FOLLOWS)
 
 
 def _stability_rows() -> Iterator[Row]:
@@ -200,15 +204,11 @@ def _stability_rows() -> Iterator[Row]:
     while high - low > 1e-6:
         middle = (low + high) / 2.0
         low, high = (middle, high) if growth(middle) < 1.0 else (low, middle)
-    yield Row.at_most(
-        "P = 0.1, D = 0.0045 s: error after 2 s over that after 1 s", growth(0.0045), 0.1
-    )
-    yield Row.at_least(
-        "P = 0.1, D = 0.005 s: error after 2 s over that after 1 s", growth(0.005), 10.0
-    )
-    yield Row.near(
-        "P = 0.1: largest stable D, T (2 - P) / 2", low, T * (2.0 - 0.1) / 2.0, 2e-6, "s"
-    )
+    name = "P = 0.1, D = {:g} s: error after 2 s over that after 1 s"
+    yield Row.at_most(name.format(0.0045), growth(0.0045), 0.1, "", REQUIRED)
+    yield Row.at_least(name.format(0.005), growth(0.005), 10.0, "", REQUIRED)
+    formula = calculated("T (2 - P) / 2")
+    yield Row.near("P = 0.1: largest stable D", low, T * (2.0 - 0.1) / 2.0, 2e-6, "s", formula)
 
 
 def _reset_rows() -> Iterator[Row]:
@@ -232,7 +232,7 @@ def _reset_rows() -> Iterator[Row]:
         ("command after I = 0", after_zero, 220.0),
     ):
         text = f"P = 0.1, I = 2, D = 0.001 s, held at an error of 10 deg: {name}"
-        yield Row.near(text, math.degrees(command), figure, 1e-9, "deg/s")
+        yield Row.near(text, math.degrees(command), figure, 1e-9, "deg/s", FOLLOWS)
 
 
 def _cyclic_rows() -> Iterator[Row]:
@@ -246,9 +246,8 @@ def _cyclic_rows() -> Iterator[Row]:
         (limited, "revolute", 350.0, 10.0, 340.0),
     ):
         error = math.degrees(law.call(math.radians(target), math.radians(q)))
-        yield Row.near(
-            f"{kind} joint, target {target:g} deg at {q:g} deg: error", error, figure, 1e-9, "deg"
-        )
+        name = f"{kind} joint, target {target:g} deg at {q:g} deg: error"
+        yield Row.near(name, error, figure, 1e-9, "deg", FOLLOWS)
 
 
 def _formula_rows() -> Iterator[Row]:
@@ -278,7 +277,7 @@ def _formula_rows() -> Iterator[Row]:
         "current, P and D on the velocity, steps of 1 ms: apart from its equation": damped - pd,
     }
     for name, difference in apart.items():
-        yield Row.at_most(name, np.abs(difference).max(), 1e-10, "deg")
+        yield Row.at_most(name, np.abs(difference).max(), 1e-10, "deg", FOLLOWS)
 
 
 def _effort_rows() -> Iterator[Row]:
@@ -290,24 +289,33 @@ def _effort_rows() -> Iterator[Row]:
     targets, q, v = rng.uniform(-1.0, 1.0, (3, count))
     e = targets - q
     textbook = p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T
-    for variant, formula, expected in (
-        ("textbook", "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T", textbook),
-        ("spring_damper", "k e - c v", p * e - d * v),
+    for variant, formula, expected, origin in (
+        (
+            "textbook",
+            "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T",
+            textbook,
+            calculated("the textbook's formula"),
+        ),
+        ("spring_damper", "k e - c v", p * e - d * v, FOLLOWS),
     ):
         law = Held(JointPidEffort(), {"p": p, "i": i, "d": d, "variant": variant})
         torques = [law.call(*at) for at in zip(targets, q, v, strict=True)]
         name = f"{variant}, {count} random errors: apart from {formula}"
-        yield Row.at_most(name, np.abs(torques - expected).max(), 1e-9, "N·m")
+        yield Row.at_most(name, np.abs(torques - expected).max(), 1e-9, "N·m", origin)
 
 
 def _simulation_rows(line: SourceLine, ideal: StepRun) -> Iterator[Row]:
     simulated_run, counts = simulated(line)
     name = f"{line.name}, within the MuJoCo plant"
     difference = np.abs(simulated_run.angle - ideal.angle).max()
-    yield Row.near(f"{name}: fewest calls per 50 ms", min(counts), 10.0, 0.0)
-    yield Row.near(f"{name}: most calls per 50 ms", max(counts), 10.0, 0.0)
-    yield Row.near(f"{name}: overshoot", simulated_run.overshoot, line.overshoot[0], 0.05, "%")
-    yield Row.at_most(f"{name}: angle apart from the ideal servo's", difference, 1e-6, "deg")
+    yield Row.near(f"{name}: fewest calls per 50 ms", min(counts), 10.0, 0.0, "", PRINTED)
+    yield Row.near(f"{name}: most calls per 50 ms", max(counts), 10.0, 0.0, "", PRINTED)
+    overshoot = simulated_run.overshoot
+    yield Row.near(f"{name}: overshoot", overshoot, line.overshoot[0], 0.05, "%", FOLLOWS)
+    ideal_servo = calculated("an ideal servo")
+    yield Row.at_most(
+        f"{name}: angle apart from the ideal servo's", difference, 1e-6, "deg", ideal_servo
+    )
 
 
 def _draw(runs: Mapping[str, StepRun]) -> Any:

@@ -18,13 +18,15 @@ from robot_control_ros.robot.model import RobotDynamics, RobotModel
 from robot_control_ros.teaching.planar_arm import DAMPING, DT, STIFFNESS, UPRIGHT, page_gains
 from robot_control_ros.teaching.two_link import Pair, TwoLink
 
-from .case import Result, Row, near_each, panels, settled_at
+from ..row import FOLLOWS, Row, calculated, required
+from .case import Result, near_each, panels, settled_at
 
 ARM = TwoLink()
 DURATION = 20.0  # s
 TARGET = (1.2, 0.8)  # m
 PUSH = (10.0, -5.0)  # N
 STATES = 2000  # random ones, for identities
+REQUIRED = required("evidence/reproduce/planar_case.py")
 
 # Of the tip, with the default gains: t [s], x, y [m].
 POINTS = (
@@ -158,6 +160,7 @@ def run() -> Result:
             undamped.error[-500:].max(),
             0.05 * first.error[0],
             "m",
+            calculated("no damper takes energy out"),
         ),
         *_statics_rows(),
         *_identity_rows(),
@@ -204,8 +207,9 @@ def run() -> Result:
 def _trajectory_rows(first: PlanarRun) -> Iterator[Row]:
     for time, *point in POINTS:
         names = (f"x at {time:g} s", f"y at {time:g} s")
-        yield from near_each(names, first.tip[round(time / DT)], point, 1e-5, "m")
-    yield from near_each(("T1 at 0 s", "T2 at 0 s"), first.torque[0], (-120.0, -60.0), 1e-9, "N·m")
+        yield from near_each(names, first.tip[round(time / DT)], point, 1e-5, "m", FOLLOWS)
+    names = ("T1 at 0 s", "T2 at 0 s")
+    yield from near_each(names, first.torque[0], (-120.0, -60.0), 1e-9, "N·m", FOLLOWS)
 
 
 def _variant_rows(runs: Mapping[str, PlanarRun]) -> Iterator[Row]:
@@ -214,23 +218,24 @@ def _variant_rows(runs: Mapping[str, PlanarRun]) -> Iterator[Row]:
         run = runs[variant.name]
         times = run.settling_times()
         names = [f"{name}: settled to {bound}" for bound in times]
-        yield from near_each(names, times.values(), variant.settled, 1.001 * DT, "s")
-        yield from near_each(
-            (f"{name}: final t1", f"{name}: final t2"), run.q[-1], variant.final, 1e-5, "rad"
-        )
-        yield Row.at_most(f"{name}: error at 20 s", run.error[-1], 1e-9, "m")
+        yield from near_each(names, times.values(), variant.settled, 1.001 * DT, "s", FOLLOWS)
+        names = [f"{name}: final t1", f"{name}: final t2"]
+        yield from near_each(names, run.q[-1], variant.final, 1e-5, "rad", FOLLOWS)
+        yield Row.at_most(f"{name}: error at 20 s", run.error[-1], 1e-9, "m", REQUIRED)
 
 
 def _statics_rows() -> Iterator[Row]:
     beyond = drive(target=(2.0, 1.0))
-    yield Row.near("target (2, 1) out of reach: error at 20 s", beyond.error[-1], 0.236, 5e-4, "m")
+    name = "target (2, 1) out of reach: error at 20 s"
+    yield Row.near(name, beyond.error[-1], 0.236, 5e-4, "m", calculated("√5 - 2"))
     pushed = drive(push=PUSH)
     names = [
         f"constant force {force:g} N along {axis}: offset at 20 s"
         for force, axis in zip(PUSH, "xy", strict=True)
     ]
     offset = pushed.tip[-1] - pushed.target
-    yield from near_each(names, offset, [force / STIFFNESS for force in PUSH], 1e-9, "m")
+    expected = [force / STIFFNESS for force in PUSH]
+    yield from near_each(names, offset, expected, 1e-9, "m", calculated("force over stiffness"))
 
 
 def _identity_rows() -> Iterator[Row]:
@@ -248,14 +253,13 @@ def _identity_rows() -> Iterator[Row]:
         general[k] = _law_difference(model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 1.0)
     where = f"{STATES} random states"
     accelerations = f"accelerations up to {size.max():.0f} rad/s²"
-    yield Row.at_most(
-        f"closed form against the model, {where}, relative", (apart / size).max(), 1e-12
-    )
+    name = f"closed form against the model, {where}, relative"
+    yield Row.at_most(name, (apart / size).max(), 1e-12, "", FOLLOWS)
     yield Row.report(f"closed form against the model, {accelerations}", apart.max(), "rad/s²")
-    yield Row.at_most(f"law against the page's formula, {where}", page.max(), 1e-10, "N·m")
-    yield Row.at_most(
-        f"law with M = 1 kg against the general form, {where}", general.max(), 1e-10, "N·m"
-    )
+    name = f"law against the page's formula, {where}"
+    yield Row.at_most(name, page.max(), 1e-10, "N·m", FOLLOWS)
+    name = f"law with M = 1 kg against the general form, {where}"
+    yield Row.at_most(name, general.max(), 1e-10, "N·m", calculated("the general form"))
 
 
 def _law_difference(model: RobotModel, q: Array, v: Array, wanted: Array, inertia: float) -> float:
@@ -291,11 +295,11 @@ def _integrator_rows(first: PlanarRun) -> Iterator[Row]:
     name = "with a dt²/2"
     for bound, time in taylor.settling_times().items():
         yield Row.report(f"{name}: settled to {bound}", time, "s")
-    yield Row.at_most(f"{name}: error at 20 s", taylor.error[-1], 1e-9, "m")
+    yield Row.at_most(f"{name}: error at 20 s", taylor.error[-1], 1e-9, "m", REQUIRED)
     yield Row.report(f"{name}: tip apart from Euler's by at most", apart, "m")
-    yield Row.near(
-        f"{name}: the same with dt = 1 ms, as a multiple of that", apart_fine / apart, 0.1, 0.03
-    )
+    name = f"{name}: the same with dt = 1 ms, as a multiple of that"
+    first_order = calculated("both are of first order")
+    yield Row.near(name, apart_fine / apart, 0.1, 0.03, "", first_order)
 
 
 def _state(model: RobotModel, q: Array, v: Array) -> tuple[RobotState, RobotDynamics]:

@@ -12,8 +12,9 @@ import numpy as np
 from robot_control_ros.core.types import Array
 from robot_control_ros.laws.position_domain_pd import MasterAxis
 
+from ..row import CALCULATED, Row, required
 from . import contour_benchmark as benchmark
-from .case import Result, Row, panels
+from .case import Result, panels
 from .contour_benchmark import (
     DOMAINS,
     DT,
@@ -40,6 +41,7 @@ DRAWN = (*RECORDED, "zigzag", PULSED, LIMITED)
 # random gains and frictions for each shape
 SHAPES = ("line", "circle", "rectangle", "diamond", "zigzag")
 DRAWS = 2
+REQUIRED = required("evidence/reproduce/position_domain_case.py")
 
 Runs = Mapping[str, Mapping[str, ContourRun]]  # by case, by domain
 Errors = Mapping[str, Mapping[str, ContourErrors]]
@@ -119,9 +121,10 @@ def _benchmark_rows(listed: Mapping[str, Case], runs: Runs) -> Iterator[Row]:
         for (domain, label, size), figure in zip(sizes, case.reference, strict=False):
             text = f"{name}: {domain} domain, {label}"
             if name == EXACT and domain == "position":
-                yield Row.at_most(text, size, figure, "mm", figure)
+                yield Row.at_most(text, size, figure, "mm", CALCULATED)
             else:
-                yield Row.near(text, size, figure, DISCRETE + TOLERANCES[domain] * figure, "mm")
+                tolerance = DISCRETE + TOLERANCES[domain] * figure
+                yield Row.near(text, size, figure, tolerance, "mm", CALCULATED)
 
 
 def _random_ratios(listed: Mapping[str, Case]) -> dict[str, Array]:
@@ -172,16 +175,16 @@ def _gain_rows(runs: Runs) -> Iterator[Row]:
     for name, bound in bounds.items():
         for domain in ("position", "matched"):
             for label, ratio in _ratios(runs[name], domain).items():
-                yield Row.at_least(f"{name}: time over {domain} domain, {label}", ratio, bound)
+                text = f"{name}: time over {domain} domain, {label}"
+                yield Row.at_least(text, ratio, bound, "", REQUIRED)
 
 
 def _matched_rows(compared: Runs) -> Iterator[Row]:
     for name, by_domain in compared.items():
         yield from _size_rows(f"{name}: matched", by_domain["matched"])
     lowest = min(_lowest_ratio(by_domain, "matched") for by_domain in compared.values())
-    yield Row.at_least(
-        "time over matched domain, the lowest of all cases, max and rms", lowest, 0.95
-    )
+    name = "time over matched domain, the lowest of all cases, max and rms"
+    yield Row.at_least(name, lowest, 0.95, "", REQUIRED)
     step = {
         domain: max(by_domain[domain].torque_step for by_domain in compared.values())
         for domain in DOMAINS
@@ -189,7 +192,7 @@ def _matched_rows(compared: Runs) -> Iterator[Row]:
     name = "largest change of a torque within 1 ms"
     yield Row.report(f"{name}, time domain", step["time"], "N·m")
     yield Row.report(f"{name}, position domain", step["position"], "N·m")
-    yield Row.at_most(f"{name}, matched domain", step["matched"], 2.0, "N·m")
+    yield Row.at_most(f"{name}, matched domain", step["matched"], 2.0, "N·m", REQUIRED)
 
 
 def _disturbed_rows(runs: Runs, end: float) -> Iterator[Row]:
@@ -201,17 +204,16 @@ def _disturbed_rows(runs: Runs, end: float) -> Iterator[Row]:
         name = f"{LIMITED}: {domain} domain, largest torque"
         peak = np.abs(runs[LIMITED][domain].torque).max(axis=0)
         for joint in (0, 1):
-            yield Row.at_most(f"{name} {joint + 1}", peak[joint], benchmark.LIMIT[joint], "N·m")
+            bound = benchmark.LIMIT[joint]
+            yield Row.at_most(f"{name} {joint + 1}", peak[joint], bound, "N·m", REQUIRED)
     for domain in ("position", "matched"):
         name = f"{HELD}: {domain} domain"
         held = runs[HELD][domain]
-        yield Row.at_most(
-            f"{name}, largest torque of the slave", np.abs(held.torque[:, 0]).max(), 100.0, "N·m"
-        )
+        torque = np.abs(held.torque[:, 0]).max()
+        yield Row.at_most(f"{name}, largest torque of the slave", torque, 100.0, "N·m", REQUIRED)
         left = abs(held.q[-1, 0] - end)
-        yield Row.at_most(
-            f"{name}, the slave from its place in time, at the end", left, 0.01, "rad"
-        )
+        text = f"{name}, the slave from its place in time, at the end"
+        yield Row.at_most(text, left, 0.01, "rad", REQUIRED)
 
 
 def _switch_rows() -> Iterator[Row]:
@@ -225,9 +227,8 @@ def _switch_rows() -> Iterator[Row]:
         master = MasterAxis()
         speeds = np.column_stack((np.full_like(second, 0.6), second))
         changes = [master.choose(v, 0.05, DT) for v in speeds]
-        yield Row.near(
-            f"changes of the master while one joint's speed {name}", sum(changes), 1.0, 0.0
-        )
+        text = f"changes of the master while one joint's speed {name}"
+        yield Row.near(text, sum(changes), 1.0, 0.0, "", REQUIRED)
 
 
 def _ur5_rows(arm_runs: Errors) -> Iterator[Row]:

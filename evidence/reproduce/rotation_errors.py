@@ -24,7 +24,8 @@ from robot_control_ros.core.types import Array
 from robot_control_ros.laws.task_space_pd import ROTATION_ERRORS
 from robot_control_ros.robot.model import RobotModel
 
-from .case import Result, Row, near_each, panels, settled_at
+from ..row import CALCULATED, Row
+from .case import Result, near_each, panels, settled_at
 from .motion_model import TaskSpaceMotionModel
 
 Y = np.array([0.0, 1.0, 0.0])
@@ -108,14 +109,17 @@ def _error_vector_rows() -> Iterator[Row]:
         unit = np.eye(3)["xyz".index(axis)]
         vectors = [a * unit for a in angles if abs(a) <= math.radians(reach)]
         error = max(abs(rotation_error_euler_xyz(rotation_exp(x)) - x).max() for x in vectors)
-        yield Row.at_most(f"euler_xyz about {axis} up to {reach:g} deg: error", error, 1e-6, "rad")
+        name = f"euler_xyz about {axis} up to {reach:g} deg: error"
+        yield Row.at_most(name, error, 1e-6, "rad", CALCULATED)
     error = max(
         abs(rotation_log(rotation_exp(a * u)) - a * u).max() for a in angles for u in np.eye(3)
     )
-    yield Row.at_most("so3_log about x, y, z up to 180 deg: error", error, 1e-6, "rad")
+    name = "so3_log about x, y, z up to 180 deg: error"
+    yield Row.at_most(name, error, 1e-6, "rad", CALCULATED)
     beyond = np.degrees(rotation_error_euler_xyz(rotation_exp(math.radians(120.0) * Y)))
     names = [f"euler_xyz of 120 deg about y: {name}" for name in "abc"]
-    yield from near_each(names, beyond, (-180.0, 60.0, 180.0), math.degrees(1e-6), "deg")
+    figures = (-180.0, 60.0, 180.0)
+    yield from near_each(names, beyond, figures, math.degrees(1e-6), "deg", CALCULATED)
 
 
 def _random_misalignment() -> tuple[Array, Array]:
@@ -143,8 +147,8 @@ def _misalignment_rows(angles: Array, misalignment: Array) -> Iterator[Row]:
     ):
         chosen = misalignment[(angles >= low) & (angles < high)]
         name = f"euler_xyz, random {low:g}-{high:g} deg: misaligned by"
-        yield Row.near(f"{name}, mean", chosen.mean(), mean, scatter, "deg")
-        yield Row.near(f"{name}, largest", chosen.max(), largest, spread, "deg")
+        yield Row.near(f"{name}, mean", chosen.mean(), mean, scatter, "deg", CALCULATED)
+        yield Row.near(f"{name}, largest", chosen.max(), largest, spread, "deg", CALCULATED)
 
 
 # --- regulation ---
@@ -191,20 +195,19 @@ def _regulation_rows(turns: Turns) -> Iterator[Row]:
         run = turns["y", error]
         name = f"regulation, 150 deg about y, {error}:"
         settled_time = settled_at(run["time"], run["angle"], 0.02 * math.degrees(TURN))
-        yield Row.near(f"{name} settled to 2 %", settled_time, settled, 1.001 * PERIOD, "s")
-        yield Row.near(
-            f"{name} sum of the angles x 5 ms", PERIOD * run["angle"].sum(), area, 0.1, "deg·s"
+        turned = PERIOD * run["angle"].sum()
+        largest = run["position"].max()
+        figures = (
+            ("settled to 2 %", settled_time, settled, 1.001 * PERIOD, "s"),
+            ("sum of the angles x 5 ms", turned, area, 0.1, "deg·s"),
+            ("largest position deviation", largest, deviation, 0.02 * deviation, "mm"),
         )
-        yield Row.near(
-            f"{name} largest position deviation",
-            run["position"].max(),
-            deviation,
-            0.02 * deviation,
-            "mm",
-        )
+        for what, measured, figure, tolerance, unit in figures:
+            yield Row.near(f"{name} {what}", measured, figure, tolerance, unit, CALCULATED)
     for error, peak, tolerance in (("euler_xyz", 179.6, 0.4), ("so3_log", 150.0, 0.001)):
         name = f"regulation, 150 deg about (1, 1, 1), {error}: largest angle"
-        yield Row.near(name, turns["(1, 1, 1)", error]["angle"].max(), peak, tolerance, "deg")
+        largest = turns["(1, 1, 1)", error]["angle"].max()
+        yield Row.near(name, largest, peak, tolerance, "deg", CALCULATED)
 
 
 # --- notes and figures ---

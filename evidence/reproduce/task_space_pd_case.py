@@ -17,8 +17,9 @@ from robot_control_ros.core.types import Array
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
+from ..row import CALCULATED, FOLLOWS, Row
 from . import rotation_errors
-from .case import Result, Row, near_each, panels
+from .case import Result, near_each, panels
 from .motion_model import TaskSpaceMotionModel
 from .rotation_errors import Run, tip_errors
 
@@ -81,13 +82,12 @@ def run() -> Result:
 def _zero_posture_rows(model: RobotModel) -> Iterator[Row]:
     kin = model.at(np.zeros(7))
     rank = np.linalg.matrix_rank(kin.jacobian, tol=1e-4)
-    yield Row.near("zero posture: tip y", kin.pose[1, 3], -0.0248596, 5e-8, "m")
-    yield Row.near("zero posture: tip z", kin.pose[2, 3], 1.1873848, 1e-7, "m")
-    yield Row.near("zero posture: rank of the Jacobian", rank, 3, 0)
+    yield Row.near("zero posture: tip y", kin.pose[1, 3], -0.0248596, 5e-8, "m", CALCULATED)
+    yield Row.near("zero posture: tip z", kin.pose[2, 3], 1.1873848, 1e-7, "m", CALCULATED)
+    yield Row.near("zero posture: rank of the Jacobian", rank, 3, 0, "", CALCULATED)
     difference = _largest_torque_difference(model)
-    yield Row.at_most(
-        "torque against the source's formula, angular first", difference, 1e-10, "N·m"
-    )
+    name = "torque against the source's formula, angular first"
+    yield Row.at_most(name, difference, 1e-10, "N·m", FOLLOWS)
 
 
 def _largest_torque_difference(model: RobotModel, states: int = 100) -> float:
@@ -169,28 +169,30 @@ def _samples(start: Array) -> int:
 def _following_rows(model: RobotModel, following: dict[str, Run]) -> Iterator[Row]:
     start = model.at(np.zeros(7)).pose[:3, 3]
     distance = float(np.linalg.norm(GOAL - start))
-    yield Row.near("example 1: distance", distance, 0.711083, 1e-6, "m")
-    yield Row.near("example 1: final time", distance / TOOL_SPEED, 7.110827, 1e-5, "s")
-    yield Row.near("example 1: samples", _samples(start), 72, 0)
-    references = {"position gains only": (55.30, 16.01, 0.775), "all gains": (45.33, 14.57, 3.515)}
-    for name, (largest, rms, last) in references.items():
+    yield Row.near("example 1: distance", distance, 0.711083, 1e-6, "m", CALCULATED)
+    duration = distance / TOOL_SPEED
+    yield Row.near("example 1: final time", duration, 7.110827, 1e-5, "s", CALCULATED)
+    yield Row.near("example 1: samples", _samples(start), 72, 0, "", CALCULATED)
+    figures = {"position gains only": (55.30, 16.01, 0.775), "all gains": (45.33, 14.57, 3.515)}
+    for name, (largest, rms, last) in figures.items():
         error = following[name]["position"]
         angle = following[name]["angle"]
-        yield Row.near(
-            f"example 1, {name}: largest position error", error.max(), largest, 0.01, "mm"
+        head = f"example 1, {name}:"
+        errors = (
+            ("largest position error", error.max(), largest, 0.01),
+            ("rms", math.sqrt(np.mean(error[:-1] ** 2)), rms, 0.01),
+            ("at 7.05 s", error[-2], last, 0.001),
+            ("at 7.1 s", error[-1], last, 0.02 * last),
         )
-        yield Row.near(
-            f"example 1, {name}: rms", math.sqrt(np.mean(error[:-1] ** 2)), rms, 0.01, "mm"
-        )
-        yield Row.near(f"example 1, {name}: at 7.05 s", error[-2], last, 0.001, "mm")
-        yield Row.near(f"example 1, {name}: at 7.1 s", error[-1], last, 0.02 * last, "mm")
+        for what, measured, figure, tolerance in errors:
+            yield Row.near(f"{head} {what}", measured, figure, tolerance, "mm", CALCULATED)
         if name == "all gains":
-            yield Row.at_most(f"example 1, {name}: largest angle", angle.max(), 0.135, "deg", 0.13)
+            yield Row.at_most(f"{head} largest angle", angle.max(), 0.135, "deg", CALCULATED)
         else:
-            yield Row.near(f"example 1, {name}: angle at 7.05 s", angle[-2], 41.7, 0.05, "deg")
-            yield Row.near(
-                f"example 1, {name}: angle at 7.1 s", angle[-1], 41.7, 0.02 * 41.7, "deg"
-            )
+            turned = (("7.05", angle[-2], 0.05), ("7.1", angle[-1], 0.02 * 41.7))
+            for time, measured, tolerance in turned:
+                text = f"{head} angle at {time} s"
+                yield Row.near(text, measured, 41.7, tolerance, "deg", CALCULATED)
 
 
 def _approach_rows(model: RobotModel) -> Iterator[Row]:
@@ -206,12 +208,14 @@ def _approach_rows(model: RobotModel) -> Iterator[Row]:
         (0.59768, -0.09950, 0.50536),
         1e-5,
         "m",
+        CALCULATED,
     )
-    yield Row.near(
-        "example 2: position error at 1 s", errors["position"][1], 5.859, 0.01 * 5.859, "mm"
-    )
-    yield Row.near("example 2: angle at 1 s", errors["angle"][1], 0.0195, 0.01 * 0.0195, "deg")
-    yield Row.at_most("example 2: position error at 10 s", errors["position"][2], 1e-6, "mm")
+    _, early, late = errors["position"]
+    name = "example 2: position error at"
+    yield Row.near(f"{name} 1 s", early, 5.859, 0.01 * 5.859, "mm", CALCULATED)
+    angle = errors["angle"][1]
+    yield Row.near("example 2: angle at 1 s", angle, 0.0195, 0.01 * 0.0195, "deg", CALCULATED)
+    yield Row.at_most(f"{name} 10 s", late, 1e-6, "mm", CALCULATED)
 
 
 # --- notes and figures ---

@@ -13,14 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from robot_control_ros.bringup import SETUPS, NodeSpec
-from robot_control_ros.cli.options import POSITIVE, picture
+from robot_control_ros.cli.options import POSITIVE, picture, whole
 from robot_control_ros.client.robot import Robot
 from robot_control_ros.core.errors import ConfigError, HardwareFault, StaleStateError
 from robot_control_ros.core.output_files import replaced_file
 from robot_control_ros.simulation.log import figure_class
 
 from ..programs import Program, Programs
-from .usage import Missed, Usage, growth, missed_share, settled_usages, soak_failures, usage_of
+from ..row import Row, exit_status, summary, text_table
+from .usage import REQUIRED, Missed, Usage, growth, settled_usages, soak_rows, usage_of
 
 ROBOT = "ur5"
 LOOP = "controller: control loop"  # name of the control loop's diagnosis
@@ -33,12 +34,22 @@ LAW_CHANGE = 7.0  # s between two changes
 MOVE = 5.0  # s between two moves
 RESTART = 150.0  # s between two restarts of the simulator
 SETTLE = 5.0  # s after the start that don't count
+BUSY = "while True: pass"  # program of a process that keeps a processor busy
+LOAD = "load"  # name of these processes
+KILLED = ("simulator", LOAD)  # names of what is killed, and whose exit status says nothing
 HEAD = ("process", "memory at 10 min [MB]", "at the end [MB]", "grown [MB]", "handles", "threads")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
     parser.add_argument("--minutes", type=POSITIVE, default=30.0, help="length (default: 30)")
+    parser.add_argument(
+        "--load",
+        type=whole(0, 64),
+        default=0,
+        metavar="N",
+        help="processes beside it that keep a processor busy each (default: 0)",
+    )
     parser.add_argument(
         "--plot",
         type=picture,
@@ -57,28 +68,24 @@ def run(options: argparse.Namespace) -> int:
         ConfigError: The plot can't be written.
     """
     with Programs() as programs:
-        soak = Soak(programs)
+        soak = Soak(programs, options.load)
         soak.start()
         domain = int(programs.environment["ROS_DOMAIN_ID"])
         with Robot(ROBOT, domain=domain, timeout=START_LIMIT, lost_after=LOST_AFTER) as robot:
             soak.run(robot, 60.0 * options.minutes)
         statuses = programs.end()
-    print("\n".join(table(soak.usages)))
-    print(
-        f"\nmissed joint states: {missed_share(soak.counts):.3%} of {soak.counts[-1].cycles}",
-        flush=True,
-    )
-    plot(soak.usages, soak.counts, options.plot)
-    failures = soak_failures(soak.usages, soak.counts)
-    # The simulator is killed again and again; all others end as they should.
-    failures += [
-        f"{name} ended with status {each}"
+    print(f"Beside it, processes that kept a processor busy each: {options.load}\n")
+    print("\n".join(table(soak.usages)), end="\n\n")
+    rows = soak_rows(soak.usages, soak.counts)
+    rows += [
+        Row.near(f"exit status of {name}", each, 0, 0, "", REQUIRED)
         for name, each in statuses.items()
-        if each and "simulator" not in name
+        if not name.startswith(KILLED)
     ]
-    for failure in failures:
-        print(failure, file=sys.stderr)
-    return int(bool(failures))
+    print("\n".join(text_table(rows)))
+    print(summary(rows), flush=True)
+    plot(soak.usages, soak.counts, options.plot)
+    return exit_status(rows)
 
 
 class Soak:
@@ -86,16 +93,18 @@ class Soak:
 
     Args:
         programs: Programs among which it runs.
+        load: Number of processes beside it that keep a processor busy each.
 
     Attributes:
         usages: Usage of each process over time, by name.
         counts: Counts of joint states over time.
     """
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: Programs, load: int = 0) -> None:
         self.usages: dict[str, list[Usage]] = {}
         self.counts: list[Missed] = []
         self._programs = programs
+        self._load = load
         self._specs: dict[str, NodeSpec] = {}
         self._running: dict[str, Program] = {}
         self._factors = itertools.cycle((0.6, 1.0, 1.6))  # of the stiffness that a law begins with
@@ -127,6 +136,8 @@ class Soak:
             "0",
         ]
         self._running["recorder"] = self._programs.run("recorder", record)
+        for number in range(self._load):
+            self._programs.run(f"{LOAD} {number + 1}", [sys.executable, "-c", BUSY])
         time.sleep(SETTLE)
         began = time.monotonic()
         actions: list[tuple[float, Callable[[], object]]] = [
@@ -193,9 +204,10 @@ def table(usages: dict[str, list[Usage]]) -> list[str]:
         at_ten = f"{settled[0].memory:.1f}" if settled else "-"
         handles = f"{seen[0].handles} to {seen[-1].handles}"
         threads = f"{seen[0].threads} to {seen[-1].threads}"
-        lines.append(
-            f"| {name} | {at_ten} | {seen[-1].memory:.1f} | {growth(seen):.1f} | {handles} | {threads} |"
-        )
+        grown = growth(seen)
+        grown_by = "-" if grown is None else f"{grown:.1f}"
+        memory = f"{at_ten} | {seen[-1].memory:.1f} | {grown_by}"
+        lines.append(f"| {name} | {memory} | {handles} | {threads} |")
     return lines
 
 

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..row import Row, required
+
 SETTLED = 600.0  # s after which memory may not grow any more
 MAX_GROWTH = 5.0  # MB, of a process after that
 MAX_MISSED = 1e-3  # share of the joint states
+REQUIRED = required("evidence/faults/README.md")
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,16 @@ def settled_usages(usages: Sequence[Usage]) -> list[Usage]:
     return [usage for usage in usages if usage.time >= usages[0].time + SETTLED]
 
 
-def growth(usages: Sequence[Usage]) -> float:
+def growth(usages: Sequence[Usage]) -> float | None:
     """Growth of settled memory [MB]: the mean of the last tenth less that of the first.
 
-    It settles within ten minutes of the process. 0 where that ran for less time, or was looked at
-    too seldom.
+    It settles within ten minutes of the process. None where that ran for less time, or was looked
+    at too seldom: nothing can be said of its growth then.
     """
     settled = [usage.memory for usage in settled_usages(usages)]
     part = len(settled) // 10
     if part == 0:
-        return 0.0
+        return None
     return sum(settled[-part:]) / part - sum(settled[:part]) / part
 
 
@@ -85,14 +88,14 @@ def missed_share(counts: Sequence[Missed]) -> float:
     return missed / max(cycles + missed, 1)
 
 
-def soak_failures(usages: Mapping[str, Sequence[Usage]], counts: Sequence[Missed]) -> list[str]:
-    """What must not be, in words."""
-    found = []
+def soak_rows(usages: Mapping[str, Sequence[Usage]], counts: Sequence[Missed]) -> list[Row]:
+    """Rows of memory and of missed joint states. A process too young to be judged has none."""
+    rows = []
     for name, seen in usages.items():
-        if (grown := growth(seen)) >= MAX_GROWTH:
-            found.append(
-                f"{name} has grown by {grown:.1f} MB after the tenth minute: must be below {MAX_GROWTH:g} MB"
-            )
-    if (share := missed_share(counts)) >= MAX_MISSED:
-        found.append(f"{share:.2%} of the joint states were missed: must be below {MAX_MISSED:.1%}")
-    return found
+        grown = growth(seen)
+        if grown is not None:
+            text = f"{name}: memory grown after the tenth minute by"
+            rows.append(Row.at_most(text, grown, MAX_GROWTH, "MB", REQUIRED))
+    missed = 100.0 * missed_share(counts)
+    rows.append(Row.at_most("joint states missed", missed, 100.0 * MAX_MISSED, "%", REQUIRED))
+    return rows

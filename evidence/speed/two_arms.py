@@ -22,11 +22,12 @@ from robot_control_ros.ros.process_environment import environment
 from robot_control_ros.ros.topic_recorder import TopicRecorder
 from robot_control_ros.ros.transport import leave_shared_memory
 
+from ..row import Row, exit_status, required, text_table
 from .process_figures import processor_time
 
 ARMS = ("left", "right")
 RATE = 500.0  # Hz
-LATE = 1e-3  # of the commands, from which on the exit status is 1
+LATE = 1e-3  # of the commands: with more the exit status is 1
 # s
 START_LIMIT = 60.0
 SETTLE = 3.0
@@ -62,10 +63,17 @@ def two_arms(seconds: float) -> int:
         _record(recorder, seconds, processes)
         for name, pid in running.items():
             print(f"{name}: {(processor_time(pid) - before[name]) / seconds:.0%} of a core")
-    late = [
-        _print_arm(arm, np.array(states[arm]), np.array(commands[arm]), 1.0 / RATE) for arm in ARMS
+    late = {
+        arm: _print_arm(arm, np.array(states[arm]), np.array(commands[arm]), 1.0 / RATE)
+        for arm in ARMS
+    }
+    origin = required("docs/two_arms.md")
+    rows = [
+        Row.at_most(f"{arm}: late commands", 100.0 * share, 100.0 * LATE, "%", origin)
+        for arm, share in late.items()
     ]
-    return int(max(late) >= LATE)
+    print("\n".join(text_table(rows)))
+    return exit_status(rows)
 
 
 def _sending_times(recorder: TopicRecorder, kind: type, topic: str) -> list[float]:

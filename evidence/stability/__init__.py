@@ -15,6 +15,7 @@ from robot_control_ros.simulation.log import figure_class
 from robot_control_ros.tuning.grid import Point, sweep
 
 from ..options import FIGURES
+from ..row import Row, exit_status, required, text_table
 from .cells import DELAYS, QUANTITIES, RATES, Cell, least_contact_damping, measure
 from .default_gains import default_gains_table
 from .gain_table import gain_table
@@ -23,6 +24,7 @@ from .press import press_table
 
 ROBOTS = ("ur5", "ur5e", "gen3")
 FIGURE = "limits.png"
+REQUIRED = required("docs/stability.md")
 LEAST = "damping"  # N·s/m that the robot's admittance needs at least
 
 __all__ = ["ROBOTS", "default_gains_table", "gain_table", "press_table", "stability"]
@@ -41,7 +43,8 @@ def stability(
 
     Where `page` is given, that Markdown page is written as well, with its picture in the folder
     FIGURES beside it. `workers` and `scheduler` say where it is computed, see
-    :func:`~...tuning.engine.engine`. Returns the exit status.
+    :func:`~...tuning.engine.engine`. Returns the exit status: 1 where half of both stiffnesses isn't
+    stable in each cell.
 
     Raises:
         ConfigError: a robot that can't move its tip along all six axes; matplotlib or MuJoCo is not
@@ -69,11 +72,20 @@ def stability(
     write_rows(table, [[field.name for field in fields(Cell)], *map(astuple, cells)])  # in SI units
     print(table)
     print(draw(cells, output / FIGURE))
+    row = half_of_both_row(cells)
+    print("\n".join(text_table([row])))
     if page is not None:
         figure = draw(cells, page.parent / FIGURES / FIGURE)
         write_text(page, page_text(cells, figure.relative_to(page.parent)), ".md")
         print(page)
-    return 0
+    return exit_status([row])
+
+
+def half_of_both_row(cells: Sequence[Cell]) -> Row:
+    """Number of cells in which half of both stiffnesses is stable together: all of them."""
+    stable = sum(cell.half_of_both for cell in cells)
+    name = f"cells of {len(cells)} in which half of both stiffnesses is stable"
+    return Row.at_least(name, stable, len(cells), "", REQUIRED)
 
 
 def _print_cell(done: int, count: int, point: Point) -> None:

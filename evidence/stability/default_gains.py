@@ -22,6 +22,7 @@ from robot_control_ros.simulation.scene import Scene, load_scene
 from robot_control_ros.simulation.trouble import GainsWarning, TroubleWarning
 from robot_control_ros.stability.wall_contact import WALL
 
+from ..row import Row, exit_status, required, summary, text_table
 from .press import FARTHEST, LAWS, SPEED
 
 IMPERFECT = {"ur5": "like_ur5", "ur5e": "like_ur5e", "gen3": "like_gen3"}
@@ -40,6 +41,7 @@ QUIET = 1e-3  # m, from peak to peak, of a tip at rest
 STEADY = 0.1, 1.0  # of the force at rest, or N
 # s, of the physics at a wall: with 0.5 ms elastic joints shake there while their motors stand still
 FINE_STEP = 2.5e-4
+REQUIRED = required("docs/to_your_arm.md")
 
 
 @dataclass(frozen=True)
@@ -77,21 +79,37 @@ class Tried:
     @property
     def stable(self) -> bool:
         """True where the tip comes to rest, and so does the force of the wall of stiffness WALL."""
-        return self.rest <= QUIET and self.shake <= QUIET and _is_steady(self.force, self.change)
+        return all(row.within for row in self.rows())
+
+    def rows(self) -> list[Row]:
+        """Bounds of the tip and of the force at rest. What is beyond one, and was told, is no
+        failure.
+        """
+        head = f"{self.robot} {self.arm or 'ideal'}, {self.law}, {self.rate:g} Hz: "
+        figures = (
+            ("tip before the push", 1e3 * self.rest, 1e3 * QUIET, "mm"),
+            ("tip at the end", 1e3 * self.shake, 1e3 * QUIET, "mm"),
+            ("force of the wall", self.change, _steady_within(self.force), "N"),
+        )
+        return [
+            Row.at_most(f"{head}{name}, peak to peak", value, bound, unit, REQUIRED, self.told)
+            for name, value, bound, unit in figures
+        ]
 
     @property
     def words(self) -> str:
         """Reasons and faults of the runs, or else what isn't at rest; empty where all is."""
-        rigid = (
-            ""
-            if _is_steady(self.rigid_force, self.rigid_change)
-            else "not at rest at the rigid wall"
-        )
-        return self.told or (rigid if self.stable else "not at rest")
+        if self.told:
+            return self.told
+        if not self.stable:
+            return "not at rest"
+        is_steady = self.rigid_change <= _steady_within(self.rigid_force)
+        return "" if is_steady else "not at rest at the rigid wall"
 
 
-def _is_steady(force: float, change: float) -> bool:
-    return change <= max(STEADY[0] * force, STEADY[1])
+def _steady_within(force: float) -> float:
+    """Change of a force at rest that counts as none [N]."""
+    return max(STEADY[0] * force, STEADY[1])
 
 
 class _Approach:
@@ -180,20 +198,22 @@ def _faults(log: Log) -> list[str]:
 
 
 def default_gains_table(names: Sequence[str] = ()) -> int:
-    """Try each law of each robot, print the rows as they come; 1 if one neither is stable
-    nor says why, else 0.
+    """Try each law of each robot; print a line of each as it comes, and in the end all bounds.
+
+    Returns the exit status: 1 if an arm is neither stable nor says why.
     """
     head = f"{'robot':<6}{'arm':<11}{'law':<20}{'Hz':>5}{'rest mm':>9}{'moved mm':>10}{'left mm':>9}{'shakes mm':>11}"
     print(f"{head}{'wall N':>8}{'change N':>10}{'rigid N':>9}{'change N':>10}  told", flush=True)
-    held = True
+    rows: list[Row] = []
     for name in names or IMPERFECT:
         distance = wall_distance(name)
         for law in LAWS:
             for arm in ("", IMPERFECT[name]):
                 tried = try_defaults(name, law, arm, distance)
-                held = held and (tried.stable or bool(tried.told))
+                rows += tried.rows()
                 print(_line(tried), flush=True)
-    return 0 if held else 1
+    print("", *text_table(rows), summary(rows), sep="\n")
+    return exit_status(rows)
 
 
 def _line(tried: Tried) -> str:

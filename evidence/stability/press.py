@@ -21,6 +21,8 @@ from robot_control_ros.simulation.in_process import lockstep
 from robot_control_ros.simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from robot_control_ros.simulation.scene import load_scene
 
+from ..row import Row, exit_status, required, summary, text_table
+
 LAWS = (
     "admittance",
     "impedance",
@@ -44,6 +46,7 @@ SPRING_GAP = 0.02  # m before the sprung wall
 LOSSES = 3
 REMAINDER = 0.05
 UNREACHED = "the arm doesn't reach the wall"
+REQUIRED = required("evidence/stability/README.md")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Pressed:
         rest: Median of the force in the last half second [N]; 0 where the arm doesn't stay at the
             wall.
         deviation: Largest difference from `rest`, as a fraction of it, from two seconds after the
-            stop of the reference on.
+            stop of the reference on; infinite where `rest` is 0.
         warning: Warning of the law about its gains; empty for none.
         fault: Reason why safety stopped the arm, or that it wasn't at the wall; else empty.
     """
@@ -73,7 +76,17 @@ class Pressed:
     @property
     def holds(self) -> bool:
         """True where the arm stayed at the wall, and the force came to rest."""
-        return self.losses <= LOSSES and self.rest > 0.0 and self.deviation <= REMAINDER
+        return all(row.within for row in self.rows())
+
+    def rows(self) -> list[Row]:
+        """Bounds of the contact. What is beyond one, and was told, is no failure."""
+        told = self.fault or self.warning
+        head = f"{self.robot} {self.law}, {self.rate:g} Hz, {1e3 * self.delay:g} ms: "
+        losses = Row.at_most(head + "losses of contact", self.losses, LOSSES, "", REQUIRED, told)
+        deviation = 100.0 * self.deviation
+        force = head + f"force at rest ({self.rest:.1f} N) off by"
+        bound = 100.0 * REMAINDER
+        return [losses, Row.at_most(force, deviation, bound, "%", REQUIRED, told)]
 
 
 def press_table(names: Sequence[str] = ()) -> int:
@@ -81,13 +94,13 @@ def press_table(names: Sequence[str] = ()) -> int:
 
     Returns the exit status: 1 if an arm neither holds nor says why.
     """
-    print(f"{'robot':<17}{'law':<20}{'Hz':>5}{'ms':>4}{'losses':>8}{'rest N':>8}{'off %':>7}  told")
-    held = True
-    for row in product(names or robot_names(), LAWS, RATES, DELAYS):
-        pressed = press(*row)
-        held = held and (pressed.holds or bool(pressed.fault or pressed.warning))
-        _print(pressed)
-    return 0 if held else 1
+    rows: list[Row] = []
+    for trial in product(names or robot_names(), LAWS, RATES, DELAYS):
+        found = press(*trial).rows()
+        print("\n".join(text_table(found, head=not rows)), flush=True)
+        rows += found
+    print(summary(rows))
+    return exit_status(rows)
 
 
 def press(
@@ -179,12 +192,3 @@ class _Approach:
         pose[0, 3] += SPEED * min(t, self._arm.stops)
         twist[0] = SPEED if t < self._arm.stops else 0.0
         return Reference(pose, twist, np.zeros(6))
-
-
-def _print(pressed: Pressed) -> None:
-    off = f"{100.0 * pressed.deviation:>7.1f}" if pressed.rest > 0.0 else f"{'-':>7}"
-    figures = (
-        f"{pressed.rate:>5g}{1e3 * pressed.delay:>4g}{pressed.losses:>8}{pressed.rest:>8.1f}{off}"
-    )
-    told = pressed.fault or pressed.warning or ("" if pressed.holds else "nothing")
-    print(f"{pressed.robot:<17}{pressed.law:<20}{figures}  {told}", flush=True)

@@ -57,7 +57,7 @@ def test_a_push_along_x_moves_the_tip_by_force_over_stiffness():
 
 @pytest.mark.long
 def test_every_figure_of_the_source_is_met(result):
-    assert [(row.name, row.measured, row.bounds()) for row in result.failed] == []
+    assert [(row.name, row.measured, row.bound) for row in result.failed] == []
 
 
 @pytest.mark.long

@@ -33,7 +33,7 @@ def script(p, i, d, limit=math.inf, calls=200):
 
 
 def test_every_figure_of_the_source_is_met(result):
-    assert [(row.name, row.measured, row.bounds()) for row in result.failed] == []
+    assert [(row.name, row.measured, row.bound) for row in result.failed] == []
 
 
 def test_no_experiment_is_left_out(result):
@@ -68,9 +68,9 @@ def test_no_experiment_is_left_out(result):
 
 def test_times_are_held_within_a_sample_and_overshoots_within_0_05_points(result):
     for row in result.rows:
-        if math.isfinite(row.reference) and row.unit == "s" and "stable" not in row.name:
+        if math.isfinite(row.figure) and row.unit == "s" and "stable" not in row.name:
             assert row.high - row.low == pytest.approx(2 * T)
-        if math.isfinite(row.reference) and row.unit == "%":
+        if math.isfinite(row.figure) and row.unit == "%":
             assert row.high - row.low == pytest.approx(0.1)
         if " at " in row.name and row.unit == "deg" and "target" not in row.name:
             assert row.high - row.low == pytest.approx(2e-4)

@@ -43,7 +43,7 @@ def page_trajectory(
 
 @pytest.mark.long
 def test_every_figure_of_the_page_is_met(result):
-    assert [(row.name, row.measured, row.bounds()) for row in result.failed] == []
+    assert [(row.name, row.measured, row.bound) for row in result.failed] == []
 
 
 @pytest.mark.long

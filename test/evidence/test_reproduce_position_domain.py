@@ -68,7 +68,7 @@ def line_under_pd(duration=2.0, start=(0.6, 0.4), goal=(1.4, 1.0)):
 
 @pytest.mark.long
 def test_every_figure_is_within_its_bounds(result):
-    assert [(row.name, row.measured, row.bounds()) for row in result.failed] == []
+    assert [(row.name, row.measured, row.bound) for row in result.failed] == []
 
 
 @pytest.mark.long

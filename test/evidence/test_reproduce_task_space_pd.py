@@ -23,7 +23,7 @@ def result():
 
 
 def test_every_figure_of_the_source_is_within_its_bounds(result):
-    assert [row for row in result.rows if not row.passed] == []
+    assert [row for row in result.rows if not row.holds] == []
     assert len(result.rows) > 40
 
 

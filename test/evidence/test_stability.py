@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import brentq
 
 from evidence.options import FIGURES
-from evidence.stability import FIGURE, ROBOTS, stability
+from evidence.stability import FIGURE, ROBOTS, half_of_both_row, stability
 from evidence.stability.cells import (
     CRITICAL,
     QUANTITIES,
@@ -306,6 +306,12 @@ def test_the_page_in_the_repository_has_the_text_of_today_and_every_robot():
     assert re.findall(r"^## (\w+)$", text, re.MULTILINE)[-len(ROBOTS) :] == list(ROBOTS)
     assert f"--page {page.relative_to(root)}\n" in text
     assert (page.parent / FIGURES / FIGURE).is_file()
+
+
+@pytest.mark.parametrize("stable", [True, False])
+def test_half_of_both_stiffnesses_must_be_stable_in_each_cell(stable):
+    cells = [*CELLS, replace(CELLS[0], half_of_both=stable)]
+    assert half_of_both_row(cells).holds is stable
 
 
 def test_an_arm_with_fewer_axes_is_refused():

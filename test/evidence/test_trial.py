@@ -19,7 +19,8 @@ from evidence.faults.line_rows import LINES
 from evidence.faults.message_rows import MESSAGES
 from evidence.faults.process_rows import PROCESSES
 from evidence.faults.table import FAULTS, HEAD, head, row, write_page
-from evidence.faults.trial import Fault, Trial, failures, path_without_fault
+from evidence.faults.trial import Fault, Trial, failures, path_without_fault, rows_of
+from evidence.row import Kind
 from robot_control_ros.control.safety import LONGEST_STEP
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
@@ -136,7 +137,7 @@ def test_a_command_after_a_standstill_is_one_period_from_the_watchdog_s(path_of,
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"safe": "watchdog"}, "no safe output"),
+        ({"safe": "watchdog"}, "safe output of the watchdog"),
         ({"told": "this is never said"}, "nobody says"),
         ({"back": ""}, "back by"),
     ],
@@ -163,6 +164,17 @@ def test_each_bound_of_a_record_is_kept(uneventful, change, words):
     assert words in failure
 
 
+def test_each_figure_of_a_row_stands_beside_its_bound(uneventful):
+    fault = replace(NOTHING, safe="watchdog", within=0.06)
+    line = row(fault, replace(uneventful, safe_after=0.036))
+    assert "| 36 (<= 60) |" in line
+    assert line.count("(<= 100)") == 2
+    assert line.count("(<= 20)") == 1
+    assert "(<= 20)" not in row(replace(fault, near=False), uneventful)
+    assert "(<= 50)" in row(fault, replace(uneventful, load=LOAD))
+    assert {each.origin.kind for each in rows_of(fault, uneventful)} == {Kind.REQUIRED}
+
+
 def test_an_arm_that_a_fault_throws_fails_its_row(ros):
     """A push of the plant's stands for whatever a product might do."""
 
@@ -184,10 +196,10 @@ def test_a_row_of_the_page_has_a_cell_for_each_head_and_takes_the_place_of_the_o
     page.write_text(
         "# A page\n\nWords.\n\n" + "\n".join([*head(), "| an old row |"]), encoding="utf-8"
     )
-    write_page(page, [uneventful])
+    write_page(page, [row(NOTHING, uneventful)])
     lines = page.read_text(encoding="utf-8").splitlines()
     assert lines[:4] == ["# A page", "", "Words.", ""]
-    assert lines[4:] == [*head(), row(uneventful)]
+    assert lines[4:] == [*head(), row(NOTHING, uneventful)]
     assert {line.count("|") for line in lines[4:]} == {len(HEAD) + 1}
 
 

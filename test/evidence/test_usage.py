@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from evidence.row import exit_status, failed
 from evidence.soak.usage import (
     MAX_GROWTH,
     SETTLED,
@@ -12,7 +13,7 @@ from evidence.soak.usage import (
     Usage,
     growth,
     missed_share,
-    soak_failures,
+    soak_rows,
     usage_of,
 )
 
@@ -34,7 +35,7 @@ def test_a_process_that_begins_late_has_ten_minutes_to_settle_too():
     late = [
         Usage(each.time + 1700.0, each.memory, 9, 4) for each in usages(5.0) if each.time < SETTLED
     ]
-    assert growth(late) == 0.0
+    assert growth(late) is None
     assert growth([Usage(each.time + 1700.0, each.memory, 9, 4) for each in usages(0.5)]) == growth(
         usages(0.5)
     )
@@ -42,17 +43,24 @@ def test_a_process_that_begins_late_has_ten_minutes_to_settle_too():
 
 def test_a_process_that_grows_by_five_megabytes_fails_and_one_that_does_not_passes():
     counts = [Missed(0.0, 0, 0), Missed(1800.0, 900_000, 100)]
-    assert soak_failures({"page": usages(0.2)}, counts) == []
-    (failure,) = soak_failures(
-        {"page": usages(0.2), "controller": usages(MAX_GROWTH / 15.0)}, counts
+    assert failed(soak_rows({"page": usages(0.2)}, counts)) == []
+    (row,) = failed(
+        soak_rows({"page": usages(0.2), "controller": usages(MAX_GROWTH / 15.0)}, counts)
     )
-    assert "controller" in failure
+    assert row.name.startswith("controller")
+    assert row.measured > row.high == MAX_GROWTH
+
+
+def test_a_process_that_ran_for_less_than_ten_minutes_is_not_judged():
+    young = [each for each in usages(5.0) if each.time < SETTLED]
+    counts = [Missed(0.0, 0, 0), Missed(500.0, 250_000, 0)]
+    assert [row.unit for row in soak_rows({"page": young}, counts)] == ["%"]
 
 
 @pytest.mark.parametrize(("missed", "fails"), [(899, False), (901, True)])
 def test_one_joint_state_in_a_thousand_may_not_be_missed(missed, fails):
     counts = [Missed(0.0, 10, 5000), Missed(1800.0, 10 + 900_000 - missed, 5000 + missed)]
-    assert bool(soak_failures({}, counts)) is fails
+    assert exit_status(soak_rows({}, counts)) == int(fails)
     assert missed_share(counts) == pytest.approx(missed / 900_000)
 
 
