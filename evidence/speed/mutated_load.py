@@ -91,11 +91,11 @@ def mutated_load(seconds: float) -> int:
         Processes(specs) as processes,
         circling(processes) as robot,
         open_page() as port,
-        connected(_take, port),
+        connected(_read_all, port),
     ):
         for turn in range(2 * TURNS):
             name = ("without", "with")[turn % 2]
-            with connected(_send, port, sent, turn) if name == "with" else _nobody():
+            with connected(_send, port, sent, turn) if name == "with" else _no_client():
                 time.sleep(SETTLE)
                 for _ in range(max(1, round(seconds / REPORTED))):
                     time.sleep(REPORTED)
@@ -134,11 +134,11 @@ def _response(robot: Robot) -> tuple[float, float]:
 
 
 @contextmanager
-def _nobody() -> Iterator[None]:
+def _no_client() -> Iterator[None]:
     yield
 
 
-def _take(connection: Any) -> None:
+def _read_all(connection: Any) -> None:
     for _ in connection:
         pass
 

@@ -69,7 +69,7 @@ def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
                 with (
                     _page([browser] * browsers if browser else [])
                     if name == "open"
-                    else _nothing() as messages
+                    else _no_page() as messages
                 ):
                     time.sleep(SETTLE)
                     began = robot.time
@@ -108,7 +108,8 @@ def _print(counts: dict[str, Count], seconds: float) -> None:
 
 
 @contextmanager
-def _nothing() -> Iterator[Any]:
+def _no_page() -> Iterator[Any]:
+    """Yield the number of messages of a page that is closed."""
     yield multiprocessing.Value("l", 0)
 
 
