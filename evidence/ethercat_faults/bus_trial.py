@@ -123,7 +123,7 @@ class BusTrial:
             fault=self._fault.name,
             mode=self._mode.value,
             shown=self._shown,
-            action=self._action,
+            action=self._reaction_text,
             messages=tuple(self._messages),
             reaction=None if self._reacted is None else self._reacted - begin,
             disabled=None if disabled is None else disabled - begin,
@@ -172,7 +172,7 @@ class BusTrial:
         self._reacted = time.monotonic()
         self._shown = bench.shown(self._begin)
         self._mend()
-        self._action = bench.actions(self._begin)
+        self._reaction_text = bench.actions(self._begin)
 
     def mode_change_refused(self) -> None:
         """The commands change their mode while the arm moves, and one drive refuses it."""
@@ -230,7 +230,7 @@ class BusTrial:
         if self._fault.stops:
             self._bench.turn_to([Action.DISABLE], self._begin)
         time.sleep(WATCH)
-        self._action = self._bench.actions(self._begin)
+        self._reaction_text = self._bench.actions(self._begin)
 
     # --- the bus process and its owner ---
 
@@ -276,7 +276,9 @@ class BusTrial:
         self._shown = _slaves(bench)
         bench.end_bus()
         bench.inject(self._fault.mend)
-        self._action, self._messages = ("refused", [failure]) if failure else ("accepted", [])
+        self._reaction_text, self._messages = (
+            ("refused", [failure]) if failure else ("accepted", [])
+        )
 
     def _signal_until_disabled(self, process: int, number: signal.Signals) -> None:
         self._begin = time.monotonic()
@@ -289,7 +291,9 @@ class BusTrial:
         time.sleep(WATCH)
         self._reacted = bench.disabled_at()
         self._shown = _slaves(bench)
-        self._action = " -> ".join(bench.query("drives")[0]["powers"]).replace("_", " ").lower()
+        self._reaction_text = (
+            " -> ".join(bench.query("drives")[0]["powers"]).replace("_", " ").lower()
+        )
         bench.end_bus()
 
 
