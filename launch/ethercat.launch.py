@@ -1,12 +1,89 @@
-"""EtherCAT drives.
+"""EtherCAT drives on this package's driver.
 
 ros2 launch robot_control_ros ethercat.launch.py robot:=ur5 interface:=eth1 law:=impedance
+
+The bus outlives the controller, and stops its drives where that ends. So there is no watchdog.
 """
 
-from robot_control_ros.bringup import SETUPS
-from robot_control_ros.bringup.launch_actions import describe
+from launch import LaunchDescription
+from launch.actions import OpaqueFunction
+from launch.conditions import IfCondition
+from launch_ros.actions import Node
+
+from robot_control_ros.bringup.launch_actions import (
+    declare_arguments,
+    end_all,
+    others_go_on,
+    prepare,
+    restart,
+)
 
 
 def generate_launch_description():
-    """Declare the arguments and start the system; robot_control_ros.bringup decides of what."""
-    return describe(SETUPS["ethercat"])
+    """Declare the arguments; what starts depends on their values."""
+    return LaunchDescription(
+        [*declare_arguments("ethercat"), OpaqueFunction(function=launch_setup)]
+    )
+
+
+def launch_setup(context):
+    """Start the bus, the controller and the page."""
+    values = prepare("ethercat", context)  # refuses what can't run before anything starts
+
+    bus = Node(
+        package="robot_control_ros",
+        executable="ethercat",
+        name="ethercat",
+        parameters=values.parameters(
+            "ethercat",
+            "robot",
+            "interface",
+            "topology",
+            "realtime_priority",
+            "cpu_affinity",
+            "rate",
+            "in_process",
+            "frame_timeout",
+            "bad_cycles",
+            "command_timeout",
+            "watchdog",
+        ),
+        output="screen",
+        emulate_tty=True,
+        on_exit=end_all,
+    )
+    controller = Node(
+        package="robot_control_ros",
+        executable="controller",
+        name="controller",
+        parameters=values.parameters(
+            "controller",
+            "robot",
+            "profile",
+            "rate",
+            "law",
+            "description",
+            "use_sim_time",
+            "save_faults",
+            "bus",
+            "state_timeout",
+        ),
+        remappings=values.remappings("controller"),
+        output="screen",
+        emulate_tty=True,
+        on_exit=others_go_on,
+    )
+
+    def page():
+        return Node(
+            package="robot_control_ros",
+            executable="dashboard",
+            name="dashboard",
+            parameters=values.parameters("dashboard", "robot", "profile"),
+            output="screen",
+            emulate_tty=True,
+            condition=IfCondition(values["dashboard"]),
+            on_exit=restart(page),
+        )
+
+    return [bus, controller, page()]

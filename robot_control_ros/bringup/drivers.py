@@ -16,7 +16,7 @@ from ..robot.files import read_config, share_directory
 from .package_nodes import CONTROL, GRIPPER, PREFIX, SWITCH, active, control, file_rate, running_law
 from .parameter_files import node_parameters, with_prefix
 from .ros2_control import spawner
-from .system import Argument, Given, LaunchFile, Setup, System, stages
+from .system import Argument, Given, LaunchFile, Setup, System
 
 UR_TYPES = ("ur5", "ur5e")
 # by profile: mock hardware has no wrench
@@ -29,8 +29,8 @@ MOCK_HARDWARE = Argument(
 def ur(given: Given) -> System:
     """System of ur_robot_driver with our controller in front of it.
 
-    The driver loads its forward controllers inactive. Ours waits for the one that the law needs,
-    and then has it activated. Where ours ends, driver and watchdog go on.
+    The driver loads its forward controllers inactive. The one that the law needs is activated when
+    ours is active.
 
     Raises:
         ConfigError: unknown law or file, or a law whose commands the robot doesn't take.
@@ -39,14 +39,9 @@ def ur(given: Given) -> System:
     given = {**given, "prefix": given["tf_prefix"]}
     config, given = _on_driver(given, robot)
     forward = config.profile.controllers[checked_law(config, given["law"], given["gains"]).mode]
-    ours = control(
-        given, config.profile_name, rate=_rate(given, robot), vital=False, forward_follows=True
-    )
-    return stages(
-        [*_driver(given, "ur_robot_driver"), *ours, active(vital=False)],
-        # it fails where the controller is active already
-        [spawner(None, forward, vital=False, optional=True)],
-    )
+    ours = control(given, config.profile_name, rate=_rate(given, robot), forward_follows=True)
+    driver = _driver(given, "ur_robot_driver")
+    return System((*driver, *ours, active(), spawner(None, forward)), forward=forward)
 
 
 def gen3(given: Given) -> System:
@@ -63,9 +58,9 @@ def gen3(given: Given) -> System:
     # The file of the controllers has positions only, on mock hardware as well.
     positions = replace(config, profile=replace(config.profile, commands=(CommandMode.POSITION,)))
     checked_law(positions, given["law"], given["gains"])
-    ours = control(given, config.profile_name, rate=_rate(given, "gen3"), vital=False)
+    ours = control(given, config.profile_name, rate=_rate(given, "gen3"))
     driver = _driver(given | {"controllers_file": str(file)}, "ros2_kortex")
-    return stages([*driver, *ours], plugins=_packages_of_controllers(file) if driver else ())
+    return System((*driver, *ours), plugins=_packages_of_controllers(file) if driver else ())
 
 
 def _on_driver(given: Given, robot: str) -> tuple[RobotConfig, dict[str, str]]:

@@ -10,7 +10,7 @@ from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
 from ..robot.configuration import load_robot
 from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, control, file_rate
 from .parameter_files import number, portable
-from .system import Argument, Given, NodeSpec, Setup, System, Value, stages
+from .system import Argument, Given, NodeSpec, Setup, System, Value
 
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
 EMULATED_STATE_TIMEOUT = 1.0  # s without joint states, where the machine may stall
@@ -47,8 +47,8 @@ def drives(given: Given) -> System:
     rate = file_rate(given["gains"]) or (HOSTED_RATE if hosted else 1.0 / bus.cycle)
     of_bus: dict[str, Value] = {"bus": interface} if hosted else {}
     of_bus |= {"state_timeout": EMULATED_STATE_TIMEOUT} if emulated else {}
-    ours = control({**given, "watchdog": "false"}, "ethercat", rate=rate, vital=False, **of_bus)
-    return stages([NodeSpec("ethercat", "ethercat", parameters), *ours])
+    ours = control({**given, "watchdog": "false"}, "ethercat", rate=rate, **of_bus)
+    return System((NodeSpec("ethercat", "ethercat", parameters), *ours))
 
 
 ETHERCAT = Setup(

@@ -11,7 +11,6 @@ import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from ..core.errors import ConfigError
@@ -22,13 +21,14 @@ from .parameter_files import parameter_file
 from .ros2_control import (
     CONTROLLERS_FILE,
     controllers,
+    forward_controller,
     in_front,
     spawner,
     state_publisher,
     wrench_broadcaster,
     xacro,
 )
-from .system import Argument, Given, NodeSpec, Program, Setup, System, stages
+from .system import Argument, Given, NodeSpec, Program, Setup, System
 
 # by the interface that joints have in one run
 PROFILES = {"effort": "gz", "position": "gz_position"}
@@ -51,23 +51,24 @@ def gazebo(given: Given) -> System:
     """
     interface = given["interface"]
     config = load_robot(given["robot"], PROFILES[interface], given["prefix"])
-    front = in_front(given, config, description="topic")
+    forward = forward_controller(given, config)
+    front = in_front(given, config, forward, description="topic")
     world = parameter_file("world", given["world"] or share_directory() / "config/gazebo/arm.sdf")
     file = controllers(given, config)
     description = xacro(config, hardware=f"gz_{interface}", controllers=str(file))
     bridged = ("/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",)
     clock = NodeSpec("parameter_bridge", "clock_bridge", package="ros_gz_bridge", arguments=bridged)
     spawned = ("-topic", "robot_description", "-name", config.name)
-    create = NodeSpec("create", "create", package="ros_gz_sim", arguments=spawned, once=True)
+    create = NodeSpec("create", "create", package="ros_gz_sim", arguments=spawned)
     simulation = simulator(world, given["headless"] == "true")
-    system = stages(
-        [simulation, state_publisher(description, simulated_time=True), clock, create],
-        [spawner(file, "joint_state_broadcaster")],
-        [wrench_broadcaster(file)],
-        *front,
+    publisher = state_publisher(description, simulated_time=True)
+    states = spawner(file, "joint_state_broadcaster")
+    return System(
+        (simulation, publisher, clock, create, states, wrench_broadcaster(file), *front),
         plugins=PLUGINS,
+        checks=(check_alone,),
+        forward=forward,
     )
-    return replace(system, checks=(check_alone,))
 
 
 def simulator(world: Path, headless: bool) -> Program:

@@ -1,58 +1,67 @@
-"""Actions of launch for what the bringup decides: what every file in launch/ consists of."""
+"""Values and event handlers for the files in launch/.
+
+A launch file lists its actions by itself. The values of their parameters are those of the system
+that the bringup makes and checks.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from launch import LaunchContext, LaunchDescription
-from launch.actions import (
-    DeclareLaunchArgument,
-    ExecuteProcess,
-    IncludeLaunchDescription,
-    LogInfo,
-    OpaqueFunction,
-    RegisterEventHandler,
-    Shutdown,
-    TimerAction,
-)
-from launch.event_handlers import OnProcessExit
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch import LaunchContext
+from launch.actions import DeclareLaunchArgument, LogInfo, Shutdown, TimerAction
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.substitutions import FindPackageShare
 
 from ..core.errors import ConfigError
 from ..robot.yaml_files import misspelt
+from . import SETUPS
 from .requirements import check_requirements
-from .system import PACKAGE, LaunchFile, NodeSpec, Part, Program, Setup, Value, Xacro
+from .system import (
+    Given,
+    LaunchFile,
+    NodeSpec,
+    Program,
+    Setup,
+    System,
+    Value,
+    Xacro,
+    worth_another_start,
+)
 
 # s between the end of a node and that of the others, for the watchdog to bring the arm to rest
 GRACE = 2.0
 # ends a program with all that it has started
 SESSION = Path(__file__).with_name("program_session.py")
 
+OnExit = Callable[[Any, LaunchContext], list[Any]]  # takes launch's event ProcessExited
 
-def describe(setup: Setup) -> LaunchDescription:
-    """The launch description of a kind of system."""
-    declared = [
+
+def declare_arguments(name: str) -> list[DeclareLaunchArgument]:
+    """Declarations of the arguments of a setup."""
+    return [
         DeclareLaunchArgument(
             argument.name,
             default_value=argument.default,
             description=argument.text,
             choices=list(argument.choices) or None,
         )
-        for argument in setup.arguments
+        for argument in SETUPS[name].arguments
     ]
-    return LaunchDescription([*declared, OpaqueFunction(function=partial(_start, setup=setup))])
 
 
-def _start(context: LaunchContext, setup: Setup) -> list[Any]:
+def prepare(name: str, context: LaunchContext) -> LaunchValues:
+    """Values for the launch file of a setup, checked before anything starts.
+
+    Raises:
+        ConfigError: An argument is refused or misspelt, or something isn't installed.
+    """
+    setup = SETUPS[name]
     given = {
         argument.name: LaunchConfiguration(argument.name).perform(context)
         for argument in setup.arguments
@@ -60,7 +69,7 @@ def _start(context: LaunchContext, setup: Setup) -> list[Any]:
     check_names(setup, context.launch_configurations)
     system = setup.make(**given)
     check_requirements(system)
-    return _actions(system.stages)
+    return LaunchValues(system, given)
 
 
 def check_names(setup: Setup, given: Iterable[str]) -> None:
@@ -81,58 +90,114 @@ def check_names(setup: Setup, given: Iterable[str]) -> None:
             )
 
 
-def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
-    """The first stage's actions, and the next one's: at once, or when the last
-    node has ended well.
+class LaunchValues:
+    """Values of a checked system, as launch's actions take them.
+
+    ``values["law"]`` is the text of the launch argument law. It is the same after the launch
+    configurations of a group have gone, when a process ends.
+
+    A launch file lists the names, so that its reader sees them. A name that the system has no value
+    for is left out. A value that the file doesn't list is refused.
+
+    A system may lack a node, such as the watchdog. Then launch doesn't start that node either, and
+    its values are empty.
+
+    Attributes:
+        system: System that is started.
     """
-    if not stages:
+
+    def __init__(self, system: System, given: Given) -> None:
+        self.system = system
+        self._given = given
+
+    def __getitem__(self, argument: str) -> str:
+        return self._given[argument]
+
+    @property
+    def forward(self) -> str:
+        """Name of the forward controller that takes the law's commands."""
+        return self.system.forward
+
+    @property
+    def namespaces(self) -> list[str]:
+        """Namespaces of the nodes, each once."""
+        return list(dict.fromkeys(node.namespace for node in self.system.nodes()))
+
+    def process(self, node: str) -> str:
+        """Name of a node's process: its namespace and name."""
+        spec = self._node(node)
+        return spec.full_name.replace("/", "_") if spec is not None else node
+
+    def parameters(self, node: str, *names: str) -> list[Any]:
+        """Parameters for launch's Node: files, and values by name.
+
+        Args:
+            node: Name of the node, or namespace and name.
+            names: Names of its parameters.
+
+        Raises:
+            ConfigError: The node has a parameter that isn't among the names.
+        """
+        spec = self._node(node)
+        if spec is None:
+            return []
+        values = _listed(node, spec.parameters, names)
+        typed = {name: _parameter(value) for name, value in values.items()}
+        return [*spec.parameter_files, *([typed] if typed else [])]
+
+    def remappings(self, node: str) -> list[tuple[str, str]]:
+        """Names in the code and new names of topics, for launch's Node."""
+        spec = self._node(node)
+        return list(spec.remappings.items()) if spec is not None else []
+
+    def arguments(self, node: str) -> list[str]:
+        """Command line of a node without its ROS arguments, for launch's Node."""
+        spec = self._node(node)
+        return list(spec.arguments) if spec is not None else []
+
+    def launch_arguments(self, package: str, *names: str) -> list[tuple[str, str]]:
+        """Arguments for launch's IncludeLaunchDescription.
+
+        Args:
+            package: Package that has the launch file.
+            names: Names of its arguments.
+
+        Raises:
+            ConfigError: The launch file gets an argument that isn't among the names.
+        """
+        for part in self.system.parts:
+            if isinstance(part, LaunchFile) and part.package == package:
+                return list(_listed(package, part.arguments, names).items())
         return []
-    later = _actions(stages[1:])
-    started = [(spec, _action(spec)) for spec in stages[0]]
-    last, _ = started[-1]
-    actions = [action for _, action in started]
-    for spec, action in started:
-        if not isinstance(spec, LaunchFile):
-            on_exit = partial(_ended, spec, time.monotonic())
-            if isinstance(spec, NodeSpec) and spec.once:
-                on_exit = partial(_done, spec, later if spec is last else [])
-            actions.append(
-                RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit))
-            )
-    return actions if isinstance(last, NodeSpec) and last.once else [*actions, *later]
+
+    def program(self, name: str) -> Program:
+        """The program with a name."""
+        return next(
+            part for part in self.system.parts if isinstance(part, Program) and part.name == name
+        )
+
+    def _node(self, name: str) -> NodeSpec | None:
+        """The node with a name, or with namespace and name; None where the system has none."""
+        return next(
+            (node for node in self.system.nodes() if name in (node.name, node.full_name)), None
+        )
 
 
-def _action(spec: Part) -> Any:
-    """Make launch's action of a part of a system.
+def _listed(owner: str, values: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Values in the order of the names.
 
-    A program runs within a session of its own, so that all that it starts ends with it.
+    Raises:
+        ConfigError: A value isn't listed.
     """
-    if isinstance(spec, Program):
-        command = [sys.executable, str(SESSION), *spec.command]
-        variables = dict(spec.environment)
-        return ExecuteProcess(
-            cmd=command, name=spec.name, additional_env=variables, output="screen", emulate_tty=True
-        )
-    if isinstance(spec, LaunchFile):
-        path = PathJoinSubstitution([FindPackageShare(spec.package), spec.path])
-        return IncludeLaunchDescription(
-            PythonLaunchDescriptionSource(path), launch_arguments=spec.arguments.items()
-        )
-    parameters = {name: _parameter(value) for name, value in spec.parameters.items()}
-    return Node(
-        package=spec.package,
-        executable=spec.executable,
-        # A name would be that of all nodes of a process, and Humble's controller manager has its
-        # controllers' nodes in its process, too.
-        name=spec.name if spec.package == PACKAGE else None,
-        exec_name=spec.full_name.replace("/", "_"),
-        parameters=[*spec.parameter_files, *([parameters] if parameters else [])],
-        remappings=list(spec.remappings.items()),
-        arguments=list(spec.arguments),
-        output="screen",
-        emulate_tty=True,
-        **({"namespace": spec.namespace} if spec.namespace else {}),
-    )
+    listed = tuple(names)
+    for name in values:
+        if name not in listed:
+            raise ConfigError(
+                f"the launch file doesn't list {name} among the values of {owner}: add it there",
+                name=name,
+                bound=listed,
+            )
+    return {name: values[name] for name in listed if name in values}
 
 
 def _parameter(value: Value | Xacro) -> Any:
@@ -142,56 +207,93 @@ def _parameter(value: Value | Xacro) -> Any:
     return ParameterValue(value, value_type=str) if isinstance(value, str) else value
 
 
-def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) -> list[Any]:
-    """Actions that follow the end of a node that ends by itself."""
+def in_session(program: Program) -> list[str]:
+    """Command line that runs a program in a session: all that it starts ends with it."""
+    return [sys.executable, str(SESSION), *program.command]
+
+
+# --- what follows the end of a process ---
+
+
+def end_all(event: Any, context: LaunchContext) -> list[Any]:
+    """End everything else, after :data:`GRACE`."""
     if context.is_shutdown:
         return []
-    if event.returncode == 0:
-        return later
-    if not spec.optional:
-        _fail(context)
-    reason = f"{_label(spec)} has ended with exit status {event.returncode}"
-    if not spec.vital:
-        return [LogInfo(msg=f"{reason}; the others go on"), *(later if spec.optional else [])]
-    return [LogInfo(msg=f"{reason}: everything else ends"), Shutdown(reason=reason)]
-
-
-def _started_again(spec: NodeSpec) -> list[Any]:
-    """Actions that start another process of a node, and follow its end."""
-    action = _action(spec)
-    on_exit = partial(_ended, spec, time.monotonic())
-    return [action, RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit))]
-
-
-def _ended(
-    spec: NodeSpec | Program, started: float, event: Any, context: LaunchContext
-) -> list[Any]:
-    """Actions that follow the end of a node or program that doesn't end by itself.
-
-    Args:
-        spec: Node or program that has ended.
-        started: Time when it was started, by the steady clock [s].
-        event: Event of launch, which has the exit status.
-        context: Context of launch.
-    """
-    if context.is_shutdown:
-        return []
-    if isinstance(spec, NodeSpec) and spec.respawns(event.returncode, time.monotonic() - started):
-        again = f"{_label(spec)} has ended with exit status {event.returncode}: it is started again"
-        return [LogInfo(msg=again), *_started_again(spec)]
     if event.returncode != 0:
         _fail(context)
-    if isinstance(spec, NodeSpec) and not spec.vital:
-        return [
-            LogInfo(
-                msg=f"{_label(spec)} has ended; the others keep the robot safe until you press Ctrl-C"
-            )
-        ]
-    reason = f"{_label(spec)} has ended"
+    reason = f"{_label(event)} has ended"
     return [
         LogInfo(msg=f"{reason}: everything else ends in {GRACE:g} s"),
         TimerAction(period=GRACE, actions=[Shutdown(reason=reason)]),
     ]
+
+
+def others_go_on(event: Any, context: LaunchContext) -> list[Any]:
+    """Say that the process has ended. What is left keeps the robot safe."""
+    if context.is_shutdown:
+        return []
+    if event.returncode != 0:
+        _fail(context)
+    text = f"{_label(event)} has ended; the others keep the robot safe until you press Ctrl-C"
+    return [LogInfo(msg=text)]
+
+
+def restart(make: Callable[[], Node]) -> OnExit:
+    """Start a node again after a failure, if it is :func:`worth_another_start`.
+
+    Args:
+        make: Function that makes the action of the node: launch runs an action only once.
+    """
+    started = time.monotonic()
+
+    def on_exit(event: Any, context: LaunchContext) -> list[Any]:
+        lifetime = time.monotonic() - started
+        if context.is_shutdown or not worth_another_start(event.returncode, lifetime):
+            return others_go_on(event, context)
+        text = f"{_label(event)} has ended with exit status {event.returncode}: it is started again"
+        return [LogInfo(msg=text), make()]
+
+    return on_exit
+
+
+def after_success(*actions: Any, failure_ends_all: bool = True) -> OnExit:
+    """Start actions when a process has ended well.
+
+    Args:
+        actions: Actions that start then; after a failure they never do.
+        failure_ends_all: True where a failure ends everything; else the others go on.
+    """
+
+    def on_exit(event: Any, context: LaunchContext) -> list[Any]:
+        if context.is_shutdown:
+            return []
+        if event.returncode == 0:
+            return list(actions)
+        _fail(context)
+        if not failure_ends_all:
+            return [_failed_alone(event)]
+        reason = f"{_label(event)} has ended with exit status {event.returncode}"
+        return [LogInfo(msg=f"{reason}: everything else ends"), Shutdown(reason=reason)]
+
+    return on_exit
+
+
+def after_end(*actions: Any) -> OnExit:
+    """Start actions when a process has ended, even after a failure: what it does is optional."""
+
+    def on_exit(event: Any, context: LaunchContext) -> list[Any]:
+        if context.is_shutdown:
+            return []
+        said = [_failed_alone(event)] if event.returncode != 0 else []
+        return [*said, *actions]
+
+    return on_exit
+
+
+def _failed_alone(event: Any) -> LogInfo:
+    """Message about a process that failed while the others go on."""
+    status = event.returncode
+    return LogInfo(msg=f"{_label(event)} has ended with exit status {status}; the others go on")
 
 
 def _fail(context: LaunchContext) -> None:
@@ -203,6 +305,6 @@ def _fail(context: LaunchContext) -> None:
     )
 
 
-def _label(spec: NodeSpec | Program) -> str:
-    """Name of a node or program, for messages."""
-    return spec.full_name if isinstance(spec, NodeSpec) else spec.name
+def _label(event: Any) -> str:
+    """Name of the process, without the number that launch appends."""
+    return str(event.process_name).rpartition("-")[0]

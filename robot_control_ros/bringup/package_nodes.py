@@ -13,7 +13,7 @@ from ..robot.ros_parameter_file import ParameterFile
 from ..simulation.imperfect.imperfections import load_imperfections
 from ..simulation.scene import load_scene
 from .parameter_files import gain_parameters, number, parameter_file, portable
-from .system import Argument, Given, NodeSpec, Setup, System, Value, stages
+from .system import Argument, Given, NodeSpec, Setup, System, Value
 
 SWITCH = ("true", "false")
 SHARED = (
@@ -63,34 +63,30 @@ CONTROL = (
 
 
 def control(
-    given: Given, profile: str, *, rate: float = 0.0, vital: bool = True, **parameters: Value
+    given: Given, profile: str, *, rate: float = 0.0, **parameters: Value
 ) -> tuple[NodeSpec, ...]:
     """Watchdog and page, if wanted, and the controller; for the arguments and errors see
     :func:`controller`.
     """
-    spec = controller(given, profile, rate=rate, vital=vital, **parameters)
+    spec = controller(given, profile, rate=rate, **parameters)
     specs = [spec]
     if given["watchdog"] == "true":
         shared = {name: spec.parameters[name] for name in SHARED if name in spec.parameters}
         topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
-        specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital))
+        specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics))
     if given["dashboard"] == "true":
         prefix = {"prefix": given["prefix"]} if given.get("prefix") else {}
         specs.append(page(given["robot"], profile, **prefix))
     return tuple(specs)
 
 
-def controller(
-    given: Given, profile: str, *, rate: float = 0.0, vital: bool = True, **parameters: Value
-) -> NodeSpec:
+def controller(given: Given, profile: str, *, rate: float = 0.0, **parameters: Value) -> NodeSpec:
     """The controller of one robot under one of its profiles.
 
     Args:
         given: Arguments robot, law and gains; prefix and namespace where they aren't empty.
         profile: Name of a profile in the robot's file.
         rate: Joint states per second [Hz]; 0 takes that of the file of the gains, or the profile's.
-        vital: True where the controller's end is the end of all; else what is left keeps the robot
-            safe.
         parameters: More parameters of the controller.
 
     Raises:
@@ -120,20 +116,20 @@ def controller(
         "wrench": robot.profile.wrench_topic or "wrench",
     }
     topics = {old: new for old, new in topics.items() if new != old}
-    return NodeSpec("controller", "controller", values, files, topics, vital=vital)
+    return NodeSpec("controller", "controller", values, files, topics)
 
 
-def active(*, vital: bool = True) -> NodeSpec:
+def active() -> NodeSpec:
     """Node that ends when the controller is active and publishes commands."""
-    return NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True, vital=vital)
+    return NodeSpec("wait_active", "wait_active", {"node": "controller"})
 
 
 def page(robot: str, profile: str, **parameters: Value) -> NodeSpec:
-    """The page in the browser, with more of its parameters; the others go on without it until
-    it is started again.
+    """The page in the browser, with more of its parameters. It is started again after a
+    failure.
     """
     values: dict[str, Value] = {"robot": portable(robot), "profile": profile, **parameters}
-    return NodeSpec("dashboard", "dashboard", values, vital=False, respawn=True)
+    return NodeSpec("dashboard", "dashboard", values, respawn=True)
 
 
 def simulation(given: Given) -> System:
@@ -146,7 +142,7 @@ def simulation(given: Given) -> System:
     given = {**given, "robot": equipped(given["robot"], given["gripper"])}
     rate = number("rate", given["rate"])
     specs = [simulator(given, pacing=given["pacing"]), *control(given, "sim", rate=rate)]
-    return stages([replace(spec, namespace=given["namespace"]) for spec in specs])
+    return System(tuple(replace(spec, namespace=given["namespace"]) for spec in specs))
 
 
 def simulator(

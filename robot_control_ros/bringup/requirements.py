@@ -17,13 +17,13 @@ def check_requirements(system: System) -> None:
         ConfigError: something is missing; names all of it, and what to type. Or the system's own
             check fails.
     """
-    needed = {part.command[0]: part.package for part in system.parts() if isinstance(part, Program)}
+    needed = {part.command[0]: part.package for part in system.parts if isinstance(part, Program)}
     if any(
         isinstance(value, Xacro) for node in system.nodes() for value in node.parameters.values()
     ):
         needed["xacro"] = "xacro"
     programs = {name: package for name, package in needed.items() if shutil.which(name) is None}
-    wanted = {part.package for part in system.parts() if not isinstance(part, Program)}.union(
+    wanted = {part.package for part in system.parts if not isinstance(part, Program)}.union(
         system.plugins
     )
     wanted -= {

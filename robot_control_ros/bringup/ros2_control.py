@@ -7,7 +7,6 @@ Names of packages, executables and arguments: ros2_control
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from ..core.errors import ConfigError, refused
@@ -29,7 +28,7 @@ from .package_nodes import (
     simulator,
 )
 from .parameter_files import node_parameters, parameter_file, with_prefix
-from .system import Argument, Given, NodeSpec, Part, Setup, System, Value, Xacro, stages
+from .system import Argument, Given, NodeSpec, Setup, System, Value, Xacro
 
 DRIVES = "config/ros2_control/ethercat"
 # packages of what is spawned
@@ -61,14 +60,16 @@ def mock(given: Given) -> System:
             doesn't take.
     """
     config = load_robot(given["robot"], "mock", given["prefix"])
-    front = in_front(given, config)
+    forward = forward_controller(given, config)
+    front = in_front(given, config, forward)
     description = xacro(config, hardware="mock")
     file = controllers(given, config)
-    return stages(
-        [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
-        [wrench_broadcaster(file)],
-        *front,
+    publisher = state_publisher(description)
+    states = spawner(file, "joint_state_broadcaster")
+    return System(
+        (publisher, manager(file), states, wrench_broadcaster(file), *front),
         plugins=FORWARD_PLUGINS,
+        forward=forward,
     )
 
 
@@ -85,7 +86,8 @@ def icube(given: Given) -> System:
             support; a controller manager at another rate than the profile's, which is the drives'.
     """
     config = load_robot(given["robot"], "icube", given["prefix"])
-    front = in_front(given, config, vital=False)
+    forward = forward_controller(given, config)
+    front = in_front(given, config, forward)
     mode = running_law(config, given["law"], given["gains"]).mode
     if mode is CommandMode.EFFORT and given["supported"] == "false":
         raise ConfigError(
@@ -100,10 +102,12 @@ def icube(given: Given) -> System:
         config, hardware="ethercat", command_interface=mode.value, slave_config=folder, rate=rate
     )
     check_update_rate(file, config.profile.rate)
-    return stages(
-        [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
-        *front,
+    publisher = state_publisher(description)
+    states = spawner(file, "joint_state_broadcaster")
+    return System(
+        (publisher, manager(file), states, *front),
         plugins=("ethercat_driver", *FORWARD_PLUGINS),
+        forward=forward,
     )
 
 
@@ -124,78 +128,74 @@ def behind(given: Given) -> System:
         config, hardware="topic", command_interface=DRIVING[controller].value, **topics
     )
     file = controllers(given, config)
-    return stages(
-        [
+    return System(
+        (
             simulator(given, BEHIND_TOPICS),
             state_publisher(description),
             manager(file),
             spawner(file, "joint_state_broadcaster"),
-        ],
-        [spawner(file, controller)],
+            spawner(file, controller),
+        ),
         plugins=("joint_state_topic_hardware_interface", "joint_state_broadcaster", driving),
     )
 
 
+def forward_controller(given: Given, config: RobotConfig) -> str:
+    """Name of the forward controller that takes the commands of the law.
+
+    Raises:
+        ConfigError: see :func:`running_law`.
+    """
+    return config.profile.controllers[running_law(config, given["law"], given["gains"]).mode]
+
+
 def in_front(
-    given: Given, config: RobotConfig, *, vital: bool = True, description: str = "config"
-) -> tuple[tuple[Part, ...], ...]:
-    """The stages that put our nodes in front of a forward controller: that loaded, ours running,
-    then it activated.
+    given: Given, config: RobotConfig, forward: str, *, description: str = "config"
+) -> tuple[NodeSpec, ...]:
+    """Nodes that put ours in front of a forward controller: a spawner that loads it, ours, and a
+    spawner that activates it.
 
     Raises:
         ConfigError: see :func:`control`; no such file of controllers.
     """
-    ours = control(
-        given, config.profile_name, vital=vital, description=description, forward_follows=True
-    )
-    forward = config.profile.controllers[running_law(config, given["law"], given["gains"]).mode]
+    ours = control(given, config.profile_name, description=description, forward_follows=True)
     file = controllers(given, config)
-    return (spawner(file, forward, inactive=True),), (*ours, active()), (spawner(file, forward),)
+    load = spawner(file, forward, inactive=True)
+    return (load, *ours, active(), spawner(file, forward))
 
 
-def spawner(
-    file: Path | None,
-    *names: str,
-    inactive: bool = False,
-    vital: bool = True,
-    optional: bool = False,
-) -> NodeSpec:
-    """Node that loads, configures and, unless `inactive`, activates controllers.
+def spawner(file: Path | None, controller: str, *, inactive: bool = False) -> NodeSpec:
+    """Node that loads, configures and, unless `inactive`, activates a controller.
 
-    Where a controller is loaded already, it does the rest.
+    Where the controller is loaded already, it does the rest.
     """
-    arguments = [*names, "--controller-manager-timeout", MANAGER_LIMIT]
+    arguments = [controller, "--controller-manager-timeout", MANAGER_LIMIT]
     if file is not None:
         arguments += ["--param-file", str(file)]
     if inactive:
         arguments.append("--inactive")
-    name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    spec = NodeSpec(
-        "spawner", name, package="controller_manager", arguments=tuple(arguments), once=True
-    )
-    return replace(spec, vital=vital, optional=optional)
+    name = f"{'load' if inactive else 'spawn'}_{controller}"
+    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments))
 
 
 def wrench_broadcaster(file: Path) -> NodeSpec:
     """The spawner of the sensor's broadcaster, which fails on a Gazebo that is too old to show
     it to ros2_control.
     """
-    return spawner(file, "force_torque_sensor_broadcaster", vital=False, optional=True)
+    return spawner(file, "force_torque_sensor_broadcaster")
 
 
 def state_publisher(description: Xacro, *, simulated_time: bool = False) -> NodeSpec:
     """Node that publishes the frames, and the robot description.
 
     The controller manager makes the hardware from that description.
-
-    Its end changes nothing for those who have the description already.
     """
     parameters: dict[str, Value | Xacro] = {
         "robot_description": description,
         "use_sim_time": simulated_time,
     }
     name = "robot_state_publisher"
-    return NodeSpec(name, name, parameters, package="robot_state_publisher", vital=False)
+    return NodeSpec(name, name, parameters, package="robot_state_publisher")
 
 
 def manager(file: Path) -> NodeSpec:

@@ -1,10 +1,10 @@
-"""Parts of a running system: nodes, other programs, launch files, and the order of their start."""
+"""Parts of a running system: nodes, other programs, and launch files of other packages."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,14 +91,8 @@ class NodeSpec:
         package: Name of the package that has the executable.
         arguments: Arguments of the command line, before those of ROS.
         namespace: Namespace that the node is in; empty for the root.
-        once: True where the node ends by itself, with status 0 where all went well; the next stage
-            waits for that.
-        vital: True where its end, or failure where it is `once`, is the end of all; else the others
-            go on.
-        optional: True where the next stage starts after a failure, too, of a node that is `once`
-            and not vital.
-        respawn: True where a node that is not vital is started again after a failure, if it had run
-            for :data:`LONG_ENOUGH`.
+        respawn: True where the others go on without the node, and it is started again after a
+            failure, see :func:`worth_another_start`.
     """
 
     executable: str
@@ -109,9 +103,6 @@ class NodeSpec:
     package: str = PACKAGE
     arguments: tuple[str, ...] = ()
     namespace: str = ""
-    once: bool = False
-    vital: bool = True
-    optional: bool = False
     respawn: bool = False
 
     @property
@@ -126,7 +117,7 @@ class NodeSpec:
             status: Exit status of the node.
             lifetime: Lifetime of its process [s].
         """
-        return self.respawn and status != 0 and lifetime >= LONG_ENOUGH
+        return self.respawn and worth_another_start(status, lifetime)
 
     def ros_arguments(self) -> list[str]:
         """The command line after the executable."""
@@ -143,9 +134,19 @@ class NodeSpec:
         return arguments
 
 
+def worth_another_start(status: int, lifetime: float) -> bool:
+    """True where a process failed after it had run for :data:`LONG_ENOUGH`.
+
+    Args:
+        status: Exit status of the process.
+        lifetime: Lifetime of the process [s].
+    """
+    return status != 0 and lifetime >= LONG_ENOUGH
+
+
 @dataclass(frozen=True)
 class Program:
-    """A program that isn't a ROS node. Its end is the end of all.
+    """A program that isn't a ROS node.
 
     Attributes:
         command: Command line of the program.
@@ -176,32 +177,29 @@ class LaunchFile:
 
 
 Part = NodeSpec | Program | LaunchFile
-Stage = tuple[Part, ...]
 
 
 @dataclass(frozen=True)
 class System:
-    """Parts that are started together.
+    """Parts that run together. Which part waits for which is the launch file's.
 
     Attributes:
-        stages: Stages, one after the other. A stage whose last node is `once` keeps the next one
-            waiting until that has ended well; any other starts at the same time as the next.
+        parts: Parts, in the order of the start.
         plugins: ROS packages that its processes load plug-ins of.
         checks: Functions that check that it can start here and now; each raises ConfigError where
             it can't.
+        forward: Name of the forward controller that takes the law's commands; empty where no part
+            of the system spawns it.
     """
 
-    stages: tuple[Stage, ...]
+    parts: tuple[Part, ...]
     plugins: tuple[str, ...] = ()
     checks: tuple[Callable[[], None], ...] = ()
-
-    def parts(self) -> list[Part]:
-        """All that is started, in the order of the start."""
-        return [part for stage in self.stages for part in stage]
+    forward: str = ""
 
     def nodes(self) -> list[NodeSpec]:
         """All nodes, in the order of their start."""
-        return [part for part in self.parts() if isinstance(part, NodeSpec)]
+        return [part for part in self.parts if isinstance(part, NodeSpec)]
 
     def node(self, name: str) -> NodeSpec:
         """The node with a name, or with namespace and name."""
@@ -233,8 +231,3 @@ class Setup:
             if name not in names:
                 raise unknown("argument", name, names)
         return self.build({argument.name: argument.value(given) for argument in self.arguments})
-
-
-def stages(*parts: Iterable[Part], plugins: tuple[str, ...] = ()) -> System:
-    """A system of its stages, without the empty ones, and of the packages that have its plugins."""
-    return System(tuple(tuple(part) for part in parts if part), plugins)

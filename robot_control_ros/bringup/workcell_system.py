@@ -8,7 +8,7 @@ from ..robot.workcell import MARK, load_workcell
 from ..simulation.scene import load_scene
 from .package_nodes import CONTROL, RATE, control, page
 from .parameter_files import number, portable
-from .system import Argument, Given, NodeSpec, Setup, System, Value, Xacro, stages
+from .system import Argument, Given, NodeSpec, Setup, System, Value, Xacro
 
 FIRST_PORT = 8080  # of the first arm's page; the next arms have the next ports
 
@@ -16,8 +16,6 @@ FIRST_PORT = 8080  # of the first arm's page; the next arms have the next ports
 def workcell(given: Given) -> System:
     """Controller, watchdog and page of each arm; under the profile `sim` also the simulator, which
     has all arms.
-
-    Where one of an arm's nodes ends, the other arms go on.
 
     Raises:
         ConfigError: unknown work cell, law, scene, profile or file, or a law whose commands a
@@ -39,11 +37,11 @@ def workcell(given: Given) -> System:
         specs.append(NodeSpec("simulator", "simulator", world))
     for index, arm in enumerate(load_workcell(given["workcell"]).arms):
         own = {**given, "robot": f"{cell}{MARK}{arm}", "namespace": arm, "dashboard": "false"}
-        nodes = control(own, profile, rate=rate, vital=False)
+        nodes = control(own, profile, rate=rate)
         if given["dashboard"] == "true":
             nodes = (*nodes, page(own["robot"], profile, port=FIRST_PORT + index))
         specs += [replace(spec, namespace=arm) for spec in nodes]
-    return stages(specs)
+    return System(tuple(specs))
 
 
 WORKCELL = Setup(

@@ -1,4 +1,4 @@
-"""Which nodes with which parameters, in which order, in which environment."""
+"""Which nodes with which parameters, in which environment."""
 
 import functools
 import importlib.util
@@ -67,15 +67,12 @@ def made(name, **given):
 
 
 def order(system):
-    """Stage by stage, the names of what is started."""
-    return [
-        [part.path if isinstance(part, LaunchFile) else part.name for part in stage]
-        for stage in system.stages
-    ]
+    """The names of what is started."""
+    return [part.path if isinstance(part, LaunchFile) else part.name for part in system.parts]
 
 
 def launch_files(system):
-    return [part for stage in system.stages for part in stage if isinstance(part, LaunchFile)]
+    return [part for part in system.parts if isinstance(part, LaunchFile)]
 
 
 def description(system):
@@ -176,10 +173,8 @@ def test_the_page_is_of_the_controllers_robot_and_the_others_go_on_without_it(na
     system = made(name, dashboard="true")
     control, page = system.node("controller"), system.node("dashboard")
     shared = {key: control.parameters[key] for key in ("robot", "profile")}
-    assert page == NodeSpec("dashboard", "dashboard", shared, vital=False, respawn=True)
-    assert "dashboard" not in {
-        part.name for stage in made(name).stages for part in stage if hasattr(part, "name")
-    }
+    assert page == NodeSpec("dashboard", "dashboard", shared, respawn=True)
+    assert "dashboard" not in order(made(name))
 
 
 def test_every_launch_file_with_our_controller_has_the_page():
@@ -193,16 +188,7 @@ def test_every_choice_makes_a_system(name):
     for argument in SETUPS[name].arguments:
         for choice in argument.choices:
             given = {argument.name: choice, **PARTNERS.get((name, argument.name, choice), {})}
-            assert made(name, **given).stages, given
-
-
-@every_setup
-def test_a_stage_waits_for_the_last_of_its_nodes_that_ends_by_itself(name):
-    stages = made(name).stages
-    for number, stage in enumerate(stages):
-        *others, last = stage
-        assert not any(isinstance(part, NodeSpec) and part.once for part in others)
-        assert number == len(stages) - 1 or last.once
+            assert made(name, **given).parts, given
 
 
 @every_setup
@@ -238,30 +224,22 @@ def test_a_node_that_there_is_not_is_refused_with_all_that_there_are():
 def test_the_watchdog_watches_before_the_controller_starts_and_knows_the_same(name):
     system = made(name)
     names = [node.name for node in system.nodes()]
-    assert names.index("watchdog") < names.index("controller")
+    assert names.index("watchdog") + 1 == names.index("controller")
     watchdog, control = system.node("watchdog"), system.node("controller")
     shared = {
         key: value
         for key, value in control.parameters.items()
         if key in ("robot", "profile", "rate", "use_sim_time")
     }
-    assert watchdog == NodeSpec("watchdog", "watchdog", shared, vital=control.vital)
-    assert [stage for stage in system.stages if watchdog in stage] == [
-        s for s in system.stages if control in s
-    ]
+    assert watchdog == NodeSpec("watchdog", "watchdog", shared)
 
 
 @watched
 def test_without_a_watchdog_all_else_is_the_same(name):
     def others(system):
-        return [
-            [part for part in stage if getattr(part, "name", "") != "watchdog"]
-            for stage in system.stages
-        ]
+        return [part for part in system.parts if getattr(part, "name", "") != "watchdog"]
 
-    assert others(made(name, watchdog="false")) == [
-        list(stage) for stage in made(name, watchdog="false").stages
-    ]
+    assert others(made(name, watchdog="false")) == list(made(name, watchdog="false").parts)
     assert others(made(name)) == others(made(name, watchdog="false"))
 
 
@@ -286,8 +264,6 @@ def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
         {"wrench": robot.profile.wrench_topic} if robot.profile.wrench_topic else {}
     )
     assert control.parameters["description"] == ("topic" if name == "gazebo" else "config")
-    # on a real arm, what is left keeps it safe
-    assert control.vital is (name in ("sim", "mock", "gazebo"))
 
 
 @with_controller
@@ -471,7 +447,7 @@ def test_topics_of_the_profile_are_those_of_controller_and_watchdog(tmp_path):
 
 def test_a_simulation_is_a_simulator_a_watchdog_and_a_controller_of_one_robot():
     system = made("sim")
-    assert order(system) == [["simulator", "watchdog", "controller"]]
+    assert order(system) == ["simulator", "watchdog", "controller"]
     given = {"robot": "ur5", "pacing": "realtime", "rate": 0.0, "scene": "", "imperfections": ""}
     assert system.node("simulator") == NodeSpec("simulator", "simulator", given)
     shared = {"robot": "ur5", "profile": "sim", "use_sim_time": True}
@@ -505,20 +481,13 @@ def test_a_scene_by_path_is_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
 # --- ros2_control ---
 
 
-def spawner(*names, file="config/ros2_control/ur5.yaml", inactive=False, **flags):
+def spawner(controller, file="config/ros2_control/ur5.yaml", inactive=False):
     """What ros2_control's spawner is to be given."""
-    arguments = [*names, "--controller-manager-timeout", "60"]
+    arguments = [controller, "--controller-manager-timeout", "60"]
     arguments += ["--param-file", str(SHARE / file)] if file else []
     arguments += ["--inactive"] if inactive else []
-    name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    return NodeSpec(
-        "spawner",
-        name,
-        package="controller_manager",
-        arguments=tuple(arguments),
-        once=True,
-        **flags,
-    )
+    name = f"{'load' if inactive else 'spawn'}_{controller}"
+    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments))
 
 
 @pytest.mark.parametrize("output", ["position", "velocity"])
@@ -529,12 +498,17 @@ def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front
     )
     system = made("mock", law="admittance", gains=str(gains))
     assert order(system) == [
-        ["robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
-        ["spawn_force_torque_sensor_broadcaster"],
-        [f"load_{forward}"],
-        ["watchdog", "controller", "wait_active"],
-        [f"spawn_{forward}"],
+        "robot_state_publisher",
+        "controller_manager",
+        "spawn_joint_state_broadcaster",
+        "spawn_force_torque_sensor_broadcaster",
+        f"load_{forward}",
+        "watchdog",
+        "controller",
+        "wait_active",
+        f"spawn_{forward}",
     ]
+    assert system.forward == forward
     publisher, manager, broadcaster, wrench_broadcaster, load, _, _, wait, activate = system.nodes()
     assert (publisher.package, publisher.executable) == (
         "robot_state_publisher",
@@ -554,11 +528,9 @@ def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front
         remappings={"~/robot_description": "/robot_description"},
     )
     assert broadcaster == spawner("joint_state_broadcaster")
-    assert wrench_broadcaster == spawner(
-        "force_torque_sensor_broadcaster", vital=False, optional=True
-    )
+    assert wrench_broadcaster == spawner("force_torque_sensor_broadcaster")
     assert load == spawner(forward, inactive=True)
-    assert wait == NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True)
+    assert wait == NodeSpec("wait_active", "wait_active", {"node": "controller"})
     assert activate == spawner(forward)
 
 
@@ -574,36 +546,40 @@ def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(
 ):
     system = made("gazebo", robot="ur5e", law=law, interface=interface)
     assert order(system) == [
-        ["gazebo", "robot_state_publisher", "clock_bridge", "create"],
-        ["spawn_joint_state_broadcaster"],
-        ["spawn_force_torque_sensor_broadcaster"],
-        [f"load_{forward}"],
-        ["watchdog", "controller", "wait_active"],
-        [f"spawn_{forward}"],
+        "gazebo",
+        "robot_state_publisher",
+        "clock_bridge",
+        "create",
+        "spawn_joint_state_broadcaster",
+        "spawn_force_torque_sensor_broadcaster",
+        f"load_{forward}",
+        "watchdog",
+        "controller",
+        "wait_active",
+        f"spawn_{forward}",
     ]
+    assert system.forward == forward
     file = "config/ros2_control/ur5e.yaml"
     arguments = {"hardware": f"gz_{interface}", "controllers": str(SHARE / file)}
     assert description(system) == Xacro(
         SHARE / "urdf/ur5e/ur5e.urdf.xacro", arguments, mount=STANDING
     )
     bridge, create = system.node("clock_bridge"), system.node("create")
-    assert (bridge.package, bridge.executable, bridge.arguments, bridge.once) == (
+    assert (bridge.package, bridge.executable, bridge.arguments) == (
         "ros_gz_bridge",
         "parameter_bridge",
         ("/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",),
-        False,
     )
-    assert (create.package, create.executable, create.arguments, create.once) == (
+    assert (create.package, create.executable, create.arguments) == (
         "ros_gz_sim",
         "create",
         ("-topic", "robot_description", "-name", "ur5e"),
-        True,
     )
     assert system.node("spawn_joint_state_broadcaster") == spawner(
         "joint_state_broadcaster", file=file
     )
-    sensor = "force_torque_sensor_broadcaster"  # an older Gazebo doesn't show it
-    assert system.node(f"spawn_{sensor}") == spawner(sensor, file=file, vital=False, optional=True)
+    sensor = "force_torque_sensor_broadcaster"
+    assert system.node(f"spawn_{sensor}") == spawner(sensor, file=file)
     assert system.node(f"load_{forward}") == spawner(forward, file=file, inactive=True)
     assert system.node(f"spawn_{forward}") == spawner(forward, file=file)
     assert system.node("controller").parameters["profile"] == profile
@@ -622,11 +598,7 @@ def test_in_gazebo_all_keep_simulated_time():
 @with_controller
 def test_a_controller_is_told_that_the_forward_controller_follows_where_it_does(name):
     system = made(name)
-    follows = any(
-        node.name.startswith("spawn_forward_")
-        for node in system.stages[-1]
-        if isinstance(node, NodeSpec)
-    )
+    follows = any(node.name.startswith("spawn_forward_") for node in system.nodes())
     assert system.node("controller").parameters.get("forward_follows", False) is follows
     assert follows is (name in ("mock", "gazebo", "icube", "ur"))
 
@@ -641,11 +613,16 @@ def test_drives_take_what_the_law_commands(tmp_path, law, interface):
     system = made("icube", law=law, supported="true", gains=str(file))
     forward = f"forward_{interface}_controller"
     assert order(system) == [
-        ["robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
-        [f"load_{forward}"],
-        ["watchdog", "controller", "wait_active"],
-        [f"spawn_{forward}"],
+        "robot_state_publisher",
+        "controller_manager",
+        "spawn_joint_state_broadcaster",
+        f"load_{forward}",
+        "watchdog",
+        "controller",
+        "wait_active",
+        f"spawn_{forward}",
     ]
+    assert system.forward == forward
     assert system.node("spawn_joint_state_broadcaster") == spawner("joint_state_broadcaster")
     assert description(system).arguments == {
         "hardware": "ethercat",
@@ -746,13 +723,11 @@ def test_controllers_that_are_no_parameter_file_are_refused_in_words(tmp_path):
 def test_behind_ros2_control_the_simulator_is_the_robot(driving, interface):
     system = made("sim_ros2_control", controller=driving, scene="ball", rate="250")
     assert order(system) == [
-        [
-            "simulator",
-            "robot_state_publisher",
-            "controller_manager",
-            "spawn_joint_state_broadcaster",
-        ],
-        [f"spawn_{driving}"],
+        "simulator",
+        "robot_state_publisher",
+        "controller_manager",
+        "spawn_joint_state_broadcaster",
+        f"spawn_{driving}",
     ]
     simulator = system.node("simulator")
     assert simulator.parameters == {
@@ -835,9 +810,13 @@ def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_a
 ):
     system = made("ur", ur_type=ur_type, law=law, headless_mode="true")
     assert order(system) == [
-        ["launch/ur_control.launch.py", "watchdog", "controller", "wait_active"],
-        [f"spawn_{forward}"],
+        "launch/ur_control.launch.py",
+        "watchdog",
+        "controller",
+        "wait_active",
+        f"spawn_{forward}",
     ]
+    assert system.forward == forward
     (driver,) = launch_files(system)
     assert driver.package == "ur_robot_driver"
     assert driver.arguments == {
@@ -852,10 +831,7 @@ def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_a
     }
     control = system.node("controller").parameters
     assert (control["robot"], control["profile"], control["rate"]) == (ur_type, "real", rate)
-    # Of a driver that runs already the controller may be active already, and that is no reason to
-    # end it.
-    assert system.node(f"spawn_{forward}") == spawner(forward, file="", vital=False, optional=True)
-    assert not system.node("wait_active").vital
+    assert system.node(f"spawn_{forward}") == spawner(forward, file="")
 
 
 @pytest.mark.parametrize("mock", ["true", "false"])
@@ -938,7 +914,7 @@ def test_packages_of_all_controllers_in_kinovas_file_are_looked_up_with_the_driv
 
 def test_kinovas_driver_has_a_forward_controller_by_our_file():
     system = made("gen3")
-    assert order(system) == [["launch/gen3.launch.py", "watchdog", "controller"]]
+    assert order(system) == ["launch/gen3.launch.py", "watchdog", "controller"]
     (driver,) = launch_files(system)
     assert driver.package == "kortex_bringup"
     assert driver.arguments == {

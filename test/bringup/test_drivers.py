@@ -177,10 +177,10 @@ def test_the_page_of_the_gen3_has_the_release():
 
 def test_gazebo_is_started_by_its_names():
     system, driver = SETUPS["gazebo"].make(headless="true"), names("gazebo")
-    started = {part.command[0]: part for part in system.parts() if isinstance(part, Program)}
+    started = {part.command[0]: part for part in system.parts if isinstance(part, Program)}
     started |= {
         part.executable: part
-        for part in system.parts()
+        for part in system.parts
         if isinstance(part, NodeSpec) and "ros_gz" in part.package
     }
     assert set(started) == set(driver["programs"])

@@ -23,9 +23,7 @@ EXPORTS = """
 
 
 def program(**given):
-    (found,) = [
-        part for part in SETUPS["gazebo"].make(**given).parts() if isinstance(part, Program)
-    ]
+    (found,) = [part for part in SETUPS["gazebo"].make(**given).parts if isinstance(part, Program)]
     return found
 
 

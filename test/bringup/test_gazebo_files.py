@@ -47,7 +47,7 @@ class Case:
         self.root = ElementTree.fromstring(
             xacro.process_file(str(given.path), mappings=dict(given.arguments)).toxml()
         )
-        (program,) = [part for part in self.system.parts() if isinstance(part, Program)]
+        (program,) = [part for part in self.system.parts if isinstance(part, Program)]
         self.world = ElementTree.parse(program.command[-1]).getroot().find("world")
         with open(given.arguments["controllers"], encoding="utf-8") as file:
             self.controllers = yaml.safe_load(file)["controller_manager"]["ros__parameters"]

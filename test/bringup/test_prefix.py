@@ -109,7 +109,7 @@ def test_a_file_of_controllers_that_is_given_is_taken_as_it_is(tmp_path):
 
 def test_kinovas_driver_its_controllers_and_our_nodes_get_the_same_prefix():
     system = SETUPS["gen3"].make(robot_ip="192.168.1.10", prefix="left_")
-    (driver,) = (part for part in system.parts() if isinstance(part, LaunchFile))
+    (driver,) = (part for part in system.parts if isinstance(part, LaunchFile))
     assert driver.arguments["prefix"] == "left_"
     file = Path(driver.arguments["controllers_file"])
     sections = yaml.safe_load(file.read_text(encoding="utf-8"))

@@ -10,18 +10,14 @@ from robot_control_ros.core.errors import ConfigError
 
 SYSTEM = System(
     (
-        (
-            Program(("gz", "sim"), "gazebo", "ros_gz_sim"),
-            LaunchFile("ur_robot_driver", "launch/any.py", {}),
-        ),
-        (
-            NodeSpec("controller", "controller"),
-            NodeSpec(
-                "any",
-                "any",
-                {"robot_description": Xacro(Path("any.xacro"), {})},
-                package="controller_manager",
-            ),
+        Program(("gz", "sim"), "gazebo", "ros_gz_sim"),
+        LaunchFile("ur_robot_driver", "launch/any.py", {}),
+        NodeSpec("controller", "controller"),
+        NodeSpec(
+            "any",
+            "any",
+            {"robot_description": Xacro(Path("any.xacro"), {})},
+            package="controller_manager",
         ),
     ),
     plugins=("gz_ros2_control",),
@@ -78,7 +74,7 @@ def test_a_systems_own_check_comes_when_all_is_installed(install):
     def refuse():
         raise ConfigError("not now")
 
-    checked = System(SYSTEM.stages, SYSTEM.plugins, (refuse,))
+    checked = System(SYSTEM.parts, SYSTEM.plugins, (refuse,))
     with pytest.raises(ConfigError, match="not installed here"):
         check_requirements(checked)
     install(*PACKAGES, *PROGRAMS)

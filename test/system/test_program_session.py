@@ -132,7 +132,7 @@ def test_a_node_that_may_be_started_again_is_and_is_ended_with_the_others(
     monkeypatch.setattr("robot_control_ros.bringup.processes.sys.executable", str(script))
     monkeypatch.setattr("robot_control_ros.bringup.system.LONG_ENOUGH", 0.0)
     with Processes([]) as nodes:
-        first = nodes.start(NodeSpec("dashboard", "page", vital=False, respawn=True))
+        first = nodes.start(NodeSpec("dashboard", "page", respawn=True))
         wait(lambda: began.exists() and began.read_text() == "x")
         first.kill()
         wait(lambda: nodes.check() or began.read_text() == "xx")
@@ -142,7 +142,7 @@ def test_a_node_that_may_be_started_again_is_and_is_ended_with_the_others(
 
 def test_a_node_that_may_be_missing_and_fails_at_once_is_told_and_not_started_again(capsys):
     with Processes([]) as nodes:
-        nodes.start(NodeSpec("no_such_node", "page", vital=False, respawn=True)).wait()
+        nodes.start(NodeSpec("no_such_node", "page", respawn=True)).wait()
         for _ in range(3):
             nodes.check()
     assert capsys.readouterr().err.count("the others go on") == 1
