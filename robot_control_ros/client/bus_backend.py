@@ -22,7 +22,6 @@ from ..fieldbus.process.client import BusClient, BusSettings
 from ..fieldbus.process.diagnosis import diagnose
 from ..fieldbus.process.remote_loop import RemoteLoop
 from ..fieldbus.supervisor import Action
-from ..laws import law_class
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import load_robot
 from ..ros.periodic import Periodic
@@ -62,11 +61,10 @@ class BusBackend:
         self, settings: BusSettings, law: str, gains: Mapping[str, Any] | None = None
     ) -> None:
         self.config = load_robot(settings.robot, settings.profile)
-        law_class(law)  # an unknown law is refused before the bus starts
+        RunningLaw(self.config, law, gains)  # what is wrong with it is told before the bus starts
         self.feed = StateFeed()
         self._lock = threading.RLock()  # of the loop
         self._asking = threading.Lock()  # of requests to the driver
-        self._was_enabled = False
         self._client = BusClient(replace(settings, in_process=True))
         try:
             report = self._client.wait_until_ready()
@@ -167,11 +165,9 @@ class BusBackend:
         """Reason why the robot doesn't follow its targets; empty where it does, or where nobody
         has enabled it yet.
         """
-        status = self._client.status()
-        if status is not None and status.action not in STOPPED:
-            self._was_enabled = True
-        elif self._was_enabled:
-            return f"drives: {self._client.report().get('message', 'stopped')}"
+        report = self._client.report()
+        if report.get("stopped"):
+            return f"the drives were stopped: {'; '.join(report['causes'])}"
         return self._loop.fault or self._loop.report().contact.message
 
     # --- what it shall do ---
@@ -257,7 +253,8 @@ class BusBackend:
         return answer
 
     def _wait_until_enabled(self, since: int) -> None:
-        """Wait until drives run that were asked to in a later cycle than `since`.
+        """Wait until drives run that were asked to in a later cycle than `since`, and the report
+        says so.
 
         Raises:
             HardwareFault: they are stopped before, or don't run in time.
@@ -265,7 +262,9 @@ class BusBackend:
         until = time.monotonic() + ENABLED_WITHIN
         while time.monotonic() < until:
             status = self._client.status()
-            if status is not None and status.action is Action.RUN:
+            stopped = self._client.report().get("stopped", False)
+            if status is not None and status.action is Action.RUN and not stopped:
+                self.step()
                 return
             if status is not None and status.action in STOPPED and status.cycle > since + 2:
                 time.sleep(2.0 * REPORT_PERIOD)
