@@ -10,6 +10,7 @@ from setuptools import find_packages, setup
 
 NAME = "robot_control_ros"
 EMULATOR = "ethercat_emulator"  # a package beside it, which needs nothing of it
+CAN_EMULATOR = "can_emulator"  # another one, which needs the first one alone
 ROOT = Path(__file__).resolve().parent
 
 
@@ -50,7 +51,13 @@ setup(
     maintainer="robot_control_ros developers",
     maintainer_email="maintainers@robot-control-ros.org",
     license="Apache-2.0",
-    packages=find_packages(include=[NAME, f"{NAME}.*", EMULATOR, f"{EMULATOR}.*"]),
+    packages=find_packages(
+        include=[
+            *(NAME, f"{NAME}.*"),
+            *(EMULATOR, f"{EMULATOR}.*"),
+            *(CAN_EMULATOR, f"{CAN_EMULATOR}.*"),
+        ]
+    ),
     package_data={
         NAME: [
             "py.typed",
@@ -58,6 +65,7 @@ setup(
             *(f"dashboard/bar/*.{kind}" for kind in ("html", "css", "js")),
         ],
         EMULATOR: ["py.typed", "README.md"],
+        CAN_EMULATOR: ["py.typed", "README.md"],
     },
     data_files=data_files(),
     zip_safe=False,
@@ -97,7 +105,10 @@ setup(
         ],
         # Meshes: STL by trimesh, COLLADA by pycollada. Matplotlib draws what is exported.
         "dashboard": ["viser>=1.1,<2", "msgspec", "trimesh", "pycollada", "matplotlib"],
+        "can": ["python-can>=4.4,<5"],
         "ethercat": ["pysoem>=1.1.10,<2"],
+        # Franka's own library; wheels for Linux on x86-64
+        "franka": ["pylibfranka>=0.21,<0.22"],
         # Optuna proposes trials; Dask computes them on other machines; PostgreSQL's driver lets
         # machines share them.
         "tuning": [
@@ -140,6 +151,7 @@ setup(
         "console_scripts": [
             f"robot_control = {NAME}.cli.main:main",
             f"ethercat-emulator = {EMULATOR}.program:main",
+            f"can-emulator = {CAN_EMULATOR}.program:main",
         ]
     },
 )

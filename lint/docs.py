@@ -13,7 +13,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "evidence"
 DOCS = [*sorted((ROOT / "docs").rglob("*.md")), *sorted(EVIDENCE.rglob("README.md"))]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ethercat_emulator/README.md")]
+PAGES = [
+    ROOT / name
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "ethercat_emulator/README.md",
+        "can_emulator/README.md",
+    )
+]
 PAGES += [*sorted((ROOT / "robot_control_learning").rglob("README.md")), *DOCS]
 MAX_WORDS = 20  # in a sentence
 # the tables on these pages consist of messages
@@ -27,7 +35,7 @@ NEWCOMER = (
     "glossary.md",
 )
 FOLDERS = (
-    "config|docs|ethercat_emulator|evidence|examples|launch|lint|"
+    "can_emulator|config|docs|ethercat_emulator|evidence|examples|launch|lint|"
     "robot_control_learning|robot_control_ros|test|urdf"
 )
 

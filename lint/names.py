@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("robot_control_ros", "robot_control_learning", "ethercat_emulator", "evidence")
+PACKAGES = (
+    *("robot_control_ros", "robot_control_learning", "ethercat_emulator", "can_emulator"),
+    "evidence",
+)
 MODULES = ("__init__.py", "__main__.py", "node.py")  # names that many have
 CLASSES = ("Gains",)
 

@@ -10,9 +10,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("robot_control_ros", "robot_control_learning", "ethercat_emulator", "evidence")
+PACKAGES = (
+    *("robot_control_ros", "robot_control_learning", "ethercat_emulator", "can_emulator"),
+    "evidence",
+)
 TESTS = sorted(
-    [*(ROOT / "test").rglob("*.py"), *(ROOT / "ethercat_emulator" / "test").rglob("*.py")]
+    path
+    for folder in ("test", "ethercat_emulator/test", "can_emulator/test")
+    for path in (ROOT / folder).rglob("*.py")
 )
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # functions, and methods of pytest's monkeypatch

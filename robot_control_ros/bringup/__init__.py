@@ -1,9 +1,10 @@
-"""Systems that run: their nodes, the nodes' parameters, and the order in which they start.
+"""Systems that run: their nodes and the nodes' parameters, checked before anything starts.
 
-The command line starts them as processes, the launch files as launch actions; both decide nothing
-themselves.
+The command line starts them as processes. The files in launch/ list the nodes, take the values from
+here, and say what follows the end of a process.
 """
 
+from .can_system import CAN
 from .drivers import GEN3, UR
 from .ethercat_system import ETHERCAT
 from .gazebo import GAZEBO
@@ -20,6 +21,7 @@ SETUPS = {
     "ur": UR,
     "gen3": GEN3,
     "ethercat": ETHERCAT,
+    "can": CAN,
     "icube": ICUBE,
     "sim_ros2_control": BEHIND,
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import __version__
 from ..core.errors import ConfigError, missing_extra, refused
+from .can_commands import add_can
 from .command_runner import run_command
 from .completion import complete
 from .ethercat import add_ethercat
@@ -101,6 +102,7 @@ def command_parser() -> CommandParser:
         _add_init_law,
         _add_doctor,
         add_ethercat,
+        add_can,
         _add_docs,
     ):
         add(commands)

@@ -13,6 +13,8 @@ from ..core.cycle import CYCLE
 from ..core.gains import MATRIX, SCALAR, TASK, TENSOR, VECTOR, GainSpec, gain_specs
 from ..core.output_files import write_text
 from ..core.record import Field
+from ..fieldbus.can.can_arm import CanArm
+from ..fieldbus.can.motors import MotorFamily
 from ..fieldbus.ethercat.drives import DriveConfig
 from ..fieldbus.ethercat.topology import Topology
 from ..laws import law_class, law_names
@@ -43,6 +45,8 @@ FILES = {
     "imperfections": Imperfections,
     "drive": DriveConfig,
     "topology": Topology,
+    "motor": MotorFamily,
+    "can": CanArm,
 }
 TABLES = {**FILES, "profile": HardwareProfile}
 

@@ -29,6 +29,7 @@ REQUIRED = {
     "gen3": {"robot_ip": "192.168.1.10"},
 }
 REQUIRED["ethercat"] = {"interface": "eth1"}
+REQUIRED["can"] = {"channel": "can0"}
 # the others: test_workcell
 SINGLE = {name: setup for name, setup in SETUPS.items() if name != "two_arms"}
 WITH_CONTROLLER = [
@@ -47,7 +48,7 @@ WATCHED = [
     if "watchdog" in {argument.name for argument in setup.arguments}
 ]
 # with a controller manager of ours, or Gazebo's
-MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat")]
+MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat", "can")]
 # A choice that doesn't go with the other arguments' defaults, and what it goes with.
 PARTNERS = {
     ("gazebo", "interface", "position"): {"law": "admittance"},
@@ -80,9 +81,10 @@ def description(system):
     return system.node("robot_state_publisher").parameters["robot_description"]
 
 
-def users_robot(folder, **changes):
-    """The path of a robot of the user's own: a UR5 with changes."""
-    data = yaml.safe_load((SHARE / "config/robots/ur5.yaml").read_text(encoding="utf-8")) | changes
+def users_robot(folder, robot="ur5", **changes):
+    """The path of a robot of the user's own: one of the package with changes."""
+    file = SHARE / "config/robots" / f"{robot}.yaml"
+    data = yaml.safe_load(file.read_text(encoding="utf-8")) | changes
     (folder / "mine.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
     return folder / "mine.yaml"
 
@@ -217,7 +219,7 @@ def test_a_node_that_there_is_not_is_refused_with_all_that_there_are():
         node_program.main(["nonsense"])
     executables = {path.name for path in (Path(__file__).parents[2] / "scripts").iterdir()}
     named = set(re.findall(r"\w+", str(refusal.value).partition(":")[2]))
-    assert named == executables - {"robot_control", "ethercat-emulator"}
+    assert named == executables - {"robot_control", "can-emulator", "ethercat-emulator"}
 
 
 @watched
@@ -250,6 +252,7 @@ def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
         "mock": "mock",
         "gazebo": "gz",
         "ethercat": "ethercat",
+        "can": "can",
         "icube": "icube",
     }.get(name, "real")
     control = made(name).node("controller")
@@ -268,7 +271,7 @@ def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
 
 @with_controller
 def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
-    law = "impedance" if name in ("sim", "gazebo", "ethercat", "icube") else "admittance"
+    law = "impedance" if name in ("sim", "gazebo", "ethercat", "can", "icube") else "admittance"
     file = tmp_path / "gains.yaml"
     file.write_text(
         f"/**: {{ ros__parameters: {{ {law}: {{ stiffness: 100.0 }} }} }}", encoding="utf-8"
@@ -388,9 +391,11 @@ def test_a_controllers_file_that_there_is_not_is_refused():
 
 @local
 def test_a_robot_by_path_is_handed_on_by_an_absolute_one(name, tmp_path, monkeypatch):
-    path = users_robot(tmp_path)
+    path = users_robot(tmp_path, "openarm" if name == "can" else "ur5")
     monkeypatch.chdir(tmp_path)
-    nodes = [node for node in made(name, robot="mine.yaml").nodes() if "robot" in node.parameters]
+    arguments = {"arm": "openarm"} if name == "can" else {}
+    made_nodes = made(name, robot="mine.yaml", **arguments).nodes()
+    nodes = [node for node in made_nodes if "robot" in node.parameters]
     assert nodes
     assert {node.parameters["robot"] for node in nodes} == {str(path)}
 

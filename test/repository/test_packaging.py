@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from wheel_installation import (
+    CAN_EMULATOR,
     EMULATOR,
     INSTALLED_FOLDERS,
     NAME,
@@ -28,7 +29,7 @@ import robot_control_ros
 
 SHARE = Path("share") / NAME
 MARKER = Path("share/ament_index/resource_index/packages") / NAME
-NODES = ("controller", "dashboard", "ethercat", "simulator", "watchdog")
+NODES = ("can", "controller", "dashboard", "ethercat", "simulator", "watchdog")
 
 # Imported module -> rosdep key, where the two differ. Of ROS packages the module's name is the key.
 ROSDEP_KEYS = {
@@ -49,11 +50,13 @@ ROSDEP_KEYS = {
 }
 # Optional modules rosdep has no key for -> the extra of setup.py that installs them.
 EXTRAS_WITHOUT_KEY = {
+    "can": "can",
     "distributed": "tuning",
     "optuna": "tuning",
     "sqlalchemy": "tuning",
     "tqdm": "tuning",
     "pysoem": "ethercat",
+    "pylibfranka": "franka",
     "ipykernel": "test",
     "jupyter_client": "test",
     "kickcat": "test",
@@ -65,6 +68,9 @@ EXTRAS_WITHOUT_KEY = {
     "websockets": "test",
     "zstandard": "test",
 }
+
+# Modules that have another name than their distribution.
+DISTRIBUTIONS = {"can": "python-can"}
 
 
 def files_below(folder: Path) -> Iterator[Path]:
@@ -87,7 +93,7 @@ def third_party_imports(source: str) -> set[str]:
             modules |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             modules.add(node.module.split(".")[0])
-    return modules - set(sys.stdlib_module_names) - {NAME, EMULATOR}
+    return modules - set(sys.stdlib_module_names) - {NAME, EMULATOR, CAN_EMULATOR}
 
 
 # --- package.xml ---
@@ -241,7 +247,8 @@ def test_one_name_maintainer_and_license_everywhere(manifest, installation):
 def test_modules_without_rosdep_key_have_an_extra(installation):
     manifest = (ROOT / "package.xml").read_text(encoding="utf-8")
     for module, extra in EXTRAS_WITHOUT_KEY.items():
-        pattern = rf"{module.replace('_', '-')}\b.*extra == ['\"]{extra}['\"]"
+        distribution = DISTRIBUTIONS.get(module, module.replace("_", "-"))
+        pattern = rf"{distribution}\b.*extra == ['\"]{extra}['\"]"
         assert any(
             re.match(pattern, line) for line in installation.metadata.get_all("Requires-Dist")
         ), module
@@ -273,7 +280,7 @@ def test_shared_files_are_installed_as_in_the_tree(installation):
 
 @built
 def test_every_file_of_the_packages_is_in_the_wheel(installation):
-    for package in (NAME, EMULATOR):
+    for package in (NAME, EMULATOR, CAN_EMULATOR):
         expected = {
             path.as_posix() for path in files_below(ROOT / package) if path.parts[1] != "test"
         }
@@ -283,7 +290,14 @@ def test_every_file_of_the_packages_is_in_the_wheel(installation):
 
 @built
 def test_executables_of_the_nodes_are_installed(installation):
-    for node in [*NODES, "teleop", "wait_active", "robot_control", "ethercat-emulator"]:
+    for node in [
+        *NODES,
+        "teleop",
+        "wait_active",
+        "robot_control",
+        "can-emulator",
+        "ethercat-emulator",
+    ]:
         executable = installation.prefix / "lib" / NAME / node
         assert os.access(executable, os.X_OK), node
         assert executable.read_text(encoding="utf-8") == (ROOT / "scripts" / node).read_text(

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "laws.md"
 FILES = [
     path
-    for folder in ("robots", "scenes", "imperfections", "ethercat")
+    for folder in ("robots", "scenes", "imperfections", "ethercat", "can")
     for path in (ROOT / "config" / folder).rglob("*.yaml")
 ]
 
@@ -94,7 +94,7 @@ def test_the_schemas_are_up_to_date(tmp_path):
 
 def test_a_table_of_an_unknown_kind_lists_the_kinds(capsys):
     assert main(["docs", "--entries", "law"]) != 0
-    choices = "robot, workcell, gripper, scene, imperfections, drive, topology, profile"
+    choices = "robot, workcell, gripper, scene, imperfections, drive, topology, motor, can, profile"
     assert f"must be one of: {choices}" in capsys.readouterr().err
 
 

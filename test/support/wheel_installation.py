@@ -20,6 +20,7 @@ from robot_control_ros.ros.process_environment import environment
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "robot_control_ros"
 EMULATOR = "ethercat_emulator"
+CAN_EMULATOR = "can_emulator"
 INSTALLED_FOLDERS = ("launch", "config", "urdf")
 
 
