@@ -21,14 +21,15 @@ SHARE = share_directory()
 LAUNCH = """
 import sys
 from launch import LaunchDescription, LaunchService
-from launch.actions import IncludeLaunchDescription
+from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 
-file, *given = sys.argv[1:]
+file, group, *given = sys.argv[1:]
 source = PythonLaunchDescriptionSource(file)
 include = IncludeLaunchDescription(source, launch_arguments=[text.split(":=") for text in given])
 service = LaunchService()
-service.include_launch_description(LaunchDescription([include]))
+actions = [GroupAction([include])] if group == "group" else [include]
+service.include_launch_description(LaunchDescription(actions))
 sys.exit(service.run())
 """
 # In place of an executable: writes its name, process and arguments down; stays, or ends with a
@@ -85,9 +86,14 @@ class Packages:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(DRIVER.format(names=list(names)))
 
-    def launch(self, name, *, nothing_else=False, **given):
-        """Start a launch file; with `nothing_else`, what is installed on this machine
-        is not to be found.
+    def launch(self, name, *, nothing_else=False, group=False, **given):
+        """Start a launch file.
+
+        Args:
+            name: Name of the file.
+            nothing_else: True where what is installed on this machine is not to be found.
+            group: True where a group includes the file; its configurations go with the group.
+            given: Values of the file's arguments.
         """
         there = {"AMENT_PREFIX_PATH": str(self.folder), "PATH": str(self.folder / "bin")}
         if not nothing_else:
@@ -102,6 +108,7 @@ class Packages:
         }
         arguments = [
             str(SHARE / f"launch/{name}.launch.py"),
+            "group" if group else "alone",
             *(f"{key}:={value}" for key, value in given.items()),
         ]
         with (self.folder / "out").open("wb") as out:
@@ -192,6 +199,14 @@ def test_processes_start_in_stages_and_end_together(packages):
     packages.end()
     assert packages.process.returncode == 0
     assert not any(alive(number) for _, number, _ in packages.started())
+
+
+def test_in_a_group_whose_configurations_have_gone_all_stages_start(packages):
+    packages.launch("mock", group=True)
+    started = packages.runs(sum(map(len, MOCK)))
+    assert {name for name, *_ in started} == set().union(*MOCK)
+    packages.end()
+    assert packages.process.returncode == 0
 
 
 def test_when_the_controller_dies_the_others_have_time_to_bring_the_arm_to_rest(packages):
