@@ -86,9 +86,9 @@ class ControllerWatch:
             self._old = message.data
             self._old_at = time.monotonic()
         else:
-            self._take(message.data)
+            self._set_fault(message.data)
 
-    def _take(self, fault: str) -> None:
+    def _set_fault(self, fault: str) -> None:
         """Take over a fault that the controller reports now, or its end (empty)."""
         self._old = None
         self.fault = fault
@@ -110,7 +110,7 @@ class ControllerWatch:
         if now - before > CHECK_PERIOD + STALLED:
             self._stalled_at = now
         if self._old is not None and now - self._old_at > SETTLED:
-            self._take(self._old)
+            self._set_fault(self._old)
         silence = min(self._controller.silence, now - self._stalled_at)
         if silence > self._lost_after and not self.lost and self._hears():
             self.lost = True

@@ -84,7 +84,7 @@ class Calls:
         for future, (due, client, _) in list(self._open.items()):
             if due < time.monotonic():
                 client.remove_pending_request(future)
-                self._take(future, None)
+                self._pass_response(future, None)
 
     def _call(self, client: Any, request: Any, then: Callable[[Any], None]) -> None:
         if not client.service_is_ready():
@@ -92,9 +92,9 @@ class Calls:
             return
         future = client.call_async(request)
         self._open[future] = time.monotonic() + LATE, client, then
-        future.add_done_callback(lambda future: self._take(future, future.result()))
+        future.add_done_callback(lambda future: self._pass_response(future, future.result()))
 
-    def _take(self, future: Any, response: Any) -> None:
+    def _pass_response(self, future: Any, response: Any) -> None:
         if entry := self._open.pop(future, None):
             entry[2](response)
 
