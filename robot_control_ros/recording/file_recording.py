@@ -192,12 +192,12 @@ class FileRecording(ABC):
                 continue
             if item is None:
                 break
-            self.guarded(self._add, item)
+            self.guarded(self._write_item, item)
         self.guarded(self._end_file)
         with suppress(OSError):  # it has ended before
             self._file.close()
 
-    def _add(self, item: Any) -> None:
+    def _write_item(self, item: Any) -> None:
         self.add(item)
         if self._file.tell() >= self._largest:
             self._end_file()

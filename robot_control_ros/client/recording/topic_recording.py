@@ -69,7 +69,7 @@ class _RecordedTopics:
         for topic, kinds in sorted(kinds_of_topics.items()):
             if topic in SKIPPED:
                 continue
-            channel = self._add(topic, kinds[0], node.get_publishers_info_by_topic(topic))
+            channel = self._record_topic(topic, kinds[0], node.get_publishers_info_by_topic(topic))
             if topic == f"{controller}/state":
                 self._state_channel = channel
         self._entities.timer(POLL, self._poll)
@@ -80,7 +80,7 @@ class _RecordedTopics:
         self._poll()
         self._recorder.close()
 
-    def _add(self, topic: str, kind: str, publishers: Sequence[Any]) -> int:
+    def _record_topic(self, topic: str, kind: str, publishers: Sequence[Any]) -> int:
         """Record a topic; returns its channel, -1 for a type that isn't installed here."""
         try:
             schema = message_schema(kind)
