@@ -238,7 +238,7 @@ class _Knots:
         self.velocities.append(np.zeros_like(self.q0))
 
     def wait(self, duration: float) -> None:
-        self._add(duration, 0, 0.0, 0.0)
+        self._append_segment(duration, 0, 0.0, 0.0)
 
     def move(
         self, joint: int, way: float, speed: float, acceleration: float, stroke: bool = False
@@ -247,16 +247,16 @@ class _Knots:
         v = np.sign(way) * min(speed, np.sqrt(abs(way) * acceleration))
         ramp = abs(v) / acceleration
         cruise = abs(way / v) - ramp
-        self._add(ramp, joint, v * ramp / 2.0, v)
+        self._append_segment(ramp, joint, v * ramp / 2.0, v)
         if cruise > 1e-9:
             begin = self.times[-1]
-            self._add(cruise, joint, v * cruise, v)
+            self._append_segment(cruise, joint, v * cruise, v)
             if stroke:
                 self.strokes.append(Stroke(joint, float(v), begin, self.times[-1]))
-        self._add(ramp, joint, v * ramp / 2.0, 0.0)
+        self._append_segment(ramp, joint, v * ramp / 2.0, 0.0)
         self.wait(PAUSE)
 
-    def _add(self, duration: float, joint: int, way: float, velocity: float) -> None:
+    def _append_segment(self, duration: float, joint: int, way: float, velocity: float) -> None:
         q = self.positions[-1].copy()
         v = np.zeros_like(self.q0)
         q[joint] += way

@@ -48,7 +48,7 @@ class JointControls:
         self._handles: dict[str, Any] = {}
         self._initial: dict[str, Any] = {}
         laws = (*USED, own) if own else tuple(USED)
-        self._add(
+        self._add_control(
             "law",
             "dropdown",
             "Law",
@@ -62,7 +62,7 @@ class JointControls:
         with gui.add_folder("Source"):
             names = tuple(line.name for line in LINES)
             hint = "(P, I, D), velocity limit: a line of the source's table. Curve by its equation, dots as printed."
-            self._add("line", "dropdown", "Reference", hint, names[0], (NO_LINE, *names))
+            self._add_control("line", "dropdown", "Reference", hint, names[0], (NO_LINE, *names))
             hint = "Set everything as in that line."
             self._copy = gui.add_button_group("Gains and step", ("As the reference",), hint=hint)
             thread.connect(self._copy, lambda label: self._copy_line())
@@ -94,11 +94,11 @@ class JointControls:
 
     def _add_gains(self) -> None:
         hint = "legacy: D on the change of the error, P per step. current: D on the velocity, P per 5 ms."
-        self._add("variant", "dropdown", "Variant", hint, "legacy", ("legacy", "current"))
-        self._add(
+        self._add_control("variant", "dropdown", "Variant", hint, "legacy", ("legacy", "current"))
+        self._add_control(
             "p", "slider", "P", "Part of the error that is corrected per step.", 0.1, 0.0, 2.0, 0.01
         )
-        self._add(
+        self._add_control(
             "i",
             "slider",
             "I [1/s]",
@@ -108,12 +108,14 @@ class JointControls:
             20.0,
             0.1,
         )
-        self._add("d", "slider", "D [s]", "On the rate of the error.", 0.0, 0.0, 0.01, 0.00005)
+        self._add_control(
+            "d", "slider", "D [s]", "On the rate of the error.", 0.0, 0.0, 0.01, 0.00005
+        )
         hint = "Of braking and starting."
-        self._add(
+        self._add_control(
             "acceleration", "slider", "Acceleration [deg/s²]", hint, 1000.0, 100.0, 5000.0, 100.0
         )
-        self._add(
+        self._add_control(
             "limited",
             "checkbox",
             "Limit the velocity",
@@ -121,12 +123,12 @@ class JointControls:
             False,
         )
         hint = "Of the servo; the law takes it into account."
-        self._add("limit", "slider", "Limit [deg/s]", hint, 90.0, 10.0, 720.0, 10.0)
+        self._add_control("limit", "slider", "Limit [deg/s]", hint, 90.0, 10.0, 720.0, 10.0)
         hint = "The sum stops at the limit, while the error would drive it further."
-        self._add("anti_windup", "checkbox", "Anti-windup", hint, False)
+        self._add_control("anti_windup", "checkbox", "Anti-windup", hint, False)
 
     def _add_step(self) -> None:
-        self._add(
+        self._add_control(
             "start",
             "slider",
             "Start [deg]",
@@ -136,16 +138,18 @@ class JointControls:
             360.0,
             1.0,
         )
-        self._add(
+        self._add_control(
             "target", "slider", "Target [deg]", "Where the joint goes.", STEP, -360.0, 360.0, 1.0
         )
         hint = "It turns endlessly and goes the short way: from 10 to 350 by -20."
-        self._add("cyclic", "checkbox", "Cyclic joint", hint, False)
-        self._add("duration", "slider", "Duration [s]", "Of the simulation.", 1.0, 0.1, 3.0, 0.1)
+        self._add_control("cyclic", "checkbox", "Cyclic joint", hint, False)
+        self._add_control(
+            "duration", "slider", "Duration [s]", "Of the simulation.", 1.0, 0.1, 3.0, 0.1
+        )
         hint = "T of the physics; the law is called once in each."
-        self._add("dt", "dropdown", "Time step [ms]", hint, "5", STEPS_MS)
+        self._add_control("dt", "dropdown", "Time step [ms]", hint, "5", STEPS_MS)
 
-    def _add(
+    def _add_control(
         self, name: str, kind: str, label: str, hint: str, initial: Any, *choices: Any
     ) -> None:
         """Add a control of viser, of a kind: its options, or lowest and highest value and step."""
