@@ -26,7 +26,7 @@ from ..core.errors import (
 from ..core.types import Array, CommandMode
 from ..laws import law_class
 from ..recording.file_recording import LARGEST, FileRecording
-from ..robot.configuration import RobotConfig, equipped
+from ..robot.configuration import RobotConfig, equipped, load_robot
 from ..robot.files import config_names
 from ..robot.model import JointLimits, RobotModel
 from ..robot.payload import Payload
@@ -51,6 +51,9 @@ from .waiting import held_on_interrupt, wait_for
 
 MAX_DOMAIN = 232  # of ROS: beyond it Fast DDS ends the process
 LOST_AFTER = 0.4  # s; a call then ends within 0.5 s
+FRANKA = "franka"  # bus and profile of robots with an address
+SILENT_CYCLES = 2  # of 20 ms without a state of the robot each, that stop it
+REALTIME_PRIORITY = 40  # of the process that keeps their cycles, where it is permitted
 
 
 class Robot:
@@ -71,6 +74,11 @@ class Robot:
         domain: ROS domain; None takes ROS_DOMAIN_ID.
         timeout: Time to find the controller [s].
         lost_after: Time without a sign of life after which the controller counts as gone [s].
+        ip: Address of a robot that this package drives by its maker's library, as a Franka's. It is
+            led without ROS: the law runs in a process beside this one, and ends with it. Nothing
+            moves before ``request("enable")``.
+        law, gains: Law, by default impedance, and its gains, of a robot with an `ip`. A controller
+            over ROS has its own.
         backend: Robot that is led in place of a controller over ROS.
 
     Attributes:
@@ -91,9 +99,21 @@ class Robot:
         domain: int | None = None,
         timeout: float = 10.0,
         lost_after: float = LOST_AFTER,
+        ip: str = "",
+        law: str = "",
+        gains: Mapping[str, Any] | None = None,
         backend: RobotBackend | None = None,
     ) -> None:
-        if backend is None:
+        if ip:
+            backend = _by_address(name, ip, law or "impedance", gains)
+        elif law or gains:
+            raise ConfigError(
+                "law and gains need the ip of a robot that this package drives; a controller over ROS has its own: "
+                "use set_law and set_gains",
+                name="law",
+                value=law,
+            )
+        elif backend is None:
             backend = _over_ros(name, namespace, controller, domain, timeout, lost_after)
         self._backend = backend
         self._callbacks = Callbacks(backend.concurrent)
@@ -547,6 +567,29 @@ def _over_ros(
     from .ros_backend import RosBackend
 
     return RosBackend(name, namespace, controller, domain, timeout, lost_after)
+
+
+def _by_address(name: str, ip: str, law: str, gains: Mapping[str, Any] | None) -> RobotBackend:
+    """A robot that its maker's library reaches at an address.
+
+    Raises:
+        ConfigError: unknown robot, or one that this package reaches by no library; unknown law or
+            gains.
+        HardwareFault: the robot doesn't answer.
+    """
+    from ..fieldbus.process.client import BusSettings
+    from .bus_backend import BusBackend
+
+    load_robot(name, FRANKA)  # refuses a robot that isn't driven so
+    settings = BusSettings(
+        bus=FRANKA,
+        address=ip,
+        robot=name,
+        profile=FRANKA,
+        priority=REALTIME_PRIORITY,
+        bad_cycles=SILENT_CYCLES,
+    )
+    return BusBackend(settings, law, gains)
 
 
 def _close(

@@ -40,11 +40,12 @@ from .limits import (
 from .load import check_load, load_besides, modelled_body, total_body
 
 JOINTS = 7
-WAIT = 5.0  # periods without a state after which a cycle is bad
-LOOKS = 50  # cycles in which the robot shows a load that it was told
+WAIT = 20.0  # periods without a state after which a cycle is bad
+LOOKS = 50  # cycles in which the robot shows what it was told
+TRIES = 1000  # cycles in which enough good ones follow one another
 AT_REST = 0.02  # rad/s, of all joints: then a stopped arm is left to the robot
 WRENCHES = ("wrench", "torques")
-DRIFT = 1e-6  # s that the robot's clock may lose in a cycle
+WAITED = 1e-4  # s; who waited longer wasn't late
 _NAME = "robot"
 
 
@@ -177,6 +178,7 @@ class FrankaDriver:
         self._safe_damping = np.asarray(robot.safe_damping, dtype=float)
         self._sample: FrankaSample | None = None
         self._settings: FrankaSettings | None = None
+        self._asked = 0.0  # time when a state was asked for last
         self._received = 0.0
         self._due = 0.0
         self._failure = ""
@@ -189,6 +191,7 @@ class FrankaDriver:
         self._running_mode = CommandMode.EFFORT  # of the motion that runs
         self._sent = np.zeros(JOINTS)  # torque that was sent last
         self._wanted = np.zeros(JOINTS)  # position that was wanted last
+        self._wanted_at = 0.0  # s, of the robot's time
         self._braked = 0
         self._clipped = 0
         self._supervisor.waits_for_commands = True
@@ -258,6 +261,7 @@ class FrankaDriver:
     def sense(self) -> bool:
         problem = ""
         fresh = False
+        self._asked = self._clock()
         try:
             if self._connection.wait(WAIT * PERIOD):
                 self._take(self._connection.read())
@@ -287,8 +291,9 @@ class FrankaDriver:
         last = self._sample
         cycles = 1 if last is None else max(1, round((sample.time - last.time) / PERIOD))
         self.overruns += cycles - 1
-        # the robot's clock gives the period, the earliest arrival its beginning
-        self._due = min(now, self._due + cycles * PERIOD + DRIFT)
+        # a state that was waited for has come now; one that lay there came a period after the last
+        waited = now - self._asked > WAITED
+        self._due = now if waited else min(now, self._due + cycles * PERIOD)
         self._received = now
         self._sample = sample
         if sample.mode != "Reflex":
@@ -397,6 +402,7 @@ class FrankaDriver:
         sample = self._known()
         self._sent = np.zeros(JOINTS)
         self._wanted = sample.taken_q.copy()
+        self._wanted_at = sample.time
         self._connection.send(self._last())
 
     def _change_mode(self) -> None:
@@ -444,12 +450,13 @@ class FrankaDriver:
             wanted = q + sample.taken_v * PERIOD
         elif action is Action.RUN and self._command is not None:
             wanted = self._command.values
-            velocity = (wanted - self._wanted) / PERIOD
+            velocity = (wanted - self._wanted) / max(PERIOD, sample.time - self._wanted_at)
             if jump := describe_jump(self.joints, self._wanted.tolist(), wanted.tolist()):
                 self._supervisor.trip(jump)
                 wanted = self._wanted
                 velocity = np.zeros(JOINTS)
             self._wanted = wanted
+            self._wanted_at = sample.time
         position = limited_position(wanted, velocity, q, sample.taken_v, sample.taken_a)
         self._connection.send(position)
 
@@ -561,10 +568,11 @@ class FrankaDriver:
             )
         if self._mode is CommandMode.EFFORT:
             self._check_load()
-        obstacles = self._between.call(self._supervisor.request_enable)
-        if obstacles:
-            raise ConfigError("not enabled: " + "; ".join(obstacles), name=_NAME)
-        return "enabling"
+        for _ in range(TRIES):
+            obstacles = self._between.call(self._supervisor.request_enable)
+            if not obstacles:
+                return "enabling"
+        raise ConfigError("not enabled: " + "; ".join(obstacles), name=_NAME)
 
     def _obstacle(self, state: FrankaState) -> str:
         """Text about what keeps the robot from being enabled, with the way out."""

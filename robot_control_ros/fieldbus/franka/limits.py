@@ -14,8 +14,10 @@ PERIOD = 0.001  # s between two states of the robot
 MARGIN = 1e-3  # what libfranka keeps from each limit, in the limit's unit
 TORQUE_RATE = 1000.0 - MARGIN  # N·m/s
 MAX_TORQUE = np.array([87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0])  # N·m
-ACCELERATION = 10.0 - MARGIN  # rad/s², of position commands
-JERK = 5000.0 - MARGIN  # rad/s³, of position commands
+# 1 % and 5 % below the robot's limits: it fills in commands that were lost, by figures of its own
+ACCELERATION = 9.9  # rad/s², of position commands
+JERK = 4750.0  # rad/s³, of position commands
+RESERVE = 0.01  # rad/s below the velocity limit, of position commands
 FOLLOWING = 50.0  # 1/s, how fast a small gap to the wanted position is closed
 LOWER = np.array([-2.7501, -1.7918, -2.9065, -3.0481, -2.8101, 0.54092, -3.0196])  # rad
 UPPER = np.array([2.7501, 1.7918, 2.9065, -0.1458, 2.8101, 4.5205, 3.0196])  # rad
@@ -79,7 +81,10 @@ def limited_position(wanted: Array, wanted_velocity: Array, q: Array, v: Array, 
         q, v, a: Position, velocity and acceleration of the command that the robot took last, by its
             own word.
     """
-    lowest, highest = velocity_limits(q)
+    # the robot counts at the next position: where the limit falls, it is lower there
+    lowest, highest = velocity_limits(q + 2.0 * v * PERIOD)
+    lowest = np.minimum(lowest + RESERVE, 0.0)
+    highest = np.maximum(highest - RESERVE, 0.0)
     gap = wanted - q
     fastest = np.sqrt(ACCELERATION * np.abs(gap))
     closing = np.clip(FOLLOWING * gap, -fastest, fastest)

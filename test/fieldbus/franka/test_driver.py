@@ -18,7 +18,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
 FR3 = load_robot("fr3", "franka")
-LIMITS = SupervisorLimits()
+LIMITS = SupervisorLimits(bad_cycles=2, stale_after=0.04)
 EFFORT, POSITION = CommandMode.EFFORT, CommandMode.POSITION
 
 
@@ -334,8 +334,8 @@ def test_a_stop_button_is_told_and_not_recovered_by_software():
 
 def test_states_that_dont_come_stop_the_arm():
     session = Session(spring(HOME)).enabled()
-    session.robot.drops.extend([False] * 3)
-    session.cycles(4)
+    session.robot.drops.extend([False] * 2)
+    session.cycles(3)
     assert "no state from the robot" in session.report["causes"][0]
 
 
