@@ -21,10 +21,13 @@ INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --no-compile
 RUN := $(VENV)/.installed-run
 ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
+# The simulated Franka robot needs an older NumPy and MuJoCo: it has an environment of its own.
+FRANKA := $(VENV)/.installed-franka
+FRANKA_SIM := $(VENV)-franka-sim
 # What is compiled already is only loaded. Programs that start at once would wait for one another else.
 WARM_UP := $(BIN)/python -m robot_control_ros.control.warm_up
 
-.PHONY: help demo demo-ethercat demo-planar test test-long test-all lint browser screenshots bench clean
+.PHONY: help demo demo-ethercat demo-planar test test-franka test-long test-all lint browser screenshots bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -48,6 +51,10 @@ test-all: test test-long ## all tests: also those that take minutes each
 test-long: $(DEV) ## the long tests alone
 	@$(WARM_UP)
 	@$(BIN)/python test/support/run_parts.py --long $(ARGS)
+
+test-franka: $(FRANKA) $(FRANKA_SIM)/.installed ## the long tests of the Franka driver, on a simulated robot
+	@$(WARM_UP)
+	FRANKA_SIM_PYTHON=$(abspath $(FRANKA_SIM))/bin/python $(BIN)/python -m pytest -p no:randomly test/franka $(ARGS)
 
 lint: $(DEV) ## style, formatting, types, who imports whom, names, and the language of the pages
 	$(BIN)/ruff check
@@ -74,7 +81,7 @@ bench: $(DEV) ## timing of the control loop
 	$(BIN)/python -m evidence speed $(ARGS)
 
 clean: ## remove the environment, builds and caches
-	rm -rf $(VENV) .venv-ci demo-output reproduction stability speed.json soak.png build dist *.egg-info robot_control_learning/build robot_control_learning/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-franka-sim .venv-ci demo-output reproduction stability speed.json soak.png build dist *.egg-info robot_control_learning/build robot_control_learning/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
@@ -94,8 +101,19 @@ $(ETHERCAT): $(RUN)
 	@$(INSTALL) '.[ros,sim,dashboard,ethercat,records]'
 	@touch $@
 
+$(FRANKA): $(DEV)
+	@echo "Installing Franka's library into $(VENV) …"
+	@$(INSTALL) '.[franka]'
+	@touch $@
+
+$(FRANKA_SIM)/.installed:
+	@echo "Installing the simulated Franka robot into $(FRANKA_SIM) …"
+	@$(PYTHON) -m venv $(FRANKA_SIM)
+	@$(FRANKA_SIM)/bin/python -m pip --disable-pip-version-check install 'franka-sim==1.1.7'
+	@touch $@
+
 # At once with what runs needs, where both are missing: pip is slow to look again.
 $(DEV): setup.py robot_control_learning/pyproject.toml | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and what tests and lint need into $(VENV): one to three minutes the first time."
-	@$(INSTALL) '.[ros,sim,dashboard,ethercat,tuning,test,dev]' --editable ./robot_control_learning
+	@$(INSTALL) '.[ros,sim,dashboard,ethercat,can,tuning,test,dev]' --editable ./robot_control_learning
 	@touch $(RUN) $(ETHERCAT) $@
