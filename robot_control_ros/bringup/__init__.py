@@ -7,6 +7,7 @@ here, and say what follows the end of a process.
 from .can_system import CAN
 from .drivers import GEN3, UR
 from .ethercat_system import ETHERCAT
+from .franka_system import FRANKA
 from .gazebo import GAZEBO
 from .package_nodes import SIMULATION, page
 from .ros2_control import BEHIND, ICUBE, MOCK
@@ -22,6 +23,7 @@ SETUPS = {
     "gen3": GEN3,
     "ethercat": ETHERCAT,
     "can": CAN,
+    "fr3": FRANKA,
     "icube": ICUBE,
     "sim_ros2_control": BEHIND,
 }

@@ -9,6 +9,7 @@ NODES = (
     "dashboard",
     "ethercat",
     "fieldbus",
+    "franka",
     "simulator",
     "teleop",
     "wait_active",

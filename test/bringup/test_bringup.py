@@ -30,6 +30,7 @@ REQUIRED = {
 }
 REQUIRED["ethercat"] = {"interface": "eth1"}
 REQUIRED["can"] = {"channel": "can0"}
+REQUIRED["fr3"] = {"ip": "172.16.0.2"}
 # the others: test_workcell
 SINGLE = {name: setup for name, setup in SETUPS.items() if name != "two_arms"}
 WITH_CONTROLLER = [
@@ -48,7 +49,7 @@ WATCHED = [
     if "watchdog" in {argument.name for argument in setup.arguments}
 ]
 # with a controller manager of ours, or Gazebo's
-MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat", "can")]
+MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat", "can", "fr3")]
 # A choice that doesn't go with the other arguments' defaults, and what it goes with.
 PARTNERS = {
     ("gazebo", "interface", "position"): {"law": "admittance"},
@@ -253,6 +254,7 @@ def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
         "gazebo": "gz",
         "ethercat": "ethercat",
         "can": "can",
+        "fr3": "franka",
         "icube": "icube",
     }.get(name, "real")
     control = made(name).node("controller")
@@ -271,7 +273,11 @@ def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
 
 @with_controller
 def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
-    law = "impedance" if name in ("sim", "gazebo", "ethercat", "can", "icube") else "admittance"
+    law = (
+        "impedance"
+        if name in ("sim", "gazebo", "ethercat", "can", "fr3", "icube")
+        else "admittance"
+    )
     file = tmp_path / "gains.yaml"
     file.write_text(
         f"/**: {{ ros__parameters: {{ {law}: {{ stiffness: 100.0 }} }} }}", encoding="utf-8"
@@ -391,7 +397,7 @@ def test_a_controllers_file_that_there_is_not_is_refused():
 
 @local
 def test_a_robot_by_path_is_handed_on_by_an_absolute_one(name, tmp_path, monkeypatch):
-    path = users_robot(tmp_path, "openarm" if name == "can" else "ur5")
+    path = users_robot(tmp_path, {"can": "openarm", "fr3": "fr3"}.get(name, "ur5"))
     monkeypatch.chdir(tmp_path)
     arguments = {"arm": "openarm"} if name == "can" else {}
     made_nodes = made(name, robot="mine.yaml", **arguments).nodes()

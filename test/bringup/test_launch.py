@@ -32,6 +32,7 @@ REQUIRED = {
     "gen3": {"robot_ip": "192.168.1.10"},
     "ethercat": {"interface": "eth1"},
     "can": {"channel": "can0"},
+    "fr3": {"ip": "172.16.0.2"},
 }
 # What a launch file is started with, besides what it needs; each file at least without anything.
 GAINS = "gains with a rate"  # stands for a file of the test
@@ -75,6 +76,10 @@ CASES = {
         {"dashboard": "true", "in_process": "true"},
         {"emulated_bus": "true"},
     ],
+    "fr3": [
+        {"dashboard": "true"},
+        {"in_process": "false", "law": "position_domain_pd"},
+    ],
     "icube": [
         {"dashboard": "true", "prefix": "left_", "gains": GAINS},
         {"watchdog": "false"},
@@ -113,6 +118,7 @@ STAGES = {
     "gen3": [["launch/gen3.launch.py", *OURS]],
     "ethercat": [["ethercat", "controller", "dashboard"]],
     "can": [["can", "controller", "dashboard"]],
+    "fr3": [["franka", "controller", "dashboard"]],
     "icube": [
         ["robot_state_publisher", "controller_manager", SPAWN],
         ["load_forward_velocity_controller"],
@@ -135,6 +141,7 @@ SURVIVED = {
     "gen3": {*OURS},
     "ethercat": {"controller", "dashboard"},
     "can": {"controller", "dashboard"},
+    "fr3": {"controller", "dashboard"},
     "icube": {"robot_state_publisher", *OURS},
     "sim_ros2_control": {"robot_state_publisher"},
 }

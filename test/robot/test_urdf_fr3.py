@@ -59,7 +59,7 @@ def test_the_profile_over_franka_ros2_has_the_names_of_its_driver():
 
 
 def test_our_controllers_for_franka_ros2_fit_the_profile():
-    path = share_directory() / "config/ros2_control/fr3_franka_ros2.yaml"
+    path = share_directory() / "config/franka_ros2/controllers.yaml"
     sections = yaml.safe_load(path.read_text(encoding="utf-8"))["/**"]
     manager = sections["controller_manager"]["ros__parameters"]
     profile = load_robot("fr3", "franka_ros2").profile
