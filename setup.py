@@ -121,6 +121,8 @@ setup(
         # The environments for Gymnasium and LeRobot are a distribution of their own:
         # ./robot_control_learning
         "records": ["mcap>=1.6,<2"],
+        # Names of arms for `robot_control new`; it loads their files by git.
+        "descriptions": ["robot_descriptions>=1.14"],
         "test": [
             # ROS's launch_testing plug-in breaks newer ones where it is installed
             "pytest>=7,<8.4",

@@ -18,7 +18,7 @@ from .parameter_files import node_parameters, with_prefix
 from .ros2_control import spawner
 from .system import Argument, Given, LaunchFile, Setup, System
 
-UR_TYPES = ("ur5", "ur5e")
+UR_TYPES = ("ur3e", "ur5", "ur5e", "ur10e", "ur16e", "ur20", "ur30")
 # by profile: mock hardware has no wrench
 DEFAULT_LAWS = {"real": "admittance", "mock": "position_domain_pd"}
 MOCK_HARDWARE = Argument(

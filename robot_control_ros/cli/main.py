@@ -98,6 +98,7 @@ def command_parser() -> CommandParser:
         add_tune,
         add_pages,
         _add_list,
+        _add_new,
         _add_init_robot,
         _add_init_law,
         _add_doctor,
@@ -301,6 +302,17 @@ def _fill_list(parser: argparse.ArgumentParser) -> None:
     from .listing import KINDS
 
     parser.add_argument("kind", nargs="?", choices=tuple(KINDS), help="only these (default: all)")
+
+
+def _add_new(commands: Any) -> None:
+    text = "make a robot from a URDF, an MJCF or a name: its file, a first simulation, and a report"
+    add = add_command(commands, "new", text, run_of(".new_robot"))
+    help_text = "URDF or MJCF file, robot of the package, or name of robot_descriptions"
+    add("source", metavar="NAME|URDF|MJCF", help=help_text)
+    help_text = "for all files, empty or new (default: named as the robot)"
+    add("--output", type=OUTPUT_FOLDER, metavar="FOLDER", help=help_text)
+    add("--base", default="", help="link that is fixed (default: the root)")
+    add("--tip", default="", help="link that is controlled (default: the last one)")
 
 
 def _add_init_robot(commands: Any) -> None:

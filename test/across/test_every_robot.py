@@ -7,7 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arms import Chain, profile_names, slowest_swing
+from arms import (
+    TRIED,
+    Chain,
+    configuration_cases,
+    profile_names,
+    robot_cases,
+    slowest_swing,
+)
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.safety import Safety
@@ -28,11 +35,13 @@ VENDOR = {
 ROBOTS = {name: load_robot(name) for name in robot_names()}
 NO_VENDOR = {"planar_two_link"}
 
-every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+# each robot in `make test`, too: for what takes no time
+every_single_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+every_robot = pytest.mark.parametrize("robot", configuration_cases(ROBOTS))
 # The UR5e is the UR5 with other numbers: what moves is tried with one of them, and both rates with
 # that one, which takes long: the tests of the laws run on it.
 MOVING = {name: robot for name, robot in ROBOTS.items() if name != "ur5e"}
-every_moving_robot = pytest.mark.parametrize("robot", MOVING.values(), ids=MOVING)
+every_moving_robot = pytest.mark.parametrize("robot", configuration_cases(MOVING))
 RATES = [
     (name, rate) for name in MOVING for rate in ((500.0, 1000.0) if name == "ur5" else (500.0,))
 ]
@@ -43,12 +52,13 @@ every_robot_and_rate = pytest.mark.parametrize(
             ROBOTS[name],
             rate,
             id=f"{name}-{rate:g}",
-            marks=pytest.mark.long if name == "ur5" else (),
+            marks=() if name in TRIED and name != "ur5" else pytest.mark.long,
         )
         for name, rate in RATES
     ],
 )
-every_vendors_robot = pytest.mark.parametrize("name", VENDOR)
+every_single_vendors_robot = pytest.mark.parametrize("name", VENDOR)
+every_vendors_robot = pytest.mark.parametrize("name", robot_cases(VENDOR))
 
 
 def profiles(robot):
@@ -104,14 +114,14 @@ def test_effort_and_velocity_limits_are_above_zero(robot):
         assert (values > 0.0).all()
 
 
-@every_robot
+@every_single_robot
 def test_home_is_within_the_limits_with_room_to_move(robot):
     limits = RobotModel.of(robot).limits
     assert (limits.lower + 0.5 < robot.home).all()
     assert (robot.home < limits.upper - 0.5).all()
 
 
-@every_robot
+@every_single_robot
 def test_home_can_be_held_with_half_the_effort(robot):
     model = RobotModel.of(robot)
     assert (abs(model.at(np.array(robot.home)).gravity) < 0.5 * model.limits.effort).all()
@@ -250,7 +260,7 @@ def test_inertials_are_the_vendors(name):
     assert found == VENDOR[name]["inertials"]
 
 
-@every_vendors_robot
+@every_single_vendors_robot
 def test_pose_and_dynamics_are_the_vendors(name):
     model = bare_model(ROBOTS[name])
     for state in VENDOR[name]["states"]:
@@ -317,7 +327,7 @@ def shuffled(robot, order):
 
 
 @pytest.mark.sim
-@every_robot
+@every_single_robot
 def test_mujoco_and_pinocchio_agree(robot, rng):
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation.mujoco_plant import MujocoPlant

@@ -814,6 +814,7 @@ def test_what_xacro_refuses_is_refused_with_its_words():
         ("ur5", "admittance", "forward_position_controller", 125.0),
         ("ur5e", "admittance", "forward_position_controller", 500.0),
         ("ur5e", "impedance", "forward_effort_controller", 500.0),
+        ("ur20", "impedance", "forward_effort_controller", 500.0),
     ],
 )
 def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_activated(

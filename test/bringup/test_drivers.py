@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from robot_control_ros.bringup import SETUPS, NodeSpec
+from robot_control_ros.bringup.drivers import UR_TYPES
 from robot_control_ros.bringup.gazebo import WORLDS
 from robot_control_ros.bringup.system import Program
 from robot_control_ros.robot.configuration import load_robot
@@ -21,6 +22,8 @@ OURS = {"forward_position_controller"}  # what our file adds to ros2_kortex's co
 NAMED = re.compile(r"(?<![\w/])/\w+_(?:controller|broadcaster)/\w+")
 VERSION = re.compile(r"\b\d+\.\d+\.\d+\b")
 
+# the arms that share the UR5e's page
+FAMILY = sorted(set(UR_TYPES) - set(ROBOTS))
 every_robot = pytest.mark.parametrize("robot", ROBOTS)
 
 
@@ -79,9 +82,10 @@ def test_a_value_of_an_argument_is_fixed_or_an_argument_of_ours(driver):
         assert set(re.findall(r"{(\w+)}", row.get("value", ""))) <= ours
 
 
-@every_robot
+@pytest.mark.parametrize("robot", [*ROBOTS, *FAMILY])
 def test_a_profile_has_the_names_of_its_driver(robot):
-    driver, profile = names(ROBOTS[robot]), load_robot(robot, "real").profile
+    driver = names(ROBOTS.get(robot, "ur_robot_driver"))
+    profile = load_robot(robot, "real").profile
     controllers = {
         name
         for name, row in driver["controllers"].items()

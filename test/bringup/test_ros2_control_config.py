@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 import xacro
 import yaml
-from arms import profile_names
+from arms import configuration_cases, profile_names
 
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.robot.configuration import load_robot, robot_names
@@ -36,7 +36,7 @@ PARAMETERS = {
 }
 MANAGER = {"update_rate", "enforce_command_limits"}
 
-every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+every_robot = pytest.mark.parametrize("robot", configuration_cases(ROBOTS))
 every_file = pytest.mark.parametrize("name", FILES)
 
 

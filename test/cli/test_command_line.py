@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = ("can emulate", "ethercat emulate")
 NEEDED = {
     "init-robot": [str(ROOT / "urdf/planar_two_link/planar_two_link.urdf")],
+    "new": [str(ROOT / "urdf/planar_two_link/planar_two_link.urdf")],
     "identify": ["--simulated", "like_ur5e", "--yes"],
     "tune": ["ur5"],
     "set": ["stiffness=1"],

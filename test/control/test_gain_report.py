@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from arms import robot_cases
 
 from evidence.stability import gain_table
 from robot_control_ros.control.gain_report import gain_report
@@ -17,7 +18,7 @@ from robot_control_ros.core.types import RobotState
 from robot_control_ros.dashboard.gains.gains_panel import describe_bounds
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.stability.contact_bound import contact_bound
 from robot_control_ros.stability.stiffness_bound import stiffness_bound
@@ -85,7 +86,7 @@ def test_a_law_without_bounds_says_nothing():
     assert (report.bounds, report.warning) == ({}, "")
 
 
-@pytest.mark.parametrize("robot", robot_names())
+@pytest.mark.parametrize("robot", robot_cases())
 def test_the_robots_own_gains_are_within_their_bounds(robot, capsys):
     assert gain_table([robot], "sim") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from arms import robot_cases
 from refusals import refuses
 
 from robot_control_ros.control.cycle_times import CycleTimes
@@ -23,7 +24,7 @@ from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.impedance import Impedance
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.references import Hold
-from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.profile import HardwareProfile
 from robot_control_ros.sensing.wrench import WrenchPipeline
@@ -590,7 +591,7 @@ def test_a_feed_forward_wrench_ends_where_no_newer_one_comes(model):
         assert not exerted or 10 <= k <= last + fading
 
 
-@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("name", robot_cases())
 def test_a_feed_forward_wrench_comes_and_goes_without_a_step_in_torque(name):
     robot = load_robot(name)
     loop, home = ControlLoop(robot, "impedance"), np.array(robot.home)
@@ -615,7 +616,7 @@ def test_a_feed_forward_wrench_comes_and_goes_without_a_step_in_torque(name):
     assert loop.reference.wrench is None
 
 
-@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("name", robot_cases())
 @pytest.mark.parametrize("half", [0, 1])
 def test_a_feed_forward_wrench_beyond_the_robots_own_is_refused(name, half):
     robot = load_robot(name)

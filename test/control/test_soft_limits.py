@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from arms import robot_cases
 from limit_trials import EFFORT_LAWS, PLANT_RATE, STILL, Outcome, trial
 from scipy.integrate import fixed_quad
 
@@ -39,7 +40,7 @@ ROBOTS = [
 ]
 # of the random trials: the others are long
 SHOWN = (("ur5", "joint_pid_effort"), ("gen3", "impedance"))
-every_robot = pytest.mark.parametrize("name", ROBOTS)
+every_robot = pytest.mark.parametrize("name", robot_cases(ROBOTS))
 
 
 def add(soft_limits, law, state, kin):
@@ -322,7 +323,7 @@ def added(damping, running, state, model, pull=(0.0, 0.0, 0.0)):
     return damping.add(law, running, Reference(pose=pose), state, kin, 1.0).values
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@every_robot
 def test_singular_damping_only_takes_power_and_is_none_away_from_singular_postures(name):
     arm = Arm(name)
     damping, running = SingularDamping(arm.robot), RunningLaw(arm.robot, "impedance")

@@ -30,7 +30,7 @@ from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.laws import law_names
 from robot_control_ros.nodes.controller.runtime import LAST_COMMANDS, ControllerRuntime
 from robot_control_ros.nodes.controller.targets.target_topics import WRENCH_LASTS
-from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.ros.ending import FAULT
 from robot_control_ros.ros.messages import (
@@ -208,7 +208,11 @@ def test_the_lifecycle_can_be_gone_through_again_and_again(unstarted):
 @pytest.mark.parametrize(
     ("parameter", "value", "words"),
     [
-        ("robot", "nonsense", "unknown robot 'nonsense'; robots: gen3, planar_two_link, ur5, ur5e"),
+        (
+            "robot",
+            "nonsense",
+            f"unknown robot 'nonsense'; robots: {', '.join(robot_names())}",
+        ),
         (
             "profile",
             "nonsense",

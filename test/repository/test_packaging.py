@@ -57,6 +57,7 @@ EXTRAS_WITHOUT_KEY = {
     "tqdm": "tuning",
     "pysoem": "ethercat",
     "pylibfranka": "franka",
+    "robot_descriptions": "descriptions",
     "ipykernel": "test",
     "jupyter_client": "test",
     "kickcat": "test",

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from arms import arm_of_the_package, planar_arm, random_arm
+from arms import arm_of_the_package, planar_arm, random_arm, robot_cases
 
-from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.differential_kinematics import (
     DAMPING,
     ROTATION_LENGTH,
@@ -14,7 +14,7 @@ from robot_control_ros.robot.differential_kinematics import (
 )
 
 SCALE = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
-every_robot = pytest.mark.parametrize("name", robot_names())
+every_robot = pytest.mark.parametrize("name", robot_cases())
 
 
 def smallest_singular_value(kin, axes):

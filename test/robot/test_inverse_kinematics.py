@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from arms import arm_of_the_package, planar_arm
+from arms import arm_of_the_package, planar_arm, robot_cases
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
-from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.inverse_kinematics import check_reach, solve_pose
 from robot_control_ros.robot.model import RobotModel
 
-every_robot = pytest.mark.parametrize("name", robot_names())
+every_robot = pytest.mark.parametrize("name", robot_cases())
 
 
 @every_robot

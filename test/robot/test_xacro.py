@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xacro
-from arms import profile_names
+from arms import configuration_cases, profile_names
 
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
@@ -37,7 +37,7 @@ MODES = [("position", "8"), ("velocity", "9"), ("effort", "10")]
 GAZEBO = ("gz_effort", "gz_position")
 PART = 1e-3  # kg, of what is added for Gazebo: to keep a frame, or as a rotor
 
-every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+every_robot = pytest.mark.parametrize("robot", configuration_cases(ROBOTS))
 HARDWARE = ("none", *PLUGINS)
 
 

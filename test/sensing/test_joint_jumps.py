@@ -4,12 +4,13 @@ never where they can.
 
 import numpy as np
 import pytest
+from arms import robot_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.sensing.derived_velocity import DerivedVelocity
 from robot_control_ros.sensing.joint_jumps import CONFIRMED_AFTER, JointJumps
@@ -48,7 +49,7 @@ def test_a_joint_that_jumps_for_one_sample_is_refused_and_named(jumps):
     assert not fed(jumps, 3 * PERIOD, HOME - 0.5 * ELBOW)
 
 
-@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("name", robot_cases())
 def test_at_twice_its_speed_limit_a_joint_is_believed_whatever_is_lost_or_late(name, rng):
     """The stamps differ from the times of the samples by 1 ms; one in five is lost, and 50
     ms of them at once.

@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from arms import robot_cases
 from scipy.linalg import expm
 from scipy.optimize import brentq
 
@@ -19,7 +20,7 @@ from robot_control_ros.cli.main import main as robot_control
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import simulate
 from robot_control_ros.simulation.mujoco_plant import SERVO_BANDWIDTH
@@ -80,7 +81,7 @@ def test_a_stiffer_wall_or_more_delay_needs_more_damping():
 # --- what gains are told ---
 
 
-@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("name", robot_cases())
 def test_the_defaults_of_every_robot_are_enough(name):
     robot = load_robot(name)
     law = RunningLaw(robot, "admittance")
@@ -232,7 +233,7 @@ def test_the_table_has_a_line_for_each_law_and_fails_where_nothing_was_said(
 @pytest.mark.long
 @pytest.mark.sim
 @pytest.mark.parametrize(("rate", "delay"), CONDITIONS)
-@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("name", robot_cases())
 def test_every_law_of_every_robot_stays_in_contact(name, rate, delay):
     pytest.importorskip("mujoco")
     trials = [press(name, law, rate, delay) for law in GENTLE]
@@ -245,7 +246,7 @@ def test_every_law_of_every_robot_stays_in_contact(name, rate, delay):
 @pytest.mark.long
 @pytest.mark.sim
 @pytest.mark.parametrize(("rate", "delay"), CONDITIONS)
-@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("name", robot_cases())
 def test_the_defaults_stay_in_contact_with_a_spring(name, rate, delay):
     pytest.importorskip("mujoco")
     assert presses(press(name, "admittance", rate, delay, wall=WALL))

@@ -9,16 +9,38 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy.spatial.transform import Rotation
 
 from robot_control_ros.core.types import Array, CommandMode
-from robot_control_ros.robot.configuration import RobotConfig, load_robot
+from robot_control_ros.robot.configuration import RobotConfig, load_robot, robot_names
 from robot_control_ros.robot.files import read_extended
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.profile import HardwareProfile
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 NO_MOUNT = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+# Robots that `make test` tries; tests of the others are long, but for a few that take no time.
+TRIED = ("gen3", "planar_two_link", "ur5", "ur5e")
+
+
+def robot_cases(names: Iterable[str] | None = None) -> list[Any]:
+    """Names of robots as cases of a test, by default of all that the package brings.
+
+    Those that aren't in TRIED are long.
+    """
+    return [
+        name if name in TRIED else pytest.param(name, marks=pytest.mark.long)
+        for name in (robot_names() if names is None else names)
+    ]
+
+
+def configuration_cases(robots: Mapping[str, RobotConfig]) -> list[Any]:
+    """Configurations of robots as cases of a test, under their names; see robot_cases()."""
+    return [
+        pytest.param(robot, id=name, marks=() if name in TRIED else pytest.mark.long)
+        for name, robot in robots.items()
+    ]
 
 
 def profile_names(robot: str) -> list[str]:
