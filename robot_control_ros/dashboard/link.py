@@ -148,7 +148,7 @@ class RobotLink(Protocol):
         """Change gains of the running law and settings of the wrench, all or none."""
 
     def requests(self) -> frozenset[str]:
-        """Names of requests that are possible now: controller/hold, ethercat/enable, …
+        """Names of requests that are possible now: controller/hold, drives/enable, …
 
         simulator/push means that :meth:`push` works.
         """

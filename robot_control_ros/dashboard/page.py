@@ -51,10 +51,10 @@ ACTIONS = {
     "Reset ringing": "controller/reset_ringing",
 }
 DRIVES = {
-    "Enable": "ethercat/enable",
-    "Disable": "ethercat/disable",
-    "Quick stop": "ethercat/quick_stop",
-    "Reset fault": "ethercat/reset_fault",
+    "Enable": "drives/enable",
+    "Disable": "drives/disable",
+    "Quick stop": "drives/quick_stop",
+    "Reset fault": "drives/reset_fault",
 }
 HINT = (
     "Drag the arrows and rings at the tip: the arm follows. Point at a name to see what it means."
@@ -219,7 +219,7 @@ class Page(WebPage):
         self._drives = gui.add_folder("Drives", visible=False)
         with self._drives:
             self._add_requests(
-                "Drives", DRIVES, "EtherCAT: power on and off, brake, and acknowledge a fault."
+                "Drives", DRIVES, "Power on and off, brake, and acknowledge a fault."
             )
 
     def _add_requests(self, label: str, requests: dict[str, str], hint: str) -> Any:
@@ -316,7 +316,7 @@ class Page(WebPage):
             self._identification.draw(requests)
             self._actions.visible = "controller/hold" in requests
             self._simulation.visible = "simulator/push" in requests
-            self._drives.visible = "ethercat/enable" in requests
+            self._drives.visible = "drives/enable" in requests
             self._handle.draw([item.name for item in telemetry.objects if item.led])
             self._objects.draw(telemetry.objects, self._handle.chosen)
             reference = telemetry.reference if health.commands and not lost else None

@@ -614,13 +614,13 @@ def test_lifecycle_buttons_are_those_that_are_possible(browser, page, link):
 def test_drives_have_buttons_where_there_are_some(browser, page, link, monkeypatch):
     until(lambda: not folder(page, "Drives").visible, "no drives")
     names = {"enable", "disable", "quick_stop", "reset_fault"}
-    monkeypatch.setattr(link, "requests", lambda: frozenset(f"ethercat/{name}" for name in names))
+    monkeypatch.setattr(link, "requests", lambda: frozenset(f"drives/{name}" for name in names))
     link.state = replace(link.state, drives="shoulder_pan_joint: fault")
     until(lambda: folder(page, "Drives").visible, "the buttons")
     until(lambda: "drives: shoulder_pan_joint: fault" in text(page), "their state")
     for label in browser.handle("Drives").options:
         browser.set("Drives", label)
-    until(lambda: set(link.asked) == {f"ethercat/{name}" for name in names}, "each request")
+    until(lambda: set(link.asked) == {f"drives/{name}" for name in names}, "each request")
 
 
 def test_nothing_is_sent_while_nothing_changes(browser, page, link):

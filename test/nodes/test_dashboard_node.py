@@ -31,9 +31,11 @@ from robot_control_ros.control.requests import SETTINGS
 from robot_control_ros.core.gains import TASK, GainSpec
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.gains import gains_file
+from robot_control_ros.fieldbus.driver_class import driver_names
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.recording.cycle_file import whole_file
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.bus_services import BUS_NODES
 from robot_control_ros.ros.messages import read_pose
 from robot_control_ros.ros.ros_params import gain_descriptor
 
@@ -398,7 +400,12 @@ def test_messages_that_cannot_be_read_harm_the_page_s_link_no_more_than_silence(
     assert set(link.telemetry().blocks) > {"position", "wrench"}
 
 
-def test_drives_are_told_and_asked_for(tmp_path):
+def test_the_nodes_of_buses_are_those_that_have_a_driver_and_the_one_of_the_user():
+    assert set(BUS_NODES) == {*driver_names(), "fieldbus"}
+
+
+@pytest.mark.parametrize("bus", BUS_NODES)
+def test_drives_are_told_and_asked_for(tmp_path, bus):
     """With a node that has the names of ours."""
     with LockstepRos(tmp_path) as ros:
         asked = []
@@ -414,7 +421,7 @@ def test_drives_are_told_and_asked_for(tmp_path):
 
         names = ("enable", "disable", "quick_stop", "reset_fault")
         for name in names:
-            ros.node.create_service(Trigger, f"/ethercat/{name}", answer(name))
+            ros.node.create_service(Trigger, f"/{bus}/{name}", answer(name))
         publisher = ros.publisher(DiagnosticArray, "/diagnostics")
         said = {
             "bus": "stopped",
@@ -423,12 +430,11 @@ def test_drives_are_told_and_asked_for(tmp_path):
             "wrist_2_joint": "switched on",
         }
         status = [
-            DiagnosticStatus(name=f"ethercat: {name}", message=words)
-            for name, words in said.items()
+            DiagnosticStatus(name=f"{bus}: {name}", message=words) for name, words in said.items()
         ]
         try:
             ros.until(
-                lambda: {f"ethercat/{name}" for name in names} <= link.requests(), "the services"
+                lambda: {f"drives/{name}" for name in names} <= link.requests(), "the services"
             )
             words = "stopped · elbow, wrist 1: fault · wrist 2: switched on"
             ros.until(
@@ -438,7 +444,7 @@ def test_drives_are_told_and_asked_for(tmp_path):
             )
             for name in names:
                 answers = []
-                link.request(f"ethercat/{name}", answers.append)
+                link.request(f"drives/{name}", answers.append)
                 ros.until(lambda answers=answers: answers, "an answer")
                 assert (answers[0].accepted, answers[0].message) == (
                     name != "enable",

@@ -9,12 +9,11 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from ...control.requests import Reply, RequestResult
+from ...ros.bus_services import BusServices
 from ...ros.entities import Entities, in_namespace
 
 PERIOD = 1.0  # s between two looks who is there
-# services below an arm's namespace
-STOP = "controller/stop"
-BRAKE = "ethercat/quick_stop"
+STOP = "controller/stop"  # service below an arm's namespace
 KIND = "std_srvs/srv/Trigger"
 
 
@@ -36,8 +35,9 @@ class OtherArms:
         self._own = in_namespace(node, STOP)
         # by name of the service; of all arms that ever were there
         self._clients: dict[str, Any] = {}
-        # By arm, clients of STOP and of the brakes; replaced, as other threads read it.
-        self._present: Mapping[str, tuple[Any, Any]] = {}
+        self._buses: dict[str, BusServices] = {}  # by namespace
+        # By arm, the client of STOP and the services of its bus; replaced, as other threads read it.
+        self._present: Mapping[str, tuple[Any, BusServices]] = {}
         entities.timer(PERIOD, self._look)
 
     @property
@@ -47,9 +47,9 @@ class OtherArms:
 
     def stop(self, reply: Reply) -> None:
         """Stop each of these arms; a refusal names its arm."""
-        for arm, (stop, brake) in self._present.items():
+        for arm, (stop, bus) in self._present.items():
             named = _naming(arm, reply)
-            if brake.service_is_ready():
+            if (brake := bus.ready("quick_stop")) is not None:
                 self._call(brake, Trigger.Request(), named)
             self._call(stop, Trigger.Request(), named)
 
@@ -65,9 +65,13 @@ class OtherArms:
             if name.endswith(f"/{STOP}"):
                 namespace = name.removesuffix(f"/{STOP}")
                 stop = self._client(name)
-                brake = self._client(f"{namespace}/{BRAKE}")
+                if namespace not in self._buses:
+                    self._buses[namespace] = BusServices(
+                        self._entities, f"{namespace}/", ("quick_stop",)
+                    )
                 if stop.service_is_ready():
-                    present[namespace.strip("/") or "the arm without a namespace"] = stop, brake
+                    arm = namespace.strip("/") or "the arm without a namespace"
+                    present[arm] = (stop, self._buses[namespace])
         self._present = present
 
     def _client(self, name: str) -> Any:

@@ -11,13 +11,14 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-from ...control.requests import CycleReply, Parameter, Reply
+from ...control.requests import CycleReply, Parameter, Reply, RequestResult
 from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
 from ...dashboard.link import Health, RobotTelemetry
 from ...identification.dialog import Dialog
 from ...identification.session_thread import IdentificationThread
 from ...robot.configuration import RobotConfig
+from ...ros.bus_services import REQUESTS, BusServices
 from ...ros.controller_client import ControllerClient
 from ...ros.entities import Entities, in_namespace
 from ...ros.gripper_commands import RosGripper
@@ -38,9 +39,9 @@ SERVICES = (
         for name in ("hold", "go_home", "zero_wrench", "clear_contact", "reset_ringing")
     ),
     "controller/save_record",
-    *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
     "simulator/reset",
 )
+DRIVES = "drives/"  # beginning of the names of requests to the bus's node, whichever bus it is
 # s, at most, in which a page that closes lets the arm hold, under its law of before
 IDENTIFICATION_ENDS = 1.0
 
@@ -70,6 +71,7 @@ class RosLink:
         self._wrenches = entities.publisher(WrenchStamped, "controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "simulator/push")
         self._triggers: dict[str, Any] = {name: entities.client(Trigger, name) for name in SERVICES}
+        self._bus = BusServices(entities)
         self.identification = IdentificationThread(
             partial(_identify, in_namespace(node, "controller"), robot.name)
         )
@@ -104,9 +106,7 @@ class RosLink:
             diagnosis=topics.diagnosis,
             problem=topics.problem,
             alarm=topics.alarm,
-            drives=topics.describe_bus()
-            if self._triggers["ethercat/enable"].service_is_ready()
-            else "",
+            drives=topics.describe_bus() if self._bus.ready("enable") else "",
             robot_silence=topics.silence,
             stopped=stopped if controller.stopped else "",
         )
@@ -119,11 +119,16 @@ class RosLink:
 
     def requests(self) -> frozenset[str]:
         takes_pushes = self._node.count_subscribers("simulator/push") > 0
-        ready = (name for name, client in self._triggers.items() if client.service_is_ready())
+        ready = [name for name, client in self._triggers.items() if client.service_is_ready()]
+        ready += [f"{DRIVES}{name}" for name in REQUESTS if self._bus.ready(name)]
         return frozenset((*ready, "simulator/push") if takes_pushes else ready)
 
     def request(self, name: str, reply: Reply) -> None:
-        self._controller.call(self._triggers[name], Trigger.Request(), reply)
+        client = self._triggers.get(name) or self._bus.ready(name.removeprefix(DRIVES))
+        if client is None:
+            reply(RequestResult(False, f"{name}: no node drives a bus", answered=False))
+            return
+        self._controller.call(client, Trigger.Request(), reply)
 
     def read_cycles(self, first: int, fields: Sequence[str], reply: CycleReply) -> None:
         self._controller.read_cycles(first, fields, self.robot.n, reply)
@@ -132,8 +137,8 @@ class RosLink:
         self._controller.call(self._pause, SetBool.Request(data=paused), reply)
 
     def stop(self, reply: Reply) -> None:
-        if self._triggers["ethercat/quick_stop"].service_is_ready():
-            self.request("ethercat/quick_stop", reply)
+        if self._bus.ready("quick_stop"):
+            self.request(f"{DRIVES}quick_stop", reply)
         self._controller.stop(reply)
 
     def stop_all(self, reply: Reply) -> None:

@@ -23,6 +23,7 @@ from ...core.errors import ConfigError
 from ...core.types import Array
 from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
+from ...ros.bus_services import BUS_NODES
 from ...ros.controller_client import ControllerClient
 from ...ros.entities import Entities, in_namespace
 from ...ros.messages import read_message, read_pose, read_state, vector
@@ -32,9 +33,7 @@ from ...ros.robot_states import RobotStateReader
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute
-# names in diagnostics: that of the loop, and the beginning of those of the bus
-LOOP = "controller: control loop"
-BUS = "ethercat: "
+LOOP = "controller: control loop"  # name of the loop in diagnostics
 _STATE = "controller/state"
 _REFERENCE = "controller/reference_pose"
 _OBJECTS = "simulator/objects"
@@ -71,7 +70,9 @@ class RobotTopics:
         self._bus = ""
         self._robot_at = time.monotonic()  # when it was last heard
         self._drives: dict[str, str] = {}  # what each says, by joint
-        self._loop, self._bus_name = (in_namespace(node, name).lstrip("/") for name in (LOOP, BUS))
+        self._loop = in_namespace(node, LOOP).lstrip("/")
+        # nodes of buses, as the names of what they report begin
+        self._bus_nodes = tuple(in_namespace(node, name).lstrip("/") for name in BUS_NODES)
         polled = PolledSubscriptions(node)
         self._polled = polled
         self._take_states = polled.add(Float64MultiArray, _STATE)
@@ -201,13 +202,13 @@ class RobotTopics:
                 self.diagnosis = {item.key: item.value for item in status.values}
                 self.problem = "" if status.level == DiagnosticStatus.OK else status.message
                 self.alarm = status.level == DiagnosticStatus.ERROR
-            elif status.name == f"{self._bus_name}bus":
+            reporter, _, part = status.name.partition(": ")
+            if reporter not in self._bus_nodes:
+                continue
+            if part == "bus":
                 self._bus = status.message
-            elif status.name.startswith(self._bus_name):
-                self._drives = {
-                    **self._drives,
-                    status.name.removeprefix(self._bus_name): status.message,
-                }
+            else:
+                self._drives = {**self._drives, part: status.message}
 
     def _on_running(self, message: Bool) -> None:
         self.executing = message.data

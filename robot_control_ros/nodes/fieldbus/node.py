@@ -26,6 +26,7 @@ from ...fieldbus.driver_class import driver_names
 from ...fieldbus.process.client import BusClient, BusSettings
 from ...fieldbus.process.diagnosis import BusDiagnosis, diagnose
 from ...robot.configuration import load_robot, robot_names
+from ...ros.bus_services import REQUESTS as REQUESTS
 from ...ros.entities import Entities, full_name
 from ...ros.messages import fill_joint_state, fill_wrench, read_joint_command
 from ...ros.periodic import Periodic
@@ -37,7 +38,6 @@ NO_STATUS = 0.5  # s without a cycle after which the bus's process is looked at
 PUMP_LIMIT = 2.0  # s that a look for a cycle may take
 DIAGNOSTICS_PERIOD = 1.0  # s
 LOG_PERIOD = 0.1  # s
-REQUESTS = ("enable", "disable", "quick_stop", "reset_fault")
 WRENCH_TOPIC = "force_torque_sensor_broadcaster/wrench"  # where the profile names none
 
 _NUMBERS: dict[str, Number] = {
