@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from robot_control_ros.client.backend import Diagnosis
 from robot_control_ros.client.robot import Robot
 from robot_control_ros.client.snapshot import Snapshot
-from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.core.errors import ConfigError, HardwareFault, NotReached
 from robot_control_ros.core.types import Array
 from robot_control_ros.fieldbus.ethercat.topology import Topology
 from robot_control_ros.fieldbus.tools.jitter import COLLECT, Jitter, TimingRecorder
@@ -20,9 +20,10 @@ from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.ros.messages import read_message
 from robot_control_ros.ros.robot_states import RobotStateReader
 
-from .contour_trial import ContourTrial, Setting, Track, dead_time
+from .contour_trial import LEAD, ContourTrial, Setting, Track, dead_time
 
 BUS = "ethercat: bus"  # name of the bus's diagnosis
+LOOP = "controller: control loop"  # name of the control loop's diagnosis
 JOINT_STATES = "/joint_states"
 ENABLE_LIMIT = 30.0  # s until the drives are enabled
 DIAGNOSED = 10.0  # s: diagnoses come once a second, on a machine that has time
@@ -30,6 +31,8 @@ SETTLE = 1.0  # s: five time constants of gains
 AFTER = 0.5  # s that are recorded after the contour's last rest
 TRIAL = 2.0  # s in which the machine shows whether it keeps the rate
 SLOWEST = 0.5  # fraction of cycles on time, below which the machine is too slow
+# s: age of a state that reaches this process, so that the path it is told for begins in time
+FRESH = 0.2 * LEAD
 RUNNING = 0  # level of the bus's diagnosis while the drives do what is commanded
 
 
@@ -40,10 +43,23 @@ class ContourSession:
         robot: Robot that is led.
         topology: Topology of the bus.
         recorder: Recorder of the cycles' times.
+        over_topics: True where the law answers joint states on topics, not in the bus's process.
+
+    Attributes:
+        warnings: What the controller has said on the way along contours, each with its setting.
     """
 
-    def __init__(self, robot: Robot, topology: Topology, recorder: TimingRecorder) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        topology: Topology,
+        recorder: TimingRecorder,
+        *,
+        over_topics: bool = False,
+    ) -> None:
+        self.warnings: list[str] = []
         self._robot = robot
+        self._over_topics = over_topics
         self._cycle = topology.cycle
         self._dead_time = dead_time(topology)
         self._recorder = recorder
@@ -69,14 +85,28 @@ class ContourSession:
         Raises:
             HardwareFault: This machine is too slow for the rate.
         """
+        before = self._answered() if self._over_topics else (0, 0)
         time.sleep(TRIAL)
         on_time = self.jitter().on_time
         if on_time < SLOWEST:
-            text = (
-                f"this machine is too slow for {1.0 / self._cycle:g} Hz: "
-                f"{100.0 * on_time:.0f} % of the cycles are on time; end other programs, or give a lower --rate"
-            )
-            raise HardwareFault(text, name="rate", value=on_time, bound=SLOWEST)
+            raise self._too_slow(f"{on_time:.0%} of the cycles are on time", on_time, SLOWEST)
+        if not self._over_topics:
+            return
+        answered, missed = np.subtract(self._answered(), before).tolist()
+        share = answered / max(answered + missed, 1)
+        if share < SLOWEST:
+            text = f"{share:.0%} of the joint states reach the controller in time"
+            raise self._too_slow(text, share, SLOWEST)
+
+    def _answered(self) -> tuple[int, int]:
+        """Numbers of joint states that the controller has answered, and that were late or lost."""
+        values = self.diagnosis(LOOP).values
+        return int(values["cycles"]), int(values["missed deadlines"])
+
+    def _too_slow(self, text: str, value: float, bound: float) -> HardwareFault:
+        rate = f"this machine is too slow for {1.0 / self._cycle:g} Hz"
+        way_out = "end other programs, or give a lower --rate"
+        return HardwareFault(f"{rate}: {text}; {way_out}", name="rate", value=value, bound=bound)
 
     def jitter(self) -> Jitter:
         """Timing of all cycles since the recorder began."""
@@ -111,45 +141,73 @@ class ContourSession:
         robot.wait(SETTLE)
         before = self._left_out()
         try:
-            self._follow(trial, path)
+            self._follow(trial, setting, path)
             track = trial.track(*joint_angles(path, robot.config))
         except (HardwareFault, ConfigError) as error:
             raise HardwareFault(f"{setting}: {error}", name=error.name) from error
         return track, self._left_out() - before
 
-    def _follow(self, trial: ContourTrial, path: Path) -> None:
+    def _follow(self, trial: ContourTrial, setting: Setting, path: Path) -> None:
         """Follow the contour once, and record it."""
         robot = self._robot
         recording = robot.record(path)
         assert recording is not None  # a file is written
         with recording:
+            self._wait_for_fresh_state()
             robot.follow_joints(trial.times, trial.positions, trial.velocities, wait=False)
             end = robot.time + trial.duration + AFTER
-            robot.wait_until(lambda state: self._collect_until(state, end))
+            robot.wait_until(lambda state: self._collect_until(state, end, setting))
 
-    def _collect_until(self, state: Snapshot, end: float) -> bool:
-        """Collect the cycles' times, whose ring holds some seconds; say
-        whether the end has come.
+    def _wait_for_fresh_state(self) -> None:
+        """Wait for a state that isn't old: a path begins by the time of the newest one.
+
+        The start of a record holds this process up. A path that is told late would begin in the
+        past, and lead the arm to its present point at once.
+
+        Raises:
+            HardwareFault: None comes.
         """
+        ages = []
+
+        def is_fresh(state: Snapshot) -> bool:
+            ages.append(time.time() - state.time)
+            return ages[-1] < FRESH
+
+        try:
+            self._robot.wait_until(is_fresh, DIAGNOSED)
+        except NotReached as error:
+            youngest = min(ages, default=DIAGNOSED)
+            text = f"states reach this program {youngest:.2f} s late"
+            raise self._too_slow(text, youngest, FRESH) from error
+
+    def _collect_until(self, state: Snapshot, end: float, setting: Setting) -> bool:
+        """Collect the cycles' times, whose ring holds some seconds, and what the controller says.
+
+        Returns True where the end has come.
+        """
+        said = self._robot.diagnostics.get(LOOP)
+        if said is not None and said.level != RUNNING:
+            warning = f"{setting}: {said.message}"
+            if warning not in self.warnings:
+                self.warnings.append(warning)
         now = time.monotonic()
         if now > self._collected_at + COLLECT:
             self._collected_at = now
             self._recorder.collect()
         return state.time >= end
 
-    def diagnosis(self) -> Diagnosis:
-        """Next diagnosis of the bus.
+    def diagnosis(self, name: str = BUS) -> Diagnosis:
+        """Next diagnosis of the bus, or of the part that is named.
 
         Raises:
             HardwareFault: None comes.
         """
-        before = self._robot.diagnostics.get(BUS)
+        before = self._robot.diagnostics.get(name)
         end = time.monotonic() + DIAGNOSED
-        while (newest := self._robot.diagnostics.get(BUS)) is before or newest is None:
+        while (newest := self._robot.diagnostics.get(name)) is before or newest is None:
             if time.monotonic() > end:
-                raise HardwareFault(
-                    f"no diagnosis of the bus within {DIAGNOSED:g} s", bound=DIAGNOSED
-                )
+                text = f"no diagnosis of {name} within {DIAGNOSED:g} s"
+                raise HardwareFault(text, name=name, bound=DIAGNOSED)
             time.sleep(0.02)
         return newest
 

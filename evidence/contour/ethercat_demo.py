@@ -87,7 +87,9 @@ def ethercat_demo(
     ]
     try:
         with interrupted_once():
-            tracks, jitter, bus = _on_the_bus(robot, topology, trial, settings, in_process)
+            tracks, jitter, bus, warnings = _on_the_bus(
+                robot, topology, trial, settings, in_process
+            )
     except KeyboardInterrupt:
         print("\nstopped")
         return 130
@@ -96,6 +98,8 @@ def ethercat_demo(
         for setting, (track, left_out), simulated in zip(settings, tracks, in_lockstep, strict=True)
     ]
     print(*contour_table(comparisons), sep="\n")
+    for warning in warnings:
+        print(f"the controller said: {warning}")
     print(
         "bus: "
         + "; ".join(f"{name.removesuffix(' [%]')}: {bus[name]}{_unit(name)}" for name in SHOWN)
@@ -132,12 +136,12 @@ def _on_the_bus(
     trial: ContourTrial,
     settings: Sequence[Setting],
     in_process: bool,
-) -> tuple[list[tuple[Track, int]], Jitter, Mapping[str, str]]:
+) -> tuple[list[tuple[Track, int]], Jitter, Mapping[str, str], list[str]]:
     """Follow the contour on the bus with each setting.
 
     Returns:
         Tracks, each with the cycles left out meanwhile; the timing of cycles; the bus's last
-        values.
+        values; what the controller has said meanwhile.
     """
     number = os.getpid()  # outside the namespace as well: the names are those of shared memory, too
     interfaces = f"ecm{number}", f"ecs{number}"
@@ -150,7 +154,7 @@ def _on_the_bus(
             session.follow(trial, setting, Path(folder) / f"{index}.mcap")
             for index, setting in enumerate(settings)
         ]
-        return tracks, session.jitter(), session.diagnosis().values
+        return tracks, session.jitter(), session.diagnosis().values, session.warnings
 
 
 @contextmanager
@@ -179,7 +183,8 @@ def _running(
         connect(processes) as arm,
         closing(open_memory(memory_path(master))) as memory,
     ):
-        session = ContourSession(arm, topology, TimingRecorder(Timing(memory.region("timing"))))
+        recorder = TimingRecorder(Timing(memory.region("timing")))
+        session = ContourSession(arm, topology, recorder, over_topics=not in_process)
         try:
             session.enable()
             session.check_speed()

@@ -3,7 +3,9 @@ machine is too slow.
 """
 
 import csv
+import time
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +14,11 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from evidence.contour import contour_session
 from evidence.contour.contour_figures import contour_table
-from evidence.contour.contour_session import BUS, ContourSession
+from evidence.contour.contour_session import BUS, LOOP, ContourSession
 from evidence.contour.contour_trial import Comparison, ContourTrial, Setting, Track, write_figures
 from robot_control_ros import ConfigError, HardwareFault
 from robot_control_ros.client.backend import Diagnosis
+from robot_control_ros.core.errors import NotReached
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
 from robot_control_ros.fieldbus.process.pacing import SIZE, Timing
 from robot_control_ros.fieldbus.tools.jitter import TimingRecorder
@@ -75,8 +78,9 @@ def test_a_bus_that_says_nothing_is_told(session_of, monkeypatch):
             return {}
 
     monkeypatch.setattr(contour_session, "DIAGNOSED", 0.0)
-    with pytest.raises(HardwareFault, match="no diagnosis"):
+    with pytest.raises(HardwareFault, match="no diagnosis") as caught:
         session_of(Silent()).jitter()
+    assert caught.value.name == BUS
 
 
 @pytest.mark.parametrize(("periods", "refused"), [(3.0, True), (0.5, False)])
@@ -94,6 +98,39 @@ def test_a_machine_that_is_too_slow_is_told_so(session_of, timing, monkeypatch, 
     assert (caught.value.name, caught.value.value) == ("rate", 0.0)
 
 
+class Answering(Arm):
+    """An arm whose controller answers 10 joint states between two diagnoses, and misses some."""
+
+    def __init__(self, missed):
+        super().__init__()
+        self._missed = missed
+        self._looks = 0
+
+    @property
+    def diagnostics(self):
+        self._looks += 1
+        counts = {"cycles": 10 * self._looks, "missed deadlines": self._missed * self._looks}
+        return super().diagnostics | {LOOP: Diagnosis(0, "running", counts)}
+
+
+@pytest.mark.parametrize(("missed", "refused"), [(40, True), (5, False)])
+def test_a_controller_that_hears_too_few_joint_states_in_time_is_told(
+    timing, monkeypatch, missed, refused
+):
+    monkeypatch.setattr(contour_session, "TRIAL", 0.0)
+    recorder = TimingRecorder(timing)
+    for _ in range(100):
+        timing.add_cycle(0.0, 0.0, 0.0, 0.5 * CYCLE, CYCLE)
+    topology = load_topology("ur5")
+    session = ContourSession(Answering(missed), topology, recorder, over_topics=True)
+    if not refused:
+        session.check_speed()
+        return
+    with pytest.raises(HardwareFault, match="reach the controller") as caught:
+        session.check_speed()
+    assert (caught.value.name, caught.value.value) == ("rate", pytest.approx(0.2))
+
+
 class Trial:
     times, positions, velocities, duration = np.zeros(1), np.zeros((1, 6)), np.zeros((1, 6)), 30.0
 
@@ -108,11 +145,19 @@ class Follower(Arm):
 
     config = None
 
-    def __init__(self, timing, fault=""):
+    def __init__(self, timing, fault="", ages=(0.0,), said=""):
         super().__init__()
         self._timing = timing
         self._fault = fault
+        self._ages = list(ages)  # of states until one is fresh
+        self._said = said
         self.time = 0.0
+        self.told_at = None  # age of the newest state when the path was told [s]
+
+    @property
+    def diagnostics(self):
+        loop = Diagnosis(int(bool(self._said)), self._said or "running", {})
+        return super().diagnostics | {LOOP: loop}
 
     def set_gains(self, gains):
         pass
@@ -124,9 +169,15 @@ class Follower(Arm):
         return nullcontext()
 
     def follow_joints(self, *path, wait):
-        pass
+        self.told_at = self._age
 
-    def wait_until(self, condition):
+    def wait_until(self, condition, timeout=np.inf):
+        if timeout < np.inf:
+            for age in self._ages:
+                self._age = age
+                if condition(SimpleNamespace(time=time.time() - age)):
+                    return
+            raise NotReached("the condition was not reached", name="the condition", bound=timeout)
         while not condition(self):
             self.time += 1.0
             for _ in range(round(1.0 / CYCLE)):
@@ -141,9 +192,11 @@ def follow(session_of, timing, monkeypatch, tmp_path):
     monkeypatch.setattr(contour_session, "COLLECT", -1.0)
     monkeypatch.setattr(contour_session, "joint_angles", lambda path, robot: ("track", path.name))
 
-    def run(trial, fault=""):
-        session = session_of(Follower(timing, fault))
+    def run(trial, fault="", **changes):
+        arm = Follower(timing, fault, **changes)
+        session = session_of(arm)
         assert session.follow(trial, SETTING, tmp_path / "contour.mcap") == ("track", 0)
+        session.told_at = arm.told_at
         return session
 
     return run
@@ -167,6 +220,22 @@ def test_a_contour_that_isn_t_followed_is_told_as_a_fault(follow):
 
     with pytest.raises(HardwareFault, match=r"^time, feed-forward 0 %: the tip stops"):
         follow(Halfway())
+
+
+def test_a_path_is_told_once_states_are_fresh(follow):
+    assert follow(Trial(), ages=(1.1, 0.7, 0.05)).told_at == 0.05
+
+
+def test_states_that_stay_old_are_told_as_a_machine_that_is_too_slow(follow):
+    with pytest.raises(HardwareFault, match="too slow for 1000 Hz") as caught:
+        follow(Trial(), ages=(1.1, 0.7))
+    assert caught.value.name == "rate"
+
+
+def test_what_the_controller_says_on_the_way_is_told_once_with_the_setting(follow):
+    assert follow(Trial()).warnings == []
+    softened = "its stiffness is reduced to 40%"
+    assert follow(Trial(), said=softened).warnings == [f"{SETTING}: {softened}"]
 
 
 # --- missing samples ---
