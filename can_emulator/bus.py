@@ -19,6 +19,8 @@ class Bus:
     Args:
         motors: one for each joint.
         mechanics: what they turn.
+        supported: whether something holds each joint until its motor is enabled for the first time,
+            as a stand holds an arm without brakes.
 
     Attributes:
         motors: on the bus, also those that were added to it later.
@@ -27,7 +29,9 @@ class Bus:
         time: of the mechanics [s].
     """
 
-    def __init__(self, motors: Sequence[Motor], mechanics: Mechanics) -> None:
+    def __init__(
+        self, motors: Sequence[Motor], mechanics: Mechanics, supported: bool = False
+    ) -> None:
         if len(motors) != len(mechanics.position):
             raise ValueError(f"{len(motors)} motors for {len(mechanics.position)} joints")
         self.motors = list(motors)
@@ -35,6 +39,7 @@ class Bus:
         self.off = False
         self.time = 0.0
         self._joints = len(motors)
+        self._supported = [supported] * len(motors)
         self._now: float | None = None
         self._pending: list[Frame] = []
         for motor, q in zip(motors, mechanics.position, strict=True):
@@ -77,4 +82,6 @@ class Bus:
         ]
         for extra in self.motors[self._joints :]:  # it lies beside the arm, and turns nothing
             extra.drive(extra.position + extra.zero, 0.0, now)
-        mechanics.advance(torques, [False] * self._joints, dt)
+        for n, motor in enumerate(self.motors[: self._joints]):
+            self._supported[n] = self._supported[n] and not motor.enabled
+        mechanics.advance(torques, self._supported, dt)

@@ -43,6 +43,7 @@ def launch_setup(context):
             "in_process",
             "bad_cycles",
             "command_timeout",
+            "reply_timeout",
         ),
         output="screen",
         emulate_tty=True,

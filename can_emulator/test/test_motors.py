@@ -107,6 +107,19 @@ def test_a_rotor_turns_as_its_inertia_says():
     assert bus.time == pytest.approx(0.05)
 
 
+def test_a_support_holds_a_joint_until_its_motor_is_enabled_first():
+    motor = damiao()
+    bus = Bus([motor], Rotors([Load(0.05, 0.0, 0.0, -1.0)]), supported=True)
+    for k in range(100):
+        bus.advance(0.001 * k)
+    assert bus.mechanics.position == [0.0]
+    bus.process(Frame(1, ENABLE), 0.1)
+    bus.process(Frame(1, DISABLE), 0.102)
+    for k in range(100):
+        bus.advance(0.102 + 0.001 * k)
+    assert bus.mechanics.position[0] < -0.05
+
+
 def test_lost_replies_come_back():
     bus = bus_of(damiao())
     faults = Faults(bus)

@@ -13,7 +13,11 @@ from .parameter_files import number, portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value
 
 # of the bus's process, for an emulated bus: where machines stall, that isn't its fault
-EMULATED_TIMEOUTS: dict[str, Value] = {"bad_cycles": 20.0, "command_timeout": 0.2}
+EMULATED_TIMEOUTS: dict[str, Value] = {
+    "bad_cycles": 20.0,
+    "command_timeout": 0.2,
+    "reply_timeout": 0.05,
+}
 
 
 def motors(given: Given) -> System:

@@ -173,13 +173,14 @@ class CanBus:
         return frames
 
     def wait(self, timeout: float) -> CanFrame | None:
-        """The next frame; None where none comes in time [s]. It is for the start."""
+        """The next frame; None where none comes in time [s]. Errors become `trouble`."""
         until = time.monotonic() + timeout
         while (left := until - time.monotonic()) > 0.0:
             try:
                 message = self._bus.recv(left)
             except (OSError, self._can.CanError) as error:
-                raise HardwareFault(f"{self._channel.name}: {error}", name="channel") from error
+                self.trouble = f"{self._channel.name}: {error}"
+                return None
             if message is not None and message.is_error_frame:
                 self.trouble = describe_error(
                     self._channel.name, message.arbitration_id, bytes(message.data)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ...core.errors import ConfigError, HardwareFault, unknown
+from ...core.errors import ConfigError, HardwareFault
 from ...core.types import Array, Command, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
+from ..driver_options import read_options
 from ..process.pacing import Timing
 from ..process.realtime import sleep_until
 from ..process.rpc import BetweenCycles
@@ -19,12 +21,26 @@ from .can_bus import CanBus, read_address
 from .frames import CanFrame
 from .motor_cycle import MotorCycle
 
-OPTIONS = {"arm": ""}  # what motors move the robot; empty takes the robot's name
-ANSWER = 0.05  # s for a motor to answer
+ANSWER = 0.2  # s for motors to answer
 SILENCE = 0.02  # s without a frame, after which no second motor answers as the first one
-ATTEMPTS = 3  # questions to a motor before it counts as missing
+ATTEMPTS = 4  # questions to a motor before it counts as missing
 REST = 1.0  # s for a stopped arm to be at rest at the end
+RELEASE = 0.1  # s for motors to let go at the end
 TOLERANCE = 1e-3  # of a register's value: it is a float of 32 bits
+
+
+@dataclass(frozen=True)
+class CanOptions:
+    """Settings of a CAN bus.
+
+    Attributes:
+        arm: Name or file of the arm's motors; empty takes the robot's name.
+        reply_timeout: Longest wait for replies after a cycle's time [s]. On a real bus they are
+            there by then. On an emulated one, where machines stall, more makes sense.
+    """
+
+    arm: str = ""
+    reply_timeout: float = 0.0
 
 
 class CanDriver:
@@ -33,7 +49,7 @@ class CanDriver:
     Args:
         robot: Robot that the motors move.
         address: Channel of the bus, see :func:`.can_bus.read_address`.
-        options: `arm`: name or file of the arm's motors; empty takes the robot's name.
+        options: Settings of :class:`CanOptions` by name.
         limits: Limits at which the supervisor stops the motors.
         timing: Record of how the cycles were kept.
         between: Queue of actions that are done between two cycles.
@@ -52,17 +68,16 @@ class CanDriver:
         between: BetweenCycles,
         bus: CanBus | None = None,
     ) -> None:
-        for name in options:
-            if name not in OPTIONS:
-                raise unknown("option", name, OPTIONS)
+        chosen = read_options(CanOptions, options)
         read_address(address)
         self.joints = tuple(robot.joints)
-        self.arm: CanArm = load_arm(options.get("arm", "") or robot.name)
+        self.arm: CanArm = load_arm(chosen.arm or robot.name)
         self.period = self.arm.period
         self.overruns = 0
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
         self._robot = robot
         self._address = address
+        self._reply_timeout = chosen.reply_timeout
         self._limits = limits
         self._timing = timing
         self._between = between
@@ -88,6 +103,11 @@ class CanDriver:
 
     # --- start ---
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Warnings of :meth:`prepare` for the user."""
+        return self._warnings
+
     def prepare(self) -> None:
         """Connect, and see that each motor is there, alone with its id, and what the file says.
 
@@ -111,32 +131,61 @@ class CanDriver:
             self._bus.close()
             raise
         self._cycle = cycle
-        self.warnings += self._bus.warnings
+        self._warnings += self._bus.warnings
         if self.arm.load > FULL:
-            self.warnings.append(
+            self._warnings.append(
                 f"frames may take {100.0 * self.arm.load:.0f} % of the bus's time: replies may be "
                 f"late; a period above {self.arm.load * self.arm.period / FULL:.2g} s is safe"
             )
         if not self.arm.guard:
-            self.warnings.append(
+            self._warnings.append(
                 f"guard is 0 in {self.arm.path.name}: where frames stop coming, the motors keep "
                 "their last torque"
             )
 
     def _check_motors(self, motors: tuple[Motor, ...]) -> None:
-        silent = []
+        """Ask each motor for its state until all have answered; then read their registers."""
+        asked = [0] * len(motors)
+        answers = [0] * len(motors)
         strangers: set[str] = set()
+        for _ in range(ATTEMPTS):
+            for i, motor in enumerate(motors):
+                if not answers[i]:
+                    asked[i] += 1
+                    self._bus.send([_request_of(motor)])
+            until = time.monotonic() + ANSWER
+            while not all(answers) and time.monotonic() < until:
+                self._count_answer(motors, answers, strangers, ANSWER)
+            if all(answers):
+                break
+        while self._count_answer(motors, answers, strangers, SILENCE):
+            pass  # a second motor with the same id answers as well
+        self._check_answers(motors, asked, answers, strangers)
         for motor in motors:
-            count = self._ask(motor, strangers)
-            if count == 0:
-                silent.append(str(motor))
-            if count > 1:
-                raise ConfigError(
-                    f"{count} motors answer as {motor}: give each its own id, with its maker's "
-                    "program",
-                    name="id",
-                    value=motor.id,
-                )
+            self._check_registers(motor)
+
+    def _count_answer(
+        self, motors: tuple[Motor, ...], answers: list[int], strangers: set[str], timeout: float
+    ) -> bool:
+        """Count the next frame for its motor; returns True where one came in time [s]."""
+        frame = self._bus.wait(timeout)
+        if frame is None:
+            return False
+        for i, motor in enumerate(motors):
+            if _numbers_of(motor, frame, "position") is not None:
+                answers[i] += 1
+                return True
+        strangers.add(f"0x{frame.identifier:X}")
+        return True
+
+    def _check_answers(
+        self,
+        motors: tuple[Motor, ...],
+        asked: list[int],
+        answers: list[int],
+        strangers: set[str],
+    ) -> None:
+        silent = [str(motor) for motor, count in zip(motors, answers, strict=True) if not count]
         if silent:
             others = f"; frames of nobody: {', '.join(sorted(strangers))}" if strangers else ""
             trouble = f"; {self._bus.trouble}" if self._bus.trouble else ""
@@ -146,29 +195,14 @@ class CanDriver:
                 name="motors",
                 value=silent,
             )
-        for motor in motors:
-            self._check_registers(motor)
-
-    def _ask(self, motor: Motor, strangers: set[str]) -> int:
-        """Number of motors that answer to one's id."""
-        codec = motor.codec()
-        request = codec.order("request")
-        assert request is not None
-        for _ in range(ATTEMPTS):
-            self._bus.send([request])
-            count = 0
-            until = time.monotonic() + ANSWER
-            while time.monotonic() < until:
-                frame = self._bus.wait(SILENCE if count else ANSWER)
-                if frame is None:
-                    break
-                if _numbers_of(motor, frame, "position") is not None:
-                    count += 1
-                else:
-                    strangers.add(f"0x{frame.identifier:X}")
-            if count:
-                return count
-        return 0
+        for motor, questions, count in zip(motors, asked, answers, strict=True):
+            if count > questions:
+                raise ConfigError(
+                    f"{count} answers to {questions} questions to {motor}: two motors have this "
+                    "id; give each its own, with its maker's program",
+                    name="id",
+                    value=motor.id,
+                )
 
     def _check_registers(self, motor: Motor) -> None:
         codec = motor.codec()
@@ -178,7 +212,7 @@ class CanDriver:
                 continue
             value = self._read(motor, question, register.number)
             if value is None:
-                self.warnings.append(f"{motor}: register {name} doesn't answer, and isn't checked")
+                self._warnings.append(f"{motor}: register {name} doesn't answer, and isn't checked")
                 continue
             number = register.read(value)
             if name == "timeout":
@@ -212,8 +246,9 @@ class CanDriver:
 
     def operate(self) -> None:
         """Begin with the cycles."""
-        self._due = time.monotonic()
         self._bus.receive()
+        self._due = time.monotonic()
+        self._bus.send(self.cycle.act())
 
     # --- the cycle ---
 
@@ -229,8 +264,18 @@ class CanDriver:
         self._woken = time.monotonic()
         trouble = self._bus.trouble  # of sending
         frames = self._bus.receive()
+        self._wait_for_replies(frames)
         self._received = time.monotonic()
         return self.cycle.sense(self._received, frames, self._bus.trouble or trouble)
+
+    def _wait_for_replies(self, frames: list[CanFrame]) -> None:
+        """Wait until there are as many frames as motors, if that is wanted."""
+        until = self._woken + self._reply_timeout
+        while len(frames) < len(self.joints) and (left := until - time.monotonic()) > 0.0:
+            frame = self._bus.wait(left)
+            if frame is None:
+                return
+            frames.append(frame)
 
     def act(self) -> None:
         """Send the frames of this cycle."""
@@ -349,11 +394,18 @@ class CanDriver:
             self.act()
         if self.arm.at_end == "release":
             cycle.release()
-            for _ in range(2 * round(ANSWER / self.period)):
+            for _ in range(round(RELEASE / self.period)):
                 self.sense()
                 self.act()
         self._cycle = None
         self._bus.close()
+
+
+def _request_of(motor: Motor) -> CanFrame:
+    """The frame that asks a motor for its state."""
+    frame = motor.codec().order("request")
+    assert frame is not None  # each family has one
+    return frame
 
 
 def _numbers_of(motor: Motor, frame: CanFrame, needed: str) -> dict[str, float] | None:

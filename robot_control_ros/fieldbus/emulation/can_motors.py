@@ -62,19 +62,23 @@ class MotorShafts:
         self.velocity = [sign * v for sign, v in zip(self._signs, mechanics.velocity, strict=True)]
 
 
-def bus_of(arm: CanArm, joints: Sequence[str], mechanics: Mechanics) -> Bus:
+def bus_of(
+    arm: CanArm, joints: Sequence[str], mechanics: Mechanics, supported: bool = False
+) -> Bus:
     """Emulated motors that a driver with this file takes for its own.
 
     Args:
         arm: Motors of the arm.
         joints: Names of the joints, in the order of the mechanics.
         mechanics: Mechanics that the motors turn, an arm for example.
+        supported: True where a stand holds each joint until its motor is enabled first.
 
     Raises:
         ConfigError: the arm's joints aren't these, or the emulator has no such motors.
     """
     entries = arm.in_order_of(joints)
-    return Bus([_motor(entry) for entry in entries], MotorShafts(mechanics, entries))
+    motors = [_motor(entry) for entry in entries]
+    return Bus(motors, MotorShafts(mechanics, entries), supported)
 
 
 def _motor(entry: Entry) -> Motor:
@@ -161,7 +165,7 @@ class LockstepMotors:
     ) -> None:
         model = RobotModel.of(robot)
         self.mechanics = MujocoArm(robot, scene)
-        self.bus = bus_of(arm, robot.joints, self.mechanics)
+        self.bus = bus_of(arm, robot.joints, self.mechanics, supported=True)
         self.cycle = MotorCycle(arm, robot.joints, lambda q: model.at(q).gravity, limits)
         self.time = 0.0
         self._period = arm.period

@@ -39,6 +39,8 @@ def emulate(
 ) -> None:
     """Hang an arm's motors on an emulated bus until SIGINT or SIGTERM; call it in the main thread.
 
+    A stand holds the arm until its motors are enabled for the first time.
+
     Args: see :func:`add_arguments`; an empty text is the default.
 
     Raises:
@@ -53,7 +55,7 @@ def emulate(
         raise refused("--interface", interface, rule)
     config = load_robot(robot)
     mechanics = MujocoArm(config, load_scene(scene) if scene else None)
-    bus = bus_of(load_arm(arm or config.name), config.joints, mechanics)
+    bus = bus_of(load_arm(arm or config.name), config.joints, mechanics, supported=True)
 
     def push(link: str, fx: float, fy: float, fz: float) -> None:
         """Push a link at its origin [N], in base axes, until pushed otherwise; zeros end it."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import ConfigError
+from ...ros.ros_params import Number
 from ...ros.running import run
 from ..fieldbus.node import REQUESTS, BusNode, BusPlace
 
@@ -22,13 +23,24 @@ _PARAMETERS = {
         "Which motor moves which joint: a name, or the path of a YAML file; empty takes the robot's name.",
     ),
 }
+_NUMBERS: dict[str, Number] = {
+    "reply_timeout": (
+        0.0,
+        0.0,
+        1.0,
+        "Longest wait for replies after a cycle's time [s]; for an emulated bus on a machine that stalls.",
+    ),
+}
+_OPTIONS = ("arm", *_NUMBERS)
 
 
 class CanNode(BusNode):
     """The node of a CAN bus; it has the request `zero` as well."""
 
     def __init__(self) -> None:
-        super().__init__("can", "openarm", "can", _PARAMETERS, {}, _place, (*REQUESTS, "zero"))
+        super().__init__(
+            "can", "openarm", "can", _PARAMETERS, _NUMBERS, _place, (*REQUESTS, "zero")
+        )
 
 
 def _place(chosen: Mapping[str, Any]) -> BusPlace:
@@ -38,7 +50,7 @@ def _place(chosen: Mapping[str, Any]) -> BusPlace:
             "channel is empty: must be the bus that the motors are on, such as can0",
             name="channel",
         )
-    return BusPlace("can", chosen["channel"], {"arm": chosen["arm"]})
+    return BusPlace("can", chosen["channel"], {name: chosen[name] for name in _OPTIONS})
 
 
 def main() -> None:
