@@ -12,6 +12,8 @@ from ..core.errors import ConfigError
 from ..core.types import CommandMode
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import load_robot
+from ..robot.implausible import torque_problem
+from ..robot.model import RobotModel
 from ..robot.profile import HardwareProfile
 from ..robot.workcell import MARK
 from ..ros.findings import Finding, Level, errors
@@ -32,7 +34,7 @@ def doctor(
         robot: Robot whose system is examined: a name, or the path of a YAML file.
         profile: Hardware profile of the robot.
         law: Law that is to run. Empty takes `impedance`, or `admittance` where the profile takes no
-            efforts.
+            efforts or the description gives no torques.
         seconds: Time of listening [s].
         namespace: Namespace of the robot's nodes; empty takes the arm's name for an arm of a work
             cell.
@@ -53,6 +55,7 @@ def doctor(
     config = load_robot(robot, profile, prefix)
     namespace = namespace.strip("/") or robot.partition(MARK)[2]
     takes_efforts = CommandMode.EFFORT in config.profile.commands
+    takes_efforts = takes_efforts and torque_problem(RobotModel.of(config)) == ""
     running = RunningLaw(config, law or ("impedance" if takes_efforts else "admittance"))
     os.environ.update(
         environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ})

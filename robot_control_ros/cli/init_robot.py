@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -16,23 +18,26 @@ from ..core.types import Array
 from ..robot.arm_description import independent_joints
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.description import chain_above, end_link, parse_description, root_link
-from ..robot.model import RobotModel
+from ..robot.implausible import implausible_numbers, torque_problem
+from ..robot.model import JointLimits, RobotModel
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 POSTURES = 400  # at random, among which home is chosen
 RADIAN = 0.3  # m that one radian of the tip's rotation counts as
 XACRO = "xacro}"  # end of the namespace of its elements
+PLAIN = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)  # what YAML reads as a text, quotes or no
+NO_TEXTS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", ".inf", ".nan")
 RISE_TIME = 0.03  # s in which a torque may reach its limit
 
 _FILE = """# Made by `robot_control init-robot`. Check lines with CHECK; docs/adding_a_robot.md explains all entries.
-name: {name}
+{doubts}name: {name}
 urdf: {urdf} # from this file's folder
 base: {base} # fixed in the world; poses are tip in base
 tip: {tip} # CHECK: the link whose pose is controlled
 joints: [{joints}] # CHECK: joints of the arm; leave out those of a gripper
 home: [{home}] # CHECK: rad, or m of a prismatic joint; a posture away from singular ones, chosen here
 # rotor_inertia: CHECK: kg·m² of each motor behind its gear; the URDF doesn't tell it, 0 is assumed
-effort_rate: [{rates}] # CHECK: N·m/s; the limit is reached within {rise:g} s
+effort_rate: [{rates}] # CHECK: N·m/s, or N/s of a prismatic joint; the limit is reached within {rise:g} s
 axes: [{axes}] # 1 for each of x, y, z, rx, ry, rz that these joints can move the tip in
 profiles:
   sim:
@@ -71,21 +76,23 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
     _check_kind(root, urdf)
     base, tip, joints = _chain(root, base, tip)
     model = RobotModel(text, joints, base, tip)
-    _check_ranges(model)
+    model.limits.check_ranges(model.joints)
     limits, assumed = _usable_limits(model)
     model.limits = model.limits.tightened(limits)
     axes, home = _axes_and_home(model)
+    doubts = [" ".join(str(each).split()) for each in implausible_numbers(model, home.tolist())]
     content = _FILE.format(
-        name=root.get("name") or urdf.stem,
-        urdf=os.path.relpath(urdf.resolve(), output.resolve().parent),
-        base=base,
-        tip=tip,
-        joints=", ".join(joints),
-        home=", ".join(f"{value:.3f}" for value in home),
+        name=_quoted(root.get("name") or urdf.stem),
+        urdf=_quoted(os.path.relpath(urdf.resolve(), output.resolve().parent)),
+        base=_quoted(base),
+        tip=_quoted(tip),
+        joints=", ".join(map(_quoted, joints)),
+        home=", ".join(_short(value) for value in home.tolist()),
         rates=", ".join(f"{value / RISE_TIME:.1f}" for value in model.limits.effort),
         rise=RISE_TIME,
         axes=", ".join(str(int(axis)) for axis in axes),
         limits=assumed,
+        doubts="".join(f"# CHECK: {doubt}\n" for doubt in doubts),
     )
     write_text(output, content, ".yaml", ".yml")
     try:
@@ -168,25 +175,15 @@ def _chain(root: ElementTree.Element, base: str, tip: str) -> tuple[str, str, li
     return base, tip, joints
 
 
-def _check_ranges(model: RobotModel) -> None:
-    """Refuse joints that can't move: a URDF whose `limit` lacks `lower` and `upper` says 0 for
-    both.
+def _quoted(name: str) -> str:
+    """A name as YAML takes it: in quotes where it could be read as something else than a text."""
+    is_plain = PLAIN.fullmatch(name) is not None and name.lower() not in NO_TEXTS
+    return name if is_plain else json.dumps(name)
 
-    Raises:
-        ModelError: names the joint and its limits.
-    """
-    lower = model.limits.lower.tolist()
-    upper = model.limits.upper.tolist()
-    for name, low, high in zip(model.joints, lower, upper, strict=True):
-        if not low < high:
-            rule = (
-                "lower must be below upper; a joint that turns without end has the type continuous"
-            )
-            raise ModelError(
-                f"joint {name}: lower = {low:g}, upper = {high:g} in the URDF: {rule}",
-                name=name,
-                value=(low, high),
-            )
+
+def _short(position: float) -> str:
+    """A joint's position in four digits, or to 0.1 mrad or 0.1 mm."""
+    return f"{position:.4g}" if abs(position) < 1.0 else f"{position:.4f}"
 
 
 def _usable_limits(model: RobotModel) -> tuple[dict[str, list[float]], str]:
@@ -224,10 +221,7 @@ def _axes_and_home(model: RobotModel) -> tuple[Array, Array]:
     """
     limits = model.limits
     rng = np.random.default_rng(0)
-    lower = np.maximum(limits.lower, -np.pi / 2)
-    upper = np.minimum(limits.upper, np.pi / 2)
-    lower = np.minimum(lower, limits.upper)
-    upper = np.maximum(upper, limits.lower)
+    lower, upper = _middle(limits)
     margin = 0.15 * (upper - lower)
     postures = rng.uniform(lower + margin, upper - margin, (POSTURES, model.n))
     weight = np.array([1.0, 1.0, 1.0, RADIAN, RADIAN, RADIAN])[:, None]
@@ -248,6 +242,15 @@ def _axes_and_home(model: RobotModel) -> tuple[Array, Array]:
     return np.isin(np.arange(6), chosen).astype(float), postures[int(np.argmax(scores))]
 
 
+def _middle(limits: JointLimits) -> tuple[Array, Array]:
+    """Lower and upper positions (n,) among which home is chosen: half a turn within the limits,
+    about 0 or as near to 0 as the limits allow.
+    """
+    half = np.minimum((limits.upper - limits.lower) / 2.0, np.pi / 2.0)
+    middle = np.clip(0.0, limits.lower + half, limits.upper - half)
+    return middle - half, middle + half
+
+
 def run(options: argparse.Namespace) -> int:
     """Write the file, and say what to type next."""
     output = options.output or options.urdf.with_suffix(".yaml")
@@ -256,5 +259,9 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"{output}: {robot.n} joints, {robot.base} to {robot.tip}; {gaps} lines to check are marked CHECK"
     )
-    print(f"Next: robot_control simulate --robot {output}")
+    problem = torque_problem(RobotModel.of(robot))
+    if problem:
+        print(f"Only laws of positions run on it. {problem}")
+    law = " --law joint_pid" if problem else ""
+    print(f"Next: robot_control simulate --robot {output}{law}")
     return 0

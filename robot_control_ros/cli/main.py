@@ -216,7 +216,7 @@ def _simulate(options: argparse.Namespace) -> int:
     import numpy as np
 
     from ..simulation.in_process import Push, simulate
-    from ..simulation.trouble import GainsWarning
+    from ..simulation.trouble import DescriptionWarning, GainsWarning
 
     push = (
         Push(options.push, start=options.push_from, duration=options.push_for)
@@ -226,6 +226,7 @@ def _simulate(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", GainsWarning)
+        warnings.simplefilter("always", DescriptionWarning)
         log = simulate(
             options.robot,
             options.law,
@@ -255,7 +256,7 @@ def _simulate(options: argparse.Namespace) -> int:
         if path:
             print(f"  {write(path)}")
     for warning in warned:
-        if issubclass(warning.category, GainsWarning):
+        if issubclass(warning.category, (GainsWarning, DescriptionWarning)):
             print(f"robot_control: warning: {warning.message}", file=sys.stderr)
     for trouble in log.trouble:
         print(f"robot_control: {trouble.message}", file=sys.stderr)

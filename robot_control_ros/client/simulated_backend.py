@@ -29,6 +29,7 @@ from ..simulation.imperfect.imperfect_plant import ImperfectPlant, arm_and_plant
 from ..simulation.imperfect.imperfections import Imperfections
 from ..simulation.in_process import Disturbance, Push
 from ..simulation.scene import Scene, load_scene
+from ..simulation.trouble import warn_of_description
 from .backend import PUSH_LASTS, Diagnosis
 from .snapshot import Snapshot
 from .state_feed import StateFeed
@@ -62,6 +63,7 @@ class SimulatedBackend:
         scene = load_scene(scene) if isinstance(scene, str) else scene
         self._arm, self._plant = arm_and_plant(self.config, imperfections, scene=scene)
         self.model = RobotModel.of(self.config)
+        warn_of_description(self.model, self.config)
         self.gripper = self._arm.gripper
         self._law = law
         self._gains = dict(gains or {})

@@ -19,8 +19,6 @@ DEPARTURE = 0.02  # rad that a command may leave a joint that stands
 STANDING = 0.08  # s that a joint may stand after that
 MIN_TORQUE = 0.25  # of a joint's effort limit, that moves a joint against its friction
 
-UNITS = {CommandMode.EFFORT: "N·m", CommandMode.POSITION: "rad", CommandMode.VELOCITY: "rad/s"}
-
 
 class FollowingMonitor:
     """Finds joints that don't follow their commands.
@@ -41,6 +39,7 @@ class FollowingMonitor:
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         self._robot = robot
+        self._limits = limits
         self._min_torque = (MIN_TORQUE * limits.effort).tolist()
         self._lifts = not robot.profile.gravity_by_robot
         self.reset()
@@ -109,7 +108,8 @@ class FollowingMonitor:
         if joint is None:
             return ""
         return (
-            f"{self._robot.joints[joint]} stands at {q[joint]:.3f} rad under {commands[joint]:.3f} {UNITS[mode]} for "
+            f"{self._robot.joints[joint]} stands at {q[joint]:.3f} {self._limits.unit(joint).position} under "
+            f"{commands[joint]:.3f} {self._limits.unit(joint).of_command(mode)} for "
             f"{STANDING:g} s: must move; does its {mode.value} controller run, and is its way free?"
         )
 
@@ -166,9 +166,10 @@ class FollowingMonitor:
         joint = int(beyond.argmax())
         if beyond[joint] <= DEFLECTION:
             return ""
+        unit = self._limits.unit(joint).position
         return (
-            f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} rad, commanded to "
-            f"{last[joint]:.3f} rad: must be within {DEFLECTION:g} rad of its commands of the last "
+            f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} {unit}, commanded to "
+            f"{last[joint]:.3f} {unit}: must be within {DEFLECTION:g} {unit} of its commands of the last "
             f"{WINDOW:g} s; is the robot stopped or blocked?"
         )
 

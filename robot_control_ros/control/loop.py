@@ -125,6 +125,7 @@ class ControlLoop:
             else RunningLaw(robot, law, gains, gain_time_constant)
         )
         self.model = RobotModel.of(robot) if model is None else model
+        self.running.check_model(self.model)
         self.clearance = Clearance(robot, self.model)
         self.soft_limits = SoftLimits(robot, self.model, ClearanceGuard(self.clearance, self.model))
         self._impact = ImpactBound()
@@ -136,7 +137,7 @@ class ControlLoop:
         self._softening = Softening()
         self.wrench = WrenchPipeline(robot.profile.wrench_settings, robot.profile.measures_torque)
         self.payload = PayloadInput(self.model, lambda: self.kin)
-        self.workspace = Workspace(robot.profile.workspace)
+        self.workspace = Workspace(robot.profile.workspace, self.model.reach)
         self.ringing = RingingReaction(robot, self.model, gain_time_constant)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
@@ -277,6 +278,7 @@ class ControlLoop:
 
     def check_switch(self, running: RunningLaw) -> None:
         """Refuse a law that can't run now; see :meth:`switch_law`."""
+        running.check_model(self.model)
         check_takeover(running, self.state, self.wrench.reason)
 
     def reset(self) -> None:

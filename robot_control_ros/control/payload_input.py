@@ -76,10 +76,11 @@ def check_holdable(kin: RobotDynamics, payload: Payload) -> None:
         return
     joint = int(np.argmax(np.where(beyond, np.abs(torque) / effort, 0.0)))
     bound = float(effort[joint])
-    rule = f"must be within +-{bound:g} N·m, its effort limit: move to a posture with less leverage first"
+    unit = model.limits.unit(joint).effort
+    rule = f"must be within +-{bound:g} {unit}, its effort limit: move to a posture with less leverage first"
     where = f"payload of {payload}: torque that holds "
     raise refused(
-        model.joints[joint], float(torque[joint]), rule, (-bound, bound), where=where, unit="N·m"
+        model.joints[joint], float(torque[joint]), rule, (-bound, bound), where=where, unit=unit
     )
 
 
@@ -92,7 +93,8 @@ def overload_at(kin: RobotDynamics) -> str:
         return ""
     torque = kin.gravity[joint]
     limit = model.limits.effort[joint]
-    return f"{model.joints[joint]} needs {torque:.4g} N·m here to hold the arm: its limit is {limit:g} N·m"
+    unit = model.limits.unit(joint).effort
+    return f"{model.joints[joint]} needs {torque:.4g} {unit} here to hold the arm: its limit is {limit:g} {unit}"
 
 
 def figures_of(payload: Payload) -> dict[str, Any]:

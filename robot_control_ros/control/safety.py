@@ -301,7 +301,7 @@ class Safety:
 
         The largest eigenvalue of M⁻¹ D is at most 1 / (e τ).
         """
-        if state.age <= SAFE_AGE:
+        if state.age <= SAFE_AGE or not self._safe_damping.any():
             return self._safe_damping
         fastest = max_rate(kin.mass, np.diag(self._safe_damping))
         return np.asarray(self._safe_damping * min(1.0, 1.0 / (math.e * state.age * fastest)))

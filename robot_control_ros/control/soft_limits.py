@@ -321,10 +321,12 @@ class SoftLimits:
             return f"the tip is braked: its speed limit is {self._braked_at:.3g} m/s ({self._braked_by})"
         name = self._joints[joint]
         limits = self._limits
+        unit = limits.unit(joint)
         if brakes:
-            return f"{name} is braked: its velocity limit is {limits.velocity[joint]:.3g} rad/s"
+            limit = limits.velocity[joint]
+            return f"{name} is braked: its velocity limit is {limit:.3g} {unit.velocity}"
         limit = (limits.upper if q[joint] > self._upper[joint] else limits.lower)[joint]
-        return f"{name} is pushed back: its position limit is {limit:.3g} rad"
+        return f"{name} is pushed back: its position limit is {limit:.3g} {unit.position}"
 
     def _look_for_overrun(self, q: Array, v: Array, tip_speed: float) -> None:
         """Set `overrun` where a limit is passed.
@@ -342,17 +344,20 @@ class SoftLimits:
         excess = np.abs(v) - OVERSPEED * limits.velocity
         joint = int(excess.argmax())
         if excess[joint] > 0.0:
-            speed = f"{self._joints[joint]} moves at {abs(v[joint]):.3g} rad/s"
+            unit = limits.unit(joint).velocity
+            speed = f"{self._joints[joint]} moves at {abs(v[joint]):.3g} {unit}"
             self.overrun = (
-                f"{speed}: must be at most {limits.velocity[joint]:.3g} rad/s, its velocity limit"
+                f"{speed}: must be at most {limits.velocity[joint]:.3g} {unit}, its velocity limit"
             )
         elif tip_speed > OVERSPEED * self._tip_speed:
             bound = f"must be at most {self._tip_speed:.3g} m/s (limits.max_tip_speed)"
             self.overrun = f"the tip moves at {tip_speed:.3g} m/s: {bound}"
         elif beyond.max() > 0.0:
             joint = int(beyond.argmax())
-            bound = f"must be within {limits.lower[joint]:.3g} and {limits.upper[joint]:.3g} rad, its position limits"
-            self.overrun = f"{self._joints[joint]} is at {q[joint]:.3f} rad: {bound}"
+            unit = limits.unit(joint).position
+            ends = f"{limits.lower[joint]:.3g} and {limits.upper[joint]:.3g}"
+            bound = f"must be within {ends} {unit}, its position limits"
+            self.overrun = f"{self._joints[joint]} is at {q[joint]:.3f} {unit}: {bound}"
 
 
 @compiled

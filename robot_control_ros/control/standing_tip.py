@@ -43,6 +43,7 @@ class StandingTip:
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         self._joints = robot.joints
+        self._limits = limits
         self._axes = np.array(robot.axes)
         self._least = LITTLE + SHARE * limits.effort
 
@@ -70,7 +71,8 @@ class StandingTip:
             unexplained = np.abs(held + kin.jacobian.T.dot(wrench))
             joint = int((unexplained / self._least).argmax())
             if unexplained[joint] > self._least[joint]:
-                holds = f"{unexplained[joint]:.1f} N·m at {self._joints[joint]} hold it back"
+                unit = self._limits.unit(joint).effort
+                holds = f"{unexplained[joint]:.1f} {unit} at {self._joints[joint]} hold it back"
                 causes = "friction, a load that isn't declared, or a contact"
                 return f"the tip stands {away} from its target: {holds}, from {causes}"
         if touches(wrench):

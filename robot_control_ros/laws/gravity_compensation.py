@@ -15,6 +15,7 @@ from ..core.record import Field, Record
 from ..core.types import Array, CommandMode, RobotState
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
+from .default_gains import ArmAtHome, joint_drag
 from .friction_compensation import (
     friction_bound_gain,
     friction_by_wrench_gain,
@@ -74,6 +75,11 @@ class GravityCompensation(CompiledLaw):
             Field("dry", ("n",), "N·m", "Dry friction of the description."),
         ),
     )
+
+    @classmethod
+    def default_gains(cls, arm: ArmAtHome) -> dict[str, Array]:
+        """Gains that suit an arm, by name; see :mod:`.default_gains`."""
+        return {"damping": joint_drag(arm, cls.Gains, "damping")}
 
     def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take over the friction of the description; nothing else is remembered."""

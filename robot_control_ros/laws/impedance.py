@@ -28,6 +28,7 @@ from ..core.small_matrices import (
 from ..core.types import Array, CommandMode, RobotState, as_row
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
+from .default_gains import ArmAtHome, tip_stiffness
 from .friction_compensation import (
     friction_bound_gain,
     friction_by_wrench_gain,
@@ -300,6 +301,11 @@ class Impedance(CompiledLaw):
         It is that of the gains once the change is paid for.
         """
         return stiffness_in_force(self._memory["spring"])
+
+    @classmethod
+    def default_gains(cls, arm: ArmAtHome) -> dict[str, Array]:
+        """Gains that suit an arm, by name; see :mod:`.default_gains`."""
+        return {"stiffness": tip_stiffness(arm, cls.Gains)}
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from ..core.rotations import short_way
 from ..core.types import Array, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
+from .default_gains import ArmAtHome, joint_stiffness
 from .friction_compensation import (
     friction_bound_gain,
     friction_by_wrench_gain,
@@ -139,6 +140,11 @@ class JointImpedance(CompiledLaw):
             self._torque_forwards[:] = torque(kin.q, self._forwards[0], self._forwards[1])
             self._torque_backwards[:] = torque(kin.q, self._backwards[0], self._backwards[1])
         compute(cycles, k, row, self._row, self._n)
+
+    @classmethod
+    def default_gains(cls, arm: ArmAtHome) -> dict[str, Array]:
+        """Gains that suit an arm, by name; see :mod:`.default_gains`."""
+        return {"stiffness": joint_stiffness(arm, cls.Gains)}
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:

@@ -19,6 +19,7 @@ from ..core.rotations import short_way
 from ..core.types import Array, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import JointLimits, RobotDynamics
 from .compiled_law import CompiledLaw
+from .default_gains import ArmAtHome, joint_damping, joint_stiffness
 from .law import register
 from .terms import gravity_gain, limit_sum, sum_terms
 
@@ -213,6 +214,12 @@ class JointPidEffort(_Pid):
         softening: ClassVar[Mapping[str, float]] = {"i": 1.5}
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
+
+    @classmethod
+    def default_gains(cls, arm: ArmAtHome) -> dict[str, Array]:
+        """Gains that suit an arm, by name; see :mod:`.default_gains`."""
+        stiffness = joint_stiffness(arm, cls.Gains, "p")
+        return {"p": stiffness, "d": joint_damping(arm, stiffness, cls.Gains, "d")}
 
     @staticmethod
     def _limit(limits: JointLimits) -> Array:

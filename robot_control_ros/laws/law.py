@@ -40,6 +40,9 @@ class ControlLaw(Protocol):
       rest and gravity compensated, its torques are -K δq - D q̇; it returns K and D (n, n).
       `jacobian` is along the axes of the gains. Gains have a `stiffness` then, and
       :mod:`~..stability.stiffness_bound` finds how stiff the law may be.
+    - a class method ``default_gains(arm)``: gains by name that suit an arm better than the declared
+      ones, such as a softer spring for a small arm. `arm` is an
+      :class:`~.default_gains.ArmAtHome`. It counts where the law commands torques.
     - a property ``spring_load``: force of its spring without the bound over the bound, in the last
       command; 0 without a bound. From 0.6 on its reference is slowed down, where its gain
       `governor` is on.

@@ -27,6 +27,7 @@ from ..core.types import (
 )
 from ..robot.model import SMOOTHING, RobotDynamics, RobotModel
 from .compiled_law import CompiledLaw
+from .default_gains import ArmAtHome, joint_stiffness
 from .law import register
 from .terms import (
     damping_gain,
@@ -344,6 +345,11 @@ class PositionDomainPD(CompiledLaw):
             Field("dry", ("n",), "N·m", "Dry friction of the description."),
         ),
     )
+
+    @classmethod
+    def default_gains(cls, arm: ArmAtHome) -> dict[str, Array]:
+        """Gains that suit an arm, by name; see :mod:`.default_gains`."""
+        return {"stiffness": joint_stiffness(arm, cls.Gains)}
 
     def __init__(self) -> None:
         super().__init__()

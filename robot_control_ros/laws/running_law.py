@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..core.cycle import NONE, Cycles
-from ..core.errors import refused
+from ..core.errors import ConfigError, refused
 from ..core.gains import GainSpec, ParameterSet, gain_specs
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.description import parse_description
-from ..robot.model import RobotDynamics
+from ..robot.implausible import torque_problem
+from ..robot.model import RobotDynamics, RobotModel
 from . import command_mode, law_class, law_names
 from .compiled_law import CompiledLaw
+from .default_gains import ArmAtHome, arm_at_home
 from .law import ControlLaw
 from .softening import cannot_be_softened
 
@@ -28,6 +31,8 @@ class RunningLaw:
 
     - gains that the robot makes necessary: its `axes`, an `output` that it takes, and
       `friction_by_wrench` off where joint efforts give the wrench;
+    - where torques are commanded, gains that suit its inertia, see :mod:`.default_gains`. A
+      configuration without a file of its description has the declared ones;
     - the robot's ``law_gains``;
     - `gravity`, `friction` and `friction_bound`, off where the robot compensates them itself;
     - `values`, which can't switch those on again.
@@ -192,6 +197,11 @@ class RunningLaw:
                 defaults["output"] = offered[0]
         if "friction_by_wrench" in specs and robot.profile.wrench.get("source") == "joint_effort":
             defaults["friction_by_wrench"] = False
+        commands_torques = defaults.get("output", law_type.mode.value) == CommandMode.EFFORT.value
+        if commands_torques and hasattr(law_type, "default_gains"):
+            arm = self._arm
+            if arm is not None and arm.problem == "":
+                defaults.update(law_type.default_gains(arm))
         defaults.update(robot.law_gains.get(self.name, {}))
         defaults.update({name: off for name, off in self._left_to_robot().items() if name in specs})
         return defaults
@@ -204,7 +214,10 @@ class RunningLaw:
                 links, or a gain compensates what the robot compensates itself.
         """
         robot = self.robot
-        robot.check_mode(command_mode(self.law, gains), self.name)
+        mode = command_mode(self.law, gains)
+        robot.check_mode(mode, self.name)
+        if mode is CommandMode.EFFORT and self._arm is not None:
+            self._check_torques(self._arm.problem)
         for spec in self._frames:
             self._check_frame(spec, getattr(gains, spec.name))
         for name, off in self._left_to_robot().items():
@@ -212,6 +225,32 @@ class RunningLaw:
             if value.any():
                 rule = f"must be {str(off).lower()}: {robot.title} compensates {name.partition('_')[0]} itself"
                 raise refused(name, True if off is False else value, rule, off)
+
+    @cached_property
+    def _arm(self) -> ArmAtHome | None:
+        """The arm by the configuration's description; None where that is handed on as a text."""
+        return arm_at_home(self.robot) if self.robot.urdf_path.is_file() else None
+
+    def check_model(self, model: RobotModel) -> None:
+        """Refuse to run on a model that gives no torques, where the law commands them.
+
+        Raises:
+            ConfigError: names what is wrong with the description, and the way out.
+        """
+        if self.mode is CommandMode.EFFORT:
+            self._check_torques(torque_problem(model))
+
+    def _check_torques(self, problem: str) -> None:
+        """Refuse a law of torques where there is a problem, in words, with the description."""
+        if problem == "":
+            return
+        raise ConfigError(
+            f"law {self.name} commands torques, which can't be computed for {self.robot.name}: {problem}. "
+            "Correct that, or use a law of positions, such as joint_pid or admittance.",
+            name=self.name,
+            value=problem,
+            bound=(CommandMode.POSITION, CommandMode.VELOCITY),
+        )
 
     def _check_frame(self, spec: GainSpec, name: str) -> None:
         if name not in spec.choices:

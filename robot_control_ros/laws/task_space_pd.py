@@ -18,6 +18,7 @@ from ..core.small_matrices import times, transposed_times
 from ..core.types import Array, CommandMode, RobotState
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
+from .default_gains import ArmAtHome, joint_drag, tip_damping, tip_stiffness
 from .law import register
 from .spring.bounded_spring import (
     WIDTH,
@@ -138,6 +139,16 @@ class TaskSpacePD(CompiledLaw):
     def spring_load(self) -> float:
         """Force of the spring without its bound over the bound; 0 without a bound."""
         return float(self._load[0])
+
+    @classmethod
+    def default_gains(cls, arm: ArmAtHome) -> dict[str, Array]:
+        """Gains that suit an arm, by name; see :mod:`.default_gains`."""
+        stiffness = arm.axes * tip_stiffness(arm, cls.Gains)
+        return {
+            "stiffness": stiffness,
+            "damping": tip_damping(arm, stiffness, cls.Gains),
+            "joint_damping": joint_drag(arm, cls.Gains, "joint_damping"),
+        }
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from ..core.types import Array
 from ..core.version import VERSION
 from ..laws.law import law_class
 from ..robot.configuration import RobotConfig
-from ..robot.model import JointLimits, RobotModel
+from ..robot.model import RobotModel
 from .mcap_reader import McapMessages, is_whole
 from .mcap_recording import McapRecording
 from .named_numbers import NumbersMessage, decode_numbers, decode_row, decode_text
@@ -170,9 +171,10 @@ class CycleFile:
         made_of = json.loads(self.metadata[MODEL])
         parts = made_of["joints"], made_of["base"], made_of["tip"], made_of["rotor_inertia"]
         model = RobotModel(self.metadata["description"], *parts)
-        model.limits = JointLimits(
-            **{name: np.array(values) for name, values in made_of["limits"].items()}
-        )
+        limits: dict[str, Any] = {
+            name: np.array(values) for name, values in made_of["limits"].items()
+        }
+        model.limits = replace(model.limits, **limits)
         return model
 
     def blocks(self, size: int = BLOCK) -> Iterator[CycleRecord]:

@@ -75,11 +75,12 @@ class JointPath:
         fastest = _fastest(self._velocity)
         if (fastest > speed).any():
             joint = int(np.argmax(fastest / speed))
-            rule = f"must be at most {speed[joint]:g} rad/s"
+            unit = model.limits.unit(joint).velocity
+            rule = f"must be at most {speed[joint]:g} {unit}"
             bound = float(speed[joint])
             name = f"velocity of {model.joints[joint]}"
             value = float(fastest[joint])
-            raise refused(name, value, rule, bound, where="joint path: ", unit="rad/s")
+            raise refused(name, value, rule, bound, where="joint path: ", unit=unit)
         self._model = model
         self._time = time
         self._rest = Hold(model.at(points[-1]).pose, points[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,9 @@ from ..core.gains import VECTOR, ParameterSet, gain
 from ..core.types import Array
 from .jog import ramp_time, reach
 
-FAR = 5.0  # m; a bound as far away as this is none
+FAR = 20.0  # m; a bound as far away as this is none
+# times the arm's reach: a target may lie beyond it, so that the arm leans on something
+REACHES = 2.0
 # m that a jog rests before a wall: the shortest ramp isn't shorter than a millisecond
 _MARGIN = 1e-6
 _RESOLUTION = 2**-10  # of the fraction of a twist that is taken up
@@ -29,7 +32,7 @@ class WorkspaceSettings:
         unit="m",
         lower=-FAR,
         upper=FAR,
-        doc="Least coordinates of the tip's targets; -5 for none.",
+        doc="Least coordinates of the tip's targets; -20 for none.",
     )
     upper: Array = gain(
         FAR,
@@ -37,7 +40,7 @@ class WorkspaceSettings:
         unit="m",
         lower=-FAR,
         upper=FAR,
-        doc="Largest coordinates of the tip's targets; 5 for none.",
+        doc="Largest coordinates of the tip's targets; 20 for none.",
     )
 
 
@@ -45,10 +48,13 @@ class Workspace:
     """A box, in the axes of the robot's base, for the origin of the tip.
 
     It bounds targets, not the robot: who pushes a compliant arm may push it out, and moves of the
-    joints may leave it between two targets. It is no safety function.
+    joints may leave it between two targets. It is no safety function. Without a box a target may be
+    as far from the base as twice the arm's reach.
 
     Args:
         settings: Settings that differ from the defaults of WorkspaceSettings, by name.
+        reach: Distance from the base that the tip can't exceed [m], see
+            :attr:`~..robot.model.RobotModel.reach`; infinite bounds nothing.
 
     Attributes:
         settings: Settings that may be changed at any time, and count for the next target.
@@ -57,7 +63,8 @@ class Workspace:
         ConfigError: a setting is refused.
     """
 
-    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, settings: Mapping[str, Any] | None = None, reach: float = math.inf) -> None:
+        self._farthest = REACHES * reach
         # no setting is per joint
         self.settings = ParameterSet(WorkspaceSettings, 0, settings or {}, _check_order)
         self.settings.check({})
@@ -71,14 +78,28 @@ class Workspace:
         """Refuse a target of the tip at a position (3,) [m] outside.
 
         Raises:
-            ConfigError: names the coordinate, its value and the bounds.
+            ConfigError: names the coordinate, its value and the bounds; or the distance from the
+                base, and twice the reach.
         """
-        box = self.settings.target
-        for axis, value, low, high in zip("xyz", position, box.lower, box.upper, strict=True):
+        lower, upper = self._walls()
+        for axis, value, low, high in zip("xyz", position, lower, upper, strict=True):
             if not low <= value <= high:
                 rule = f"must be within [{low:g}, {high:g}] m, the workspace (workspace.lower, workspace.upper)"
                 bound = float(low), float(high)
                 raise refused(axis, float(value), rule, bound, where="the tip's target ", unit="m")
+        distance = float(np.linalg.norm(position))
+        if not distance <= self._farthest:
+            rule = f"must be at most {self._farthest:.4g} m, twice the arm's reach"
+            where = "the tip's target: "
+            raise refused(
+                "distance from the base", distance, rule, self._farthest, where=where, unit="m"
+            )
+
+    def _walls(self) -> tuple[Array, Array]:
+        """Least and largest coordinates (3,) of targets [m]; infinite where there is no wall."""
+        box = self.settings.target
+        lower = np.where(box.lower > -FAR, box.lower, -np.inf)
+        return lower, np.where(box.upper < FAR, box.upper, np.inf)
 
     def slowed(
         self,
@@ -100,8 +121,10 @@ class Workspace:
             lasting: Time after which the jog brakes [s].
         """
         linear = twist[:3]
-        box = self.settings.target
-        ahead, back = np.maximum([box.upper - position, position - box.lower], _MARGIN) - _MARGIN
+        lower, upper = self._walls()
+        lower = np.maximum(lower, -self._farthest)
+        upper = np.minimum(upper, self._farthest)
+        ahead, back = np.maximum([upper - position, position - lower], _MARGIN) - _MARGIN
         present = float(np.linalg.norm(before[:3]))
         speed = float(np.linalg.norm(linear))
         rise = max((speed + present) / acceleration[0], ramp_time(twist - before, acceleration))

@@ -28,6 +28,7 @@ from .description import (
 
 LEAST = 1e-12  # kg and kg·m² of a moving body: a physics engine divides by them
 ROUNDING = 1e-9  # relative, of moments of inertia
+NOTHING_LEFT = 1e-15  # kg·m²: what rounding leaves of a moment of 0
 NOTHING = LinkMass(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
@@ -74,7 +75,7 @@ def physical_description(urdf: str, joints: tuple[str, ...]) -> str:
     above = {end_link(joint, "child"): joint for joint in root.findall("joint")}
     links = {link.get("name", ""): link for link in root.findall("link")}
     chains = {name: chain_above(above, name, "") for name in links}
-    carriers = {name: _carrier(chain) for name, chain in chains.items()}
+    carriers = carriers_of(urdf, joints)
     changed = {name for name, link in links.items() if lacks_inertia(link)}
 
     def merge_up(name: str) -> None:
@@ -110,6 +111,71 @@ def physical_description(urdf: str, joints: tuple[str, ...]) -> str:
                 changed.add(name)
     for name in changed:
         _set_inertial(links[name], masses[name])
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+@lru_cache(maxsize=32)
+def carriers_of(urdf: str, joints: tuple[str, ...]) -> dict[str, str]:
+    """The link that a joint moves and that a link is fixed to, by the name of the link.
+
+    It is empty for a link that no joint moves.
+
+    Args:
+        urdf: Text of the description.
+        joints: Names of the joints that move.
+
+    Raises:
+        ModelError: the text is no XML, or a link carries itself.
+    """
+    root = parse_description(arm_description(urdf, joints))
+    above = {end_link(joint, "child"): joint for joint in root.findall("joint")}
+    names = [link.get("name", "") for link in root.findall("link")]
+    return {name: _carrier(chain_above(above, name, "")) for name in names}
+
+
+@lru_cache(maxsize=32)
+def moving_bodies(urdf: str, joints: tuple[str, ...]) -> dict[str, LinkMass]:
+    """The rigid body of each link that a joint moves: that link, with all that is fixed to it.
+
+    Args:
+        urdf: Text of the description.
+        joints: Names of the joints that move.
+
+    Returns:
+        Mass, centre of gravity and inertia in the frame of the link, by its name.
+
+    Raises:
+        ModelError: the text is no XML, or a link carries itself.
+    """
+    root = parse_description(arm_description(urdf, joints))
+    above = {end_link(joint, "child"): joint for joint in root.findall("joint")}
+    masses = link_masses(urdf)
+    bodies: dict[str, LinkMass] = {}
+    for name, carrier in carriers_of(urdf, joints).items():
+        if carrier == "":
+            continue
+        placement = np.eye(4)
+        for joint in chain_above(above, name, carrier):
+            placement = placement @ origin_pose(joint)
+        bodies[carrier] = _sum(bodies.get(carrier, NOTHING), masses[name], placement)
+    return bodies
+
+
+def massless_description(urdf: str, joints: tuple[str, ...]) -> str:
+    """A description whose links that a joint moves have no inertia: for its kinematics alone.
+
+    Args:
+        urdf: Text of the description.
+        joints: Names of the joints that move.
+
+    Raises:
+        ModelError: the text is no XML, or a link carries itself.
+    """
+    root = parse_description(urdf)
+    carriers = carriers_of(urdf, joints)
+    for link in root.findall("link"):
+        if carriers[link.get("name", "")] != "":
+            _set_inertial(link, NOTHING)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -172,7 +238,7 @@ def inertia_problem(body: LinkMass) -> str:
         return f"its mass is {body.mass:g} kg: must be 0 or more"
     moments = np.linalg.eigvalsh(body.inertia)
     shown = ", ".join(f"{moment:.4g}" for moment in moments)
-    rounding = ROUNDING * abs(float(moments[2]))
+    rounding = max(ROUNDING * abs(float(moments[2])), NOTHING_LEFT)
     if moments[0] < -rounding:
         return f"its principal moments of inertia are {shown} kg·m²: must all be 0 or more"
     if moments[0] + moments[1] < moments[2] - rounding:

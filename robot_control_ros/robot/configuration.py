@@ -54,6 +54,8 @@ class RobotConfig:
         gripper: Gripper on the link `flange`; None for none. The description has it, and `tip` is
             between its fingers.
         flange: Name of the tip without the gripper.
+        described_rotor_inertia: (n,) inertia of the rotors that the links of the published
+            description hold [kg·m²]; empty where `rotor_inertia` counts.
     """
 
     name: str = entry(doc="Name of the robot.")
@@ -195,6 +197,7 @@ class RobotConfig:
     file: str = ""
     gripper: GripperConfig | None = None
     flange: str = ""
+    described_rotor_inertia: tuple[float, ...] = ()
 
     @property
     def n(self) -> int:
@@ -335,6 +338,7 @@ def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig
     values["wrench_frame"] = values["wrench_frame"] or values["tip"]
     _add_prefix(values, prefix or values["prefix"])
     if system.described_rotors:
+        values["described_rotor_inertia"] = values["rotor_inertia"]
         values["rotor_inertia"] = (0.0,) * count
     with errors_at(where):
         values["urdf_path"] = found_urdf(values["urdf_path"], [path.parent for path in paths])

@@ -20,15 +20,24 @@ from ..core.compiled import compiled
 from ..core.errors import ModelError, refused, unknown
 from ..core.spatial import wrap
 from ..core.types import Array
-from .arm_description import arm_description
+from .arm_description import (
+    LEAST,
+    arm_description,
+    inertia_problem,
+    massless_description,
+    moving_bodies,
+)
 from .configuration import RobotConfig
 from .description import LinkMass, link_masses, links_beyond, parse_description
 from .joint_chain import BASE, JointChain
+from .joint_units import TURNING, JointUnits, joint_units
 from .payload import Payload
 
 IMPOSSIBLE_SPEED = 10.0  # times a joint's speed limit
 FARTHEST = 1e4  # rad (m) from zero
 SMOOTHING = 0.01  # rad/s over which Coulomb friction changes sign
+ACCELERATION = 100.0  # rad/s² or m/s², of joints whose inertia isn't known
+POSTURES = 5  # at random, of which one at least must have an inertia at each joint
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
@@ -57,12 +66,20 @@ def configuration_into(
 class JointLimits:
     """Limits from the robot description, each (n,): N·m, rad/s, rad. A continuous joint has
     infinite positions.
+
+    Attributes:
+        units: Units of each joint; where there are none, all joints turn.
     """
 
     effort: Array
     velocity: Array
     lower: Array
     upper: Array
+    units: tuple[JointUnits, ...] = ()
+
+    def unit(self, joint: int) -> JointUnits:
+        """Units of a joint, by its number."""
+        return self.units[joint] if self.units else TURNING
 
     def check(self, joints: Sequence[str], q: Array, where: str) -> None:
         """Refuse joint angles q (n,) [rad] beyond the limits; `where` is the text before the
@@ -71,10 +88,29 @@ class JointLimits:
         Raises:
             ConfigError: names the joint, its value and the bounds.
         """
-        for name, value, low, high in zip(joints, q.tolist(), self.lower, self.upper, strict=True):
+        for joint, value in enumerate(q.tolist()):
+            low = float(self.lower[joint])
+            high = float(self.upper[joint])
             if not low <= value <= high:
                 rule = f"must be within [{low:g}, {high:g}]"
-                raise refused(name, value, rule, (float(low), float(high)), where=where, unit="rad")
+                unit = self.unit(joint).position
+                raise refused(joints[joint], value, rule, (low, high), where=where, unit=unit)
+
+    def check_ranges(self, joints: Sequence[str]) -> None:
+        """Refuse joints that can't move: a URDF whose `limit` lacks `lower` and `upper` says 0 for
+        both.
+
+        Raises:
+            ModelError: names the joint and its limits.
+        """
+        for name, low, high in zip(joints, self.lower.tolist(), self.upper.tolist(), strict=True):
+            if not low < high:
+                rule = "lower must be below upper; a joint that turns without end has the type continuous"
+                raise ModelError(
+                    f"joint {name}: lower = {low:g}, upper = {high:g} in the URDF: {rule}",
+                    name=name,
+                    value=(low, high),
+                )
 
     @cached_property
     def possible(self) -> tuple[Array, Array, Array]:
@@ -116,7 +152,7 @@ class JointLimits:
 
         A description whose limit is 0, negative or infinite tells none.
         """
-        tighter = {}
+        tighter: dict[str, Any] = {}
         for name, values in limits.items():
             told = getattr(self, name)
             tells = np.isfinite(told) & (told > 0.0)
@@ -227,10 +263,12 @@ class RobotModel:
     Attributes:
         urdf, rotor_inertia: Text of the description, and (n,) inertia of the motors [kg·m²], as
             given above.
+        description: Text of the description as its maker wrote it, see :meth:`of`.
         limits: Limits of the joints, see :class:`JointLimits`.
         frames: Names of the description's links, which are the frames of ROS.
         gravity: (3,) [m/s²] in base axes.
         cyclic: (n,) bool: joints that turn without end (`continuous`).
+        slides: (n,) bool: joints that slide (`prismatic`).
         viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
         has_friction: True where a friction is above 0.
         links: Names of the links that the joints move, in the order of the joints.
@@ -251,6 +289,7 @@ class RobotModel:
         payload: Payload | None = None,
     ) -> None:
         self.urdf = urdf
+        self.description = urdf
         self.rotor_inertia = rotor_inertia
         self.joints = tuple(joints)
         self.n = len(self.joints)
@@ -269,6 +308,7 @@ class RobotModel:
         self._model = model
         self.gravity: Array = np.array(model.gravity.linear)
         self._index_joints()
+        self.slides = np.array(_sliding(urdf, self.joints))
         if rotor_inertia is not None:
             model.armature = self._velocity(np.asarray(rotor_inertia, dtype=float))
         self._weightless = pin.Model(model)
@@ -291,14 +331,41 @@ class RobotModel:
     def of(cls, robot: RobotConfig, urdf: str | None = None) -> RobotModel:
         """The model of a robot configuration, from its own description or from a given one.
 
-        Raises ConfigError where home is beyond the joint limits, ModelError as the class does.
+        Where torques can't be computed, see :attr:`dynamics_problem`, the kinematics are right all
+        the same. Then the links have no inertia here, and each joint one that its effort limit can
+        accelerate by 100 rad/s² or m/s².
+
+        Raises ConfigError where home is beyond the joint limits, ModelError as the class does and
+        where a joint can't move.
         """
         text = robot.urdf() if urdf is None else urdf
         model = cls(
             text, robot.joints, robot.base, robot.tip, robot.rotor_inertia, payload=robot.payload
         )
         model.limits = model.limits.tightened(robot.profile.limits)
+        if model.dynamics_problem != "":
+            model = model._for_kinematics()
+        model.limits.check_ranges(robot.joints)
         model.limits.check(robot.joints, np.array(robot.home), f"robot {robot.name}: home of ")
+        return model
+
+    def _for_kinematics(self) -> RobotModel:
+        """A model of the same arm with other inertias, see :meth:`of`."""
+        effort = self.limits.effort
+        usable = np.isfinite(effort) & (effort > 0.0)
+        rotors = np.zeros(self.n) if self.rotor_inertia is None else np.array(self.rotor_inertia)
+        known = np.where(usable, effort / ACCELERATION, 1.0)
+        model = type(self)(
+            massless_description(self.urdf, self.joints),
+            self.joints,
+            self.base,
+            self.tip,
+            np.maximum(rotors, known).tolist(),
+            payload=self.payload,
+        )
+        model.limits = self.limits
+        model.description = self.urdf
+        model.dynamics_problem = self.dynamics_problem
         return model
 
     @property
@@ -453,6 +520,42 @@ class RobotModel:
         placements = np.array([model.jointPlacements[joint].homogeneous for joint in ids])
         return JointChain(np.array(order), np.array(parents), placements, axes, turns)
 
+    @cached_property
+    def reach(self) -> float:
+        """Distance from the base that the tip can't exceed [m]; infinite behind a slide without end.
+
+        It is the length of the chain of joints, with the way of each joint that slides.
+        """
+        chain = self.chain
+        joint, offset = self.carrier(self.tip)
+        length = float(np.linalg.norm(offset[:3, 3]))
+        while joint != BASE:
+            length += float(np.linalg.norm(chain.placement[joint][:3, 3]))
+            if self.slides[joint]:
+                ends = self.limits.lower[joint], self.limits.upper[joint]
+                length += float(np.abs(ends).max())
+            joint = int(chain.parent[joint])
+        return length
+
+    @cached_property
+    def dynamics_problem(self) -> str:
+        """Reason why torques can't be computed for this arm, in words; empty where they can.
+
+        A body that moves has an inertia that no body has, or a joint moves nothing that has one.
+        Kinematics are right all the same.
+        """
+        for link, body in moving_bodies(self.urdf, self.joints).items():
+            if problem := inertia_problem(body):
+                return f"link {link}: {problem}"
+        rng = np.random.default_rng(0)
+        modes = [np.linalg.eigh(self.mass(q)) for q in rng.uniform(-1.0, 1.0, (POSTURES, self.n))]
+        smallest, vectors = max(modes, key=lambda mode: float(mode[0][0]))
+        if smallest[0] > LEAST:
+            return ""
+        joint = int(np.abs(vectors[:, 0]).argmax())
+        rule = "it moves nothing that has an inertia: give its links an <inertial>, or the robot a rotor_inertia"
+        return f"joint {self.joints[joint]}: {rule}"
+
     def carrier(self, frame: str) -> tuple[int, Array]:
         """Number of the joint that moves a frame, or BASE, and pose (4, 4) of the frame in that
         joint's frame.
@@ -584,7 +687,8 @@ class RobotModel:
             self._per_joint(x)
             for x in (self._model.upperEffortLimit, self._model.upperVelocityLimit)
         )
-        return JointLimits(effort, velocity, lower, upper)
+        units = tuple(joint_units(bool(slides)) for slides in self.slides)
+        return JointLimits(effort, velocity, lower, upper, units)
 
 
 def first_moments(payload: Payload) -> Array:
@@ -626,6 +730,16 @@ def _read_model(urdf: str, joints: tuple[str, ...]) -> Any:
             f"the {len(joints)} joints {list(joints)} have {model.nv} degrees of freedom"
         )
     return model
+
+
+@lru_cache(maxsize=16)
+def _sliding(urdf: str, joints: tuple[str, ...]) -> tuple[bool, ...]:
+    """True for each joint that slides."""
+    kinds = {
+        joint.get("name", ""): joint.get("type", "")
+        for joint in parse_description(urdf).findall("joint")
+    }
+    return tuple(kinds[name] == "prismatic" for name in joints)
 
 
 def _move_origin(model: Any, base_id: int, gravity: Array) -> Array:

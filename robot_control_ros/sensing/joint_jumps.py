@@ -104,10 +104,11 @@ class JointJumps:
         name = self._model.joints[joint]
         way = float(change[joint])
         bound = float(most[joint])
+        unit = self._model.limits.unit(joint).position
         if self._is_confirmed(time, q, v):
-            return f"{name} jumped by {way:.3g} rad, and stays there"
+            return f"{name} jumped by {way:.3g} {unit}, and stays there"
         raise ConfigError(
-            f"joint state: {name} moved by {way:.3g} rad in {elapsed:.3g} s: must be at most {bound:.3g} rad",
+            f"joint state: {name} moved by {way:.3g} {unit} in {elapsed:.3g} s: must be at most {bound:.3g} {unit}",
             name=name,
             value=way,
             bound=bound,

@@ -34,7 +34,7 @@ from .imperfect.imperfections import Imperfections
 from .log import Log
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
-from .trouble import Trouble, warn_of
+from .trouble import Trouble, warn_of, warn_of_description
 
 Start = Callable[[Array], Trajectory]
 Warn = Callable[[Sequence[Trouble], str], object]
@@ -123,7 +123,8 @@ def simulate(
         ringing_reaction: Reaction to ringing: warn, soften or stop, see
             :class:`~..control.reactions.ringing_reaction.RingingReaction`.
         warn: Function that is called with the trouble, and with what the gains can't do; by default
-            it gives the warnings.
+            it gives the warnings. By default numbers of the description that can't be are a
+            DescriptionWarning as well.
 
     Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a
         TroubleWarning.
@@ -146,6 +147,8 @@ def simulate(
         ControlLoop(config, law, gains, model=RobotModel.of(config, urdf), recorded=duration)
     )
     loop.ringing.settings.set({"reaction": ringing_reaction})
+    if warn is warn_of:
+        warn_of_description(loop.model, config)
     warm_up(config, [law])
     plant.reset(None if q0 is None else _start(loop, q0))
     count = round(duration * rate)

@@ -10,6 +10,7 @@ import numpy as np
 from ..core.errors import ConfigError, missing_extra, refused
 from ..core.types import Array, Command, CommandMode, RobotState, Wrench, is_finite
 from ..robot.configuration import RobotConfig
+from ..robot.implausible import is_usable
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
 from .imperfect.imperfect_arm import servo_bandwidth
@@ -95,6 +96,7 @@ class MujocoPlant:
         self._shape = (robot.n,)
         text = robot.urdf() if urdf is None else urdf
         model = RobotModel.of(robot, text)
+        _check_motors(model)
         self.start = np.array(robot.home)
         if scene is not None and scene.start is not None:
             self.start = solve_pose(model, scene.start, self.start, np.array(robot.axes))
@@ -320,6 +322,20 @@ def arms_in_one_world(
         MujocoPlant(robot, rate=rates[0], scene=around, world=world, **settings)
         for robot, around in zip(robots, scenes, strict=True)
     ]
+
+
+def _check_motors(model: RobotModel) -> None:
+    """Refuse joints without an effort limit: their motors would give no torque.
+
+    Raises:
+        ConfigError: names the joint, its limit, and where to give one.
+    """
+    for joint, limit in enumerate(model.limits.effort.tolist()):
+        if not is_usable(limit):
+            rule = "must be above 0 and finite: the simulated motor gives no more; `limits` of the profile takes one"
+            unit = model.limits.unit(joint).effort
+            where = "effort limit of "
+            raise refused(model.joints[joint], limit, rule, (0.0, np.inf), where=where, unit=unit)
 
 
 def _import_mujoco() -> Any:

@@ -61,20 +61,22 @@ def compile_model(
     grippers = [robot.gripper for robot in robots if robot.gripper is not None]
     moving = [name for robot in robots for name in robot.joints]
     moving += [joint.name for gripper in grippers for joint in gripper.joints]
-    urdf = physical_description(merge_descriptions([text for _, text in arms]), tuple(moving))
+    models = [RobotModel.of(robot, text) for robot, text in arms]
+    texts = [model.urdf for model in models]  # without inertias that can't be
+    urdf = physical_description(merge_descriptions(texts), tuple(moving))
     at = urdf.rfind("</robot>")
     try:
         spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
         _delete_meshes(mujoco, spec)
         for gripper in grippers:
             add_gripper(mujoco, spec, gripper)
-        for robot in robots:
-            _add_locks(mujoco, spec, robot)
+        for robot, model in zip(robots, models, strict=True):
+            _add_locks(mujoco, spec, robot, model)
         own = {link: number for number, (_, text) in enumerate(arms) for link in _links(text)}
         for geom in spec.geoms:
             geom.contype, geom.conaffinity = _collision_bits(own.get(geom.parent.name), len(arms))
-        for robot, text in arms:
-            _exclude_touching(spec, robot, text)
+        for robot, model in zip(robots, models, strict=True):
+            _exclude_touching(spec, robot, model)
         _add_cell(mujoco, spec, robots, scene.without)
         _add_scene(mujoco, spec, scene, robots[0], _collision_bits(0, len(arms)))
         for robot in robots:
@@ -128,8 +130,9 @@ def _add_sensor(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
         spec.add_sensor(name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site)
 
 
-def _add_locks(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
-    for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
+def _add_locks(mujoco: Any, spec: Any, robot: RobotConfig, model: RobotModel) -> None:
+    rotors = robot.rotor_inertia if model.rotor_inertia is None else model.rotor_inertia
+    for name, inertia in zip(robot.joints, rotors, strict=True):
         spec.joint(name).armature = inertia
         kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
         spec.add_equality(name=LOCK_PREFIX + name, name1=name, active=False, **kinds, **STIFF)
@@ -145,12 +148,11 @@ def _collision_bits(robot: int | None, count: int) -> tuple[int, int]:
     return (1, 0) if robot is None else (1 | 1 << (robot + 1), ((1 << count) - 1) << 1)
 
 
-def _exclude_touching(spec: Any, robot: RobotConfig, urdf: str) -> None:
+def _exclude_touching(spec: Any, robot: RobotConfig, model: RobotModel) -> None:
     """Exclude contacts between links that touch by design.
 
     See :class:`~..robot.collision_model.CollisionModel`.
     """
-    model = RobotModel.of(robot, urdf)
     settings = make_gains(ClearanceSettings, robot.clearance, robot.n)
     touching = CollisionModel(robot, model, settings.margin, Payload()).touching_links()
     bodies = {body.name for body in spec.bodies}

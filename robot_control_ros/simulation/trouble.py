@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.types import Array
-from ..robot.model import JointLimits
+from ..robot.configuration import RobotConfig
+from ..robot.implausible import doubts_of
+from ..robot.model import JointLimits, RobotModel
 
 POSITION_TOLERANCE = 0.01  # rad by which a simulated joint stop gives way
 VELOCITY_TOLERANCE = 1.05  # of a joint's velocity limit
@@ -25,6 +27,10 @@ class TroubleWarning(UserWarning):
 
 class GainsWarning(UserWarning):
     """The gains are taken, but can't do what is said, with the bound."""
+
+
+class DescriptionWarning(UserWarning):
+    """The description of the robot holds a number that can't be, or that is hardly meant."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,20 @@ def warn_of(trouble: Sequence[Trouble], gains: str = "", stacklevel: int = 2) ->
         )
 
 
+def warn_of_description(model: RobotModel, robot: RobotConfig, stacklevel: int = 2) -> None:
+    """Give one DescriptionWarning where a description holds numbers that can't be.
+
+    Args:
+        model: Model of the robot.
+        robot: Configuration of the robot.
+        stacklevel: Number of callers up to the one that the warning points at.
+    """
+    texts = [str(each) for each in doubts_of(robot, model)]
+    if texts:
+        message = f"{robot.name}: {'. '.join(texts)}"
+        warnings.warn(message, DescriptionWarning, stacklevel=stacklevel + 1)
+
+
 def _faults(t: Array, fault: Sequence[str]) -> Iterator[Trouble]:
     where = [k for k, reason in enumerate(fault) if reason]
     if where:
@@ -107,17 +127,16 @@ def _beyond(
     joints: Sequence[str], t: Array, q: Array, v: Array, limits: JointLimits
 ) -> Iterator[Trouble]:
     bounds = (
-        ("position", q, limits.lower, limits.upper, POSITION_TOLERANCE, "rad"),
+        ("position", q, limits.lower, limits.upper, POSITION_TOLERANCE),
         (
             "velocity",
             v,
             -limits.velocity,
             limits.velocity,
             (VELOCITY_TOLERANCE - 1.0) * limits.velocity,
-            "rad/s",
         ),
     )
-    for kind, values, lower, upper, tolerance, unit in bounds:
+    for kind, values, lower, upper, tolerance in bounds:
         beyond = np.maximum(values - upper, lower - values)
         broken = beyond > tolerance
         if not broken.any():
@@ -126,6 +145,7 @@ def _beyond(
         k = int(broken[row].argmax())
         worst = float(values[beyond[:, k].argmax(), k])
         bound = float(upper[k] if worst > upper[k] else lower[k])
+        unit = getattr(limits.unit(k), kind)
         text = f"{joints[k]} left its {kind} limit at {t[row]:.3f} s: {worst:.3g} {unit} at worst, limit {bound:.3g}"
         yield Trouble(
             kind, float(t[row]), text + _others(broken.any(axis=0)), joints[k], worst, bound

@@ -196,6 +196,32 @@ def test_limits_that_the_description_does_not_tell_are_assumed_and_marked(
     assert not log.trouble
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper"), [("2", "3"), ("-0.02", "0.03"), ("-3.0", "-2.99"), ("-100", "100")]
+)
+def test_home_is_well_within_any_limits(written, lower, upper):
+    robot = written(arm().replace('lower="-2" upper="2"', f'lower="{lower}" upper="{upper}"'))
+    room = 0.05 * min(float(upper) - float(lower), np.pi)
+    assert (np.array(robot.home) > float(lower) + room).all()
+    assert (np.array(robot.home) < float(upper) - room).all()
+    assert np.abs(robot.home).max() < np.pi
+
+
+def test_numbers_that_can_not_be_are_lines_to_check(written, tmp_path):
+    written(arm().replace('mass value="1.0"', 'mass value="1000.0"'))
+    text = (tmp_path / "arm.yaml").read_text(encoding="utf-8")
+    (line,) = (each for each in text.splitlines() if each.startswith("# CHECK: link fore"))
+    assert "1000" in line
+
+
+@pytest.mark.parametrize("name", ["1", "yes", "a: b", "# x", "ж", "0x10", "left arm"])
+def test_names_are_read_as_they_were_written(written, name):
+    text = arm().replace('name="b"', f'name="{name}"').replace('"fore"', f'"{name}_link"')
+    robot = written(text)
+    assert robot.joints == ("a", name)
+    assert robot.tip == f"{name}_link"
+
+
 def test_after_a_refusal_no_file_is_left(written, tmp_path, monkeypatch):
     def refuse(robot):
         raise ModelError("refused")

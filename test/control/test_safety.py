@@ -26,12 +26,12 @@ RATE = np.array([1000.0, 100.0])  # N·m/s
 DT = 0.002
 
 
-def gate(gravity_by_robot=False, limits=LIMITS, period=DT):
+def gate(gravity_by_robot=False, limits=LIMITS, period=DT, damping=(2.0, 1.0)):
     ur5 = load_robot("ur5")
     profile = replace(ur5.profile, gravity_by_robot=gravity_by_robot, rate=1.0 / period)
     joints = ("one", "two")
     robot = replace(
-        ur5, joints=joints, effort_rate=tuple(RATE), safe_damping=(2.0, 1.0), profile=profile
+        ur5, joints=joints, effort_rate=tuple(RATE), safe_damping=damping, profile=profile
     )
     return Safety(robot, limits)
 
@@ -415,6 +415,13 @@ def test_safe_effort_stays_within_the_effort_limits():
     assert np.array_equal(
         settle(gate(), EFFORT, at(v=(1e3, -1e3)), count=500).values, [-50.0, 20.0]
     )
+
+
+def test_without_safe_damping_a_late_state_gets_the_torques_that_hold_the_arm():
+    safety = gate(damping=(0.0, 0.0))
+    late = replace(at(v=(0.5, 0.5)), age=0.05)
+    sent = safety.safe_output(EFFORT, late, kin(), DT)
+    np.testing.assert_allclose(sent.values, GRAVITY)
 
 
 def test_the_next_command_starts_from_the_safe_output():

@@ -12,6 +12,7 @@ from robot_control_ros.nodes.doctor.examination import (
     Samples,
     judge_clearance,
     judge_clock,
+    judge_description,
     judge_force,
     judge_gaps,
     judge_joints,
@@ -41,6 +42,20 @@ def under(profile="sim", **changes):
     """The UR5 with some entries of a profile changed."""
     robot = load_robot("ur5", profile)
     return replace(robot, profile=replace(robot.profile, **changes))
+
+
+# --- the description ---
+
+
+def test_a_number_of_the_description_that_can_not_be_is_told_with_what_to_do():
+    assert judge_description(UR5, MODEL) == []
+    heavy = MODEL.urdf.replace('<mass value="8.393"/>', '<mass value="8393"/>')
+    assert heavy != MODEL.urdf
+    found = judge_description(UR5, RobotModel.of(UR5, heavy))
+    assert found
+    assert {each.level for each in found} == {WARNING}
+    assert all(each.remedy for each in found)
+    assert any("upper_arm_link" in each.text for each in found)
 
 
 # --- rates ---

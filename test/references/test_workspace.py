@@ -3,6 +3,7 @@ wall, not behind it.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,43 @@ def test_a_target_inside_or_on_a_wall_is_none_of_its_business(position):
     assert not Workspace().bounded
 
 
+def test_without_a_box_a_target_may_be_twice_as_far_as_the_arm_reaches():
+    wide = Workspace(reach=10.0)
+    wide.check(np.array([0.0, -19.0, 0.0]))
+    with refuses("distance from the base", 21.0, 20.0):
+        wide.check(np.array([0.0, -21.0, 0.0]))
+    assert not wide.bounded
+
+
+@pytest.mark.parametrize("name", ["ur5", "gen3", "planar_two_link"])
+def test_no_posture_takes_the_tip_beyond_the_reach(name):
+    model = RobotModel.of(load_robot(name))
+    rng = np.random.default_rng(7)
+    distances = [
+        np.linalg.norm(model.at(q).pose[:3, 3]) for q in rng.uniform(-3.0, 3.0, (200, model.n))
+    ]
+    assert max(distances) <= model.reach
+    assert model.reach < 2.0 * max(distances)
+
+
+def test_a_loop_bounds_targets_by_its_arms_reach():
+    robot = replace(UR5, profile=replace(UR5.profile, workspace={}))
+    loop = ControlLoop(robot, "impedance", model=RobotModel.of(robot))
+    state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6))
+    loop.tick(state)
+    reach = loop.model.reach
+    with refuses("distance from the base", bound=2.0 * reach):
+        loop.motion.move_to(pose([3.0 * reach, 0.0, 0.0]))
+    jogged_to = loop.workspace.slowed(
+        np.array([1.0, 0, 0, 0, 0, 0]),
+        np.zeros(6),
+        np.array([2.0 * reach, 0.0, 0.0]),
+        ACCELERATION,
+        0.2,
+    )
+    assert jogged_to[0] == pytest.approx(0.0, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("box", "name", "value", "bound"),
     [
@@ -61,9 +99,9 @@ def test_a_target_inside_or_on_a_wall_is_none_of_its_business(position):
             {"lower": [0.0, 0.5, 0.0], "upper": [1.0, 0.5, 1.0]},
             "workspace.lower y",
             0.5,
-            (-5.0, 0.5),
+            (-20.0, 0.5),
         ),
-        ({"lower": [-11.0, 0.0, 0.0]}, "lower[0]", -11.0, (-5.0, 5.0)),
+        ({"lower": [-21.0, 0.0, 0.0]}, "lower[0]", -21.0, (-20.0, 20.0)),
         ({"middle": [0.0, 0.0, 0.0]}, "gain", "middle", ("lower", "upper")),
     ],
 )
@@ -219,7 +257,7 @@ def test_the_profile_may_bound_it(tmp_path):
         ControlLoop(
             load_robot("ur5", "real"), "admittance"
         ).workspace.settings.target.lower.tolist()
-        == [-5.0] * 3
+        == [-20.0] * 3
     )
     simulated = ControlLoop(UR5, "impedance").workspace.settings.target
     assert simulated.lower.tolist() == [-0.9, -0.9, 0.0]

@@ -124,8 +124,9 @@ class Charts:
             for curve, is_limited in zip(self._of_joints(percent), limited, strict=True)
             if is_limited
         )
+        unit = self._limits.unit(index).position
         return (
-            Chart(f"{self.joints[index]} [rad]", record.t, tuple(curves), (-0.1, 0.1)),
+            Chart(f"{self.joints[index]} [{unit}]", record.t, tuple(curves), (-0.1, 0.1)),
             Chart("lower to upper limit [%]", record.t, within, (0.0, 100.0)),
         )
 

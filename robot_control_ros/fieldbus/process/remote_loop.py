@@ -254,7 +254,7 @@ class RemoteLoop:
         self.robot = robot
         self.running = law
         self.model = RobotModel.of(robot, description)
-        self.workspace = Workspace(robot.profile.workspace)
+        self.workspace = Workspace(robot.profile.workspace, self.model.reach)
         self.clearance = Clearance(robot, self.model)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None

@@ -23,6 +23,7 @@ from ...robot.model import RobotDynamics
 from ...stability.wall_contact import WALL, least_damping, usual_lag
 from ..admittance import Admittance, with_path_velocity
 from ..compiled_law import CompiledLaw
+from ..default_gains import ArmAtHome, tip_drag, tip_stiffness
 from ..friction_compensation import write_friction
 from ..impedance import DRIVES as IMPEDANCE_DRIVES
 from ..impedance import FRICTION, Impedance
@@ -189,6 +190,14 @@ class ForceControl(CompiledLaw):
             ),
         ),
     )
+
+    @classmethod
+    def default_gains(cls, arm: ArmAtHome) -> dict[str, Array]:
+        """Gains that suit an arm, by name; see :mod:`..default_gains`."""
+        return {
+            "stiffness": tip_stiffness(arm, cls.Gains),
+            "force_damping": tip_drag(arm, cls.Gains, "force_damping"),
+        }
 
     def __init__(self) -> None:
         super().__init__()

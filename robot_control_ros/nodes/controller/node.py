@@ -23,6 +23,7 @@ from ...core.errors import ConfigError, RobotControlError, unknown
 from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
+from ...robot.implausible import doubts_of
 from ...robot.model import RobotModel
 from ...robot.yaml_files import misspelt
 from ...ros.entities import Entities
@@ -290,6 +291,8 @@ class ControllerNode(LifecycleNode):
         law = self._laws.get(self._value("law"))
         self._laws.declare_registered()
         loop = self._make_loop(robot, law)
+        for doubt in doubts_of(robot, loop.model):
+            self.get_logger().warning(f"{robot.name}: {doubt}")
         self._make_ready(*map(self._laws.get, self._laws.names))
         rate = chosen["telemetry_rate"]
         timeout = chosen["state_timeout"]

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.types import Array
 from ...references.clearance import Clearance
 from ...robot.configuration import RobotConfig
+from ...robot.implausible import doubts_of
 from ...robot.model import RobotModel
 from ...ros.findings import Finding, error, ok, warning
 
@@ -110,6 +111,14 @@ def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
         remedy = "Is it another robot, or one with a prefix? Joints are matched by name"
         return error(f"joint states: {missing} are missing; there are: {', '.join(names)}", remedy)
     return ok(f"joint states: all {robot.n} joints, matched by name")
+
+
+def judge_description(robot: RobotConfig, model: RobotModel) -> list[Finding]:
+    """Find numbers of the description that can't be, or that are hardly meant."""
+    return [
+        warning(each.text, f"{each.remedy[0].upper()}{each.remedy[1:]}")
+        for each in doubts_of(robot, model)
+    ]
 
 
 def judge_clearance(clearance: Clearance, q: Array) -> list[Finding]:

@@ -77,7 +77,8 @@ class Doctor(Node):
         """All findings on the messages since it began to listen."""
         profile = self._robot.profile
         sensed = self._wrench_settings.source == "sensor"
-        surroundings = self._surroundings()
+        description = examination.judge_description(self._robot, self._model)
+        surroundings = [*description, *self._surroundings()]
         if errors(surroundings):
             return surroundings
         topic = self._wrench_topic if sensed else None
