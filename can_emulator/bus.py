@@ -9,8 +9,8 @@ from ethercat_emulator import Mechanics
 from .frame import BUS_OFF, Frame
 from .motor import Motor
 
-STEP = 0.0005  # s, of the mechanics at most; the motors' torque changes with each step
-LONGEST = 0.1  # s that pass at once; a machine that stalls for longer stops the clock
+STEP = 0.001  # s, of the mechanics at most; the motors' torque changes with each step
+LONGEST = 0.02  # s that pass at once; a machine that stalls for longer slows the clock down
 
 
 class Bus:
