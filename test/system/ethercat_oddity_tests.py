@@ -172,7 +172,7 @@ def emergency():
 
 
 @pytest.mark.parametrize(
-    "table",
+    "command",
     [
         ("scan",),
         ("scan", "--template"),
@@ -242,7 +242,7 @@ def test_a_mailbox_error_is_its_slave_s_alone():
 
 
 @pytest.mark.parametrize(
-    "table",
+    "command",
     [
         ("scan",),
         *(
