@@ -71,11 +71,11 @@ class GripperController:
 
     def _on_command(self, message: Float64MultiArray) -> None:
         try:
-            self._take(*read_command(self._gripper.config, message.data))
+            self._set_target(*read_command(self._gripper.config, message.data))
         except RobotControlError as error:
             self._node.get_logger().error(f"refused: {error}", throttle_duration_sec=1.0)
 
-    def _take(self, position: float, force: float) -> None:
+    def _set_target(self, position: float, force: float) -> None:
         self._gripper.command(position, force)
         self._end(False)  # a goal before it
 
@@ -99,7 +99,7 @@ class GripperController:
         return GoalResponse.ACCEPT
 
     def _on_accepted(self, handle: Any) -> None:
-        self._take(*read_goal(self._gripper.config, handle.request))
+        self._set_target(*read_goal(self._gripper.config, handle.request))
         ended: Future = Future(executor=self._node.executor)
         self._running = (handle, ended)
 
@@ -123,5 +123,5 @@ class GripperController:
             return False
         position, _, _ = self._gripper.joint_state
         low, high = sorted(self._gripper.config.positions)
-        self._take(min(max(position, low), high), self._gripper.config.default_force)
+        self._set_target(min(max(position, low), high), self._gripper.config.default_force)
         return True

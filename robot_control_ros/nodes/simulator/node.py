@@ -153,7 +153,9 @@ class SimulatorNode(Node):
         self._rate = next(iter(robots.values())).profile.rate
         self._period = 1.0 / self._rate
         return [
-            SimulatedArm(self._entities, robot, *plants, namespace, self._report_errors, self._take)
+            SimulatedArm(
+                self._entities, robot, *plants, namespace, self._report_errors, self._on_command
+            )
             for (namespace, robot), plants in zip(robots.items(), made, strict=True)
         ]
 
@@ -235,7 +237,7 @@ class SimulatorNode(Node):
 
     # Inputs
 
-    def _take(self, arm: SimulatedArm, command: Command) -> None:
+    def _on_command(self, arm: SimulatedArm, command: Command) -> None:
         if self._begun_anew:
             return
         arm.plant.write(command)

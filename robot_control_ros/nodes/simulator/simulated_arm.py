@@ -37,7 +37,7 @@ class SimulatedArm:
             imperfections.
         namespace: Namespace of its topics, below the node's; empty for the node's.
         report_errors: Function that makes a callback whose refusals go to the log.
-        take: Function that is called with this arm and each command.
+        on_command: Function that is called with this arm and each command.
 
     Attributes:
         plant: Plant that publishes and takes commands.
@@ -54,14 +54,14 @@ class SimulatedArm:
         plant: MujocoPlant | ImperfectPlant,
         namespace: str,
         report_errors: ReportErrors,
-        take: Callable[[SimulatedArm, Command], None],
+        on_command: Callable[[SimulatedArm, Command], None],
     ) -> None:
         self.plant = plant
         self.awaited = True
         self.present = True
         self._robot = robot
         self._arm = arm
-        self._take = take
+        self._on_command = on_command
         self._pushes = LinkPushes(arm)
         at = f"{namespace}/" if namespace else ""
         self.private = f"{at}{entities.node.get_name()}" if namespace else "~"
@@ -126,12 +126,12 @@ class SimulatedArm:
         self._pushes.clear()
 
     def _forward_command_callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
-        return lambda message: self._take(self, Command(mode, np.array(message.data)))
+        return lambda message: self._on_command(self, Command(mode, np.array(message.data)))
 
     def _on_joint_command(self, message: JointState) -> None:
         command = read_joint_command(message, self._robot.joints)
         if command is not None:
-            self._take(self, command)
+            self._on_command(self, command)
 
 
 class LinkPushes:
