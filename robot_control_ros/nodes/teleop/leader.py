@@ -56,7 +56,7 @@ class LeaderArm:
         self._wrenches = entities.publisher(WrenchStamped, f"{leader}/target_wrench")
         entities.subscription(PoseStamped, f"{leader}/pose", self._on_leader)
         entities.subscription(
-            PoseStamped, f"{follower}/pose", lambda message: self._take(FOLLOWER, message)
+            PoseStamped, f"{follower}/pose", lambda message: self._store_pose(FOLLOWER, message)
         )
         entities.subscription(PoseStamped, f"{follower}/reference_pose", self._on_reference)
         if not button.held:
@@ -72,7 +72,7 @@ class LeaderArm:
             self._coupling.release()
             self._pull(np.zeros(6))
 
-    def _take(self, which: str, message: PoseStamped) -> bool:
+    def _store_pose(self, which: str, message: PoseStamped) -> bool:
         try:
             self._poses[which] = read_pose(message.pose)
         except RobotControlError as error:
@@ -83,11 +83,11 @@ class LeaderArm:
 
     def _on_reference(self, message: PoseStamped) -> None:
         self._target.header.frame_id = message.header.frame_id
-        self._take(REFERENCE, message)
+        self._store_pose(REFERENCE, message)
 
     def _on_leader(self, message: PoseStamped) -> None:
         self._base = message.header.frame_id
-        if not self._take(LEADER, message) or self._missing():
+        if not self._store_pose(LEADER, message) or self._missing():
             return
         if not self._button.held:
             self.release()
