@@ -23,7 +23,8 @@ def solve_pose(
     from q0 (n,).
 
     Levenberg-Marquardt on the pose error, with the damping in proportion to it: it converges to
-    what can be reached and knows no singularity. Source: T. Sugihara, Solvability-unconcerned
+    what can be reached and knows no singularity. Where that fails, because joints are at their
+    limits, a second try leaves those out that would have to go beyond. Source: T. Sugihara, Solvability-unconcerned
     inverse kinematics by the Levenberg-Marquardt method, IEEE Trans. Robotics 27(5), 2011.
 
     Args:
@@ -36,22 +37,51 @@ def solve_pose(
         ConfigError: nothing near can reach it; says how far it got.
     """
     weight = np.ones(6) if axes is None else axes
+    left = math.inf
+    for leave_out in (False, True):
+        q, size = _solved(model, pose, q0, weight, tolerance, leave_out)
+        if size < tolerance:
+            return q
+        left = min(left, size)
+    text = f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
+    raise ConfigError(
+        text + f"{left:.2g} (m, rad) are left", name="pose", value=left, bound=tolerance
+    )
+
+
+def _solved(
+    model: RobotModel, pose: Array, q0: Array, weight: Array, tolerance: float, leave_out: bool
+) -> tuple[Array, float]:
+    """Joint angles (n,) and the length of the error that is left.
+
+    With `leave_out`, joints at their limits that would have to go beyond them are left out of a
+    step.
+    """
     q = q0.copy()
+    size = math.inf
     for _ in range(200):
         kin = model.at(q)
         error = weight * pose_error(pose, kin.pose)
         size = math.sqrt(error.dot(error))
         if size < tolerance:
-            return q
+            break
         jacobian = weight[:, None] * kin.jacobian
-        square = jacobian.T.dot(jacobian)
-        square.flat[:: model.n + 1] += 0.5 * size * size + 1e-12
-        _, step, _ = lapack.dposv(square, jacobian.T.dot(error))
+        step = _damped_step(jacobian, error, size)
+        if leave_out:
+            blocked = (q <= model.limits.lower) & (step < 0.0)
+            blocked |= (q >= model.limits.upper) & (step > 0.0)
+            jacobian[:, blocked] = 0.0
+            step = _damped_step(jacobian, error, size)
         q = np.clip(q + step, model.limits.lower, model.limits.upper)
-    text = f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
-    raise ConfigError(
-        text + f"{size:.2g} (m, rad) are left", name="pose", value=size, bound=tolerance
-    )
+    return q, size
+
+
+def _damped_step(jacobian: Array, error: Array, size: float) -> Array:
+    """Step (n,) of Levenberg and Marquardt towards an error (6,) of this size."""
+    square = jacobian.T.dot(jacobian)
+    square.flat[:: square.shape[0] + 1] += 0.5 * size * size + 1e-12
+    _, step, _ = lapack.dposv(square, jacobian.T.dot(error))
+    return np.asarray(step)
 
 
 def check_reach(
