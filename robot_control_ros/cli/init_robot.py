@@ -27,6 +27,7 @@ RADIAN = 0.3  # m that one radian of the tip's rotation counts as
 XACRO = "xacro}"  # end of the namespace of its elements
 PLAIN = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)  # what YAML reads as a text, quotes or no
 NO_TEXTS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", ".inf", ".nan")
+LEAST_ROOM = 0.5  # of half the range of a joint, for home about 0
 RISE_TIME = 0.03  # s in which a torque may reach its limit
 
 _FILE = """# Made by `robot_control init-robot`. Check lines with CHECK; docs/adding_a_robot.md explains all entries.
@@ -243,12 +244,17 @@ def _axes_and_home(model: RobotModel) -> tuple[Array, Array]:
 
 
 def _middle(limits: JointLimits) -> tuple[Array, Array]:
-    """Lower and upper positions (n,) among which home is chosen: half a turn within the limits,
-    about 0 or as near to 0 as the limits allow.
+    """Lower and upper positions (n,) among which home is chosen.
+
+    They are the limits, within a quarter of a turn from 0: there most arms are unfolded. A joint
+    that has little room there has half a turn that is as near to 0 as its limits allow.
     """
     half = np.minimum((limits.upper - limits.lower) / 2.0, np.pi / 2.0)
     middle = np.clip(0.0, limits.lower + half, limits.upper - half)
-    return middle - half, middle + half
+    lower = np.maximum(limits.lower, -np.pi / 2.0)
+    upper = np.minimum(limits.upper, np.pi / 2.0)
+    has_room = upper - lower > LEAST_ROOM * half
+    return np.where(has_room, lower, middle - half), np.where(has_room, upper, middle + half)
 
 
 def run(options: argparse.Namespace) -> int:
