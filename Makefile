@@ -85,6 +85,11 @@ clean: ## remove the environment, builds and caches
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$$($(PYTHON) --version 2>&1) is too old: MuJoCo needs Python 3.11 or newer. Newer ones here:" \
+			$$(for minor in 14 13 12 11; do command -v python3.$$minor; done) >&2; \
+		echo "Name one, as in: make $(or $(firstword $(MAKECMDGOALS)),demo) PYTHON=python3.12." \
+			"Ubuntu 24.04 and Debian 12 have one; elsewhere pyenv or uv install it." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN): setup.py | $(VENV)/pyvenv.cfg

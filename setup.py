@@ -69,9 +69,9 @@ setup(
     },
     data_files=data_files(),
     zip_safe=False,
-    python_requires=">=3.10",
+    python_requires=">=3.11",  # MuJoCo 4 starts there
     install_requires=[
-        # Low enough that Humble's and Jazzy's own packages satisfy it; wheels bring numpy 2.
+        # Low enough that Jazzy's own package satisfies it; wheels bring numpy 2.
         "numpy>=1.24",
         "scipy",
         "numba>=0.60",  # the first one for numpy 2; each Python has its own oldest one
@@ -98,9 +98,7 @@ setup(
             "ros-visualization-msgs",
         ],
         "sim": [
-            "mujoco>=4,<5; python_version >= '3.11'",
-            # MuJoCo 4 starts at Python 3.11, Humble has 3.10
-            "mujoco>=3.10,<4; python_version < '3.11'",
+            "mujoco>=4,<5",
             "matplotlib",
         ],
         # Meshes: STL by trimesh, COLLADA by pycollada. Matplotlib draws what is exported.

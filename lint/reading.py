@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("robot_control_ros", "robot_control_learning", "evidence")
+PACKAGES = ("robot_control_ros", "robot_control_learning", "evidence", "release")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # A summary that begins with one of these says what something is only to a reader of the lines
 # around it.

@@ -37,7 +37,6 @@ ROSDEP_KEYS = {
     "hypothesis": "python3-hypothesis",
     "matplotlib": "python3-matplotlib",
     "mpl_toolkits": "python3-matplotlib",
-    "mujoco": "python3-mujoco-pip",
     "numba": "python3-numba",
     "numpy": "python3-numpy",
     "PIL": "python3-pil",
@@ -48,7 +47,7 @@ ROSDEP_KEYS = {
     "yaml": "python3-yaml",
     "argcomplete": "python3-argcomplete",
 }
-# Optional modules rosdep has no key for -> the extra of setup.py that installs them.
+# Optional modules that apt has no package of -> the extra of setup.py that installs them.
 EXTRAS_WITHOUT_KEY = {
     "can": "can",
     "distributed": "tuning",
@@ -62,6 +61,7 @@ EXTRAS_WITHOUT_KEY = {
     "jupyter_client": "test",
     "kickcat": "test",
     "mcap": "records",
+    "mujoco": "sim",
     "mcap_ros2": "test",
     "msgspec": "dashboard",
     "trimesh": "dashboard",
@@ -203,7 +203,7 @@ def test_test_imports_are_declared(manifest):
     declared = {element.text for tag in tags for element in manifest.findall(tag)}
     files = [*(ROOT / "test").rglob("*.py"), *(ROOT / EMULATOR / "test").rglob("*.py")]
     # helpers beside the tests, and the repository's proofs
-    own = {path.stem for path in files} | {"test", "evidence"}
+    own = {path.stem for path in files} | {"test", "evidence", "release"}
     # the distribution for learning has its own dependencies
     own |= {"robot_control_learning", "gymnasium"}
     modules: set[str] = set()

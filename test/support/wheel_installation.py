@@ -67,7 +67,7 @@ def copy_source(folder: Path) -> None:
     folder.mkdir()
     for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE"):
         shutil.copy2(ROOT / name, folder / name)
-    for name in (NAME, EMULATOR, "resource", "scripts", *INSTALLED_FOLDERS):
+    for name in (NAME, EMULATOR, CAN_EMULATOR, "resource", "scripts", *INSTALLED_FOLDERS):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
 
 

@@ -1,0 +1,1 @@
+"""What makes a release: one version everywhere, the keys of package.xml, the support matrix."""
