@@ -26,8 +26,11 @@ FRANKA := $(VENV)/.installed-franka
 FRANKA_SIM := $(VENV)-franka-sim
 # What is compiled already is only loaded. Programs that start at once would wait for one another else.
 WARM_UP := $(BIN)/python -m robot_control_ros.control.warm_up
+# Editors look them up by the first line of the YAML files in config. They are made, not kept.
+SCHEMAS := config/schemas
+MAKE_SCHEMAS := $(BIN)/robot_control docs --schemas $(SCHEMAS)
 
-.PHONY: help demo demo-ethercat demo-planar test test-franka test-long test-all lint browser screenshots bench clean
+.PHONY: help demo demo-ethercat demo-planar test test-franka test-long test-all lint schemas browser screenshots bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -66,6 +69,9 @@ lint: $(DEV) ## style, formatting, types, who imports whom, names, and the langu
 	$(BIN)/python lint/docs.py
 	$(BIN)/python lint/reading.py
 
+schemas: $(RUN) ## JSON Schemas of the YAML files, for editors, into config/schemas
+	$(MAKE_SCHEMAS)
+
 # Chromium for the tests of the page: Debian's, where there is none and it can be installed.
 browser: $(DEV)
 	@$(BIN)/python test/support/browser.py || { \
@@ -81,7 +87,7 @@ bench: $(DEV) ## timing of the control loop
 	$(BIN)/python -m evidence speed $(ARGS)
 
 clean: ## remove the environment, builds and caches
-	rm -rf $(VENV) $(VENV)-franka-sim .venv-ci demo-output reproduction stability speed.json soak.png build dist *.egg-info robot_control_learning/build robot_control_learning/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-franka-sim .venv-ci $(SCHEMAS) demo-output reproduction stability speed.json soak.png build dist *.egg-info robot_control_learning/build robot_control_learning/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
@@ -98,6 +104,7 @@ $(RUN): setup.py | $(VENV)/pyvenv.cfg
 	@$(INSTALL) '.[ros,sim,dashboard]'
 	@echo "Step 2 of 3: the control laws are compiled, and kept in this user's cache."
 	@$(WARM_UP)
+	@$(MAKE_SCHEMAS)
 	@echo "Step 3 of 3: the environment takes $$(du -sh $(VENV) | cut -f1) on the disk."
 	@touch $@
 
@@ -121,4 +128,5 @@ $(FRANKA_SIM)/.installed:
 $(DEV): setup.py robot_control_learning/pyproject.toml | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and what tests and lint need into $(VENV): one to three minutes the first time."
 	@$(INSTALL) '.[ros,sim,dashboard,ethercat,can,tuning,test,dev]' --editable ./robot_control_learning
+	@$(MAKE_SCHEMAS)
 	@touch $(RUN) $(ETHERCAT) $@

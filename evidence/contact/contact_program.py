@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from robot_control_ros.cli.options import SCHEDULER, WORKERS
+from robot_control_ros.cli.options import SCHEDULER, WORKERS, add_number
 
 from . import contact_table
 
@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the program's options to a parser."""
     text = "name, or path of a YAML file; may be repeated"
     parser.add_argument("--robot", action="append", default=[], help=text)
-    parser.add_argument("--workers", **WORKERS)
+    add_number(parser.add_argument, "--workers", WORKERS, default="this one alone")
     parser.add_argument("--scheduler", **SCHEDULER)
 
 

@@ -15,7 +15,8 @@ from ethercat_emulator.network.veth import enter_namespace, make_pair
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.connection import connect
 from robot_control_ros.bringup.processes import Processes, interrupted_once
-from robot_control_ros.cli.options import OUTPUT_FOLDER, POSITIVE
+from robot_control_ros.cli.options import OUTPUT_FOLDER, add_number
+from robot_control_ros.core.bounded import Bounded
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.core.output_files import write_text
 from robot_control_ros.fieldbus.emulation.program import emulated_bus
@@ -210,13 +211,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topics", action="store_true", help="the law over ROS topics, not in the bus's process"
     )
-    parser.add_argument(
-        "--rate",
-        type=POSITIVE,
-        default=RATE,
-        metavar="HZ",
-        help="of the bus (default: %(default)g)",
-    )
+    rate = Bounded(default=RATE, above=0.0, unit="Hz", doc="of the bus")
+    add_number(parser.add_argument, "--rate", rate, metavar="HZ")
     parser.add_argument(
         "--output",
         type=OUTPUT_FOLDER,

@@ -12,7 +12,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
-from robot_control_ros.cli.options import NOT_NEGATIVE, output_file
+from robot_control_ros.cli.options import add_number, output_file
+from robot_control_ros.core.bounded import Bounded
 from robot_control_ros.core.errors import RobotControlError, unknown
 from robot_control_ros.core.output_files import write_text
 from robot_control_ros.core.types import Array
@@ -60,13 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", default="*", metavar="PATTERN", help="rows by name, as a shell matches names"
     )
-    parser.add_argument(
-        "--load",
-        type=NOT_NEGATIVE,
-        default=0.0,
-        metavar="KG",
-        help="mass on the tip that nobody knows of",
-    )
+    load = Bounded(default=0.0, lower=0.0, unit="kg", doc="mass on the tip that nobody knows of")
+    add_number(parser.add_argument, "--load", load, default="", metavar="KG")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument(
         "--page", type=output_file(".md"), metavar="FILE", help="write the table into this page"

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from robot_control_ros.bringup import SETUPS, NodeSpec
-from robot_control_ros.cli.options import POSITIVE, picture, whole
+from robot_control_ros.cli.options import add_number, picture
 from robot_control_ros.client.robot import Robot
+from robot_control_ros.core.bounded import Bounded
 from robot_control_ros.core.errors import ConfigError, HardwareFault, StaleStateError
 from robot_control_ros.core.output_files import replaced_file
 from robot_control_ros.simulation.log import figure_class
@@ -42,14 +43,11 @@ HEAD = ("process", "memory at 10 min [MB]", "at the end [MB]", "grown [MB]", "ha
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
-    parser.add_argument("--minutes", type=POSITIVE, default=30.0, help="length (default: 30)")
-    parser.add_argument(
-        "--load",
-        type=whole(0, 64),
-        default=0,
-        metavar="N",
-        help="processes beside it that keep a processor busy each (default: 0)",
-    )
+    length = Bounded(default=30.0, above=0.0, unit="min", doc="length")
+    add_number(parser.add_argument, "--minutes", length)
+    text = "processes beside it that keep a processor busy each"
+    load = Bounded(default=0, lower=0, upper=64, whole=True, doc=text)
+    add_number(parser.add_argument, "--load", load, metavar="N")
     parser.add_argument(
         "--plot",
         type=picture,

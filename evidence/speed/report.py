@@ -13,7 +13,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from robot_control_ros.cli.options import POSITIVE, output_file, whole
+from robot_control_ros.cli.options import add_number, output_file
+from robot_control_ros.core.bounded import Bounded
 from robot_control_ros.core.errors import ConfigError, missing_extra, unknown
 from robot_control_ros.core.input_files import read_text
 from robot_control_ros.core.output_files import write_text
@@ -49,9 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PART",
         help=f"{', '.join(names)} (default: {' '.join(USUAL)}, dds where ROS is)",
     )
-    parser.add_argument(
-        "--seconds", type=POSITIVE, default=30.0, help="of each run in real time (default: 30)"
-    )
+    seconds = Bounded(default=30.0, above=0.0, unit="s", doc="of each run in real time")
+    add_number(parser.add_argument, "--seconds", seconds)
     parser.add_argument(
         "--law", action="append", default=[], metavar="LAW", help="ticks: of this law alone"
     )
@@ -68,9 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--browser", default="", metavar="COMMAND", help="page: a Chromium that draws it here"
     )
-    parser.add_argument(
-        "--browsers", type=whole(1, 64), default=1, metavar="N", help="page: how many of them (1)"
-    )
+    browsers = Bounded(default=1, lower=1, upper=64, whole=True, doc="page: how many of them")
+    add_number(parser.add_argument, "--browsers", browsers, metavar="N")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 
-from robot_control_ros.cli.options import SCHEDULER, WORKERS
+from robot_control_ros.cli.options import SCHEDULER, WORKERS, add_number
 
 from ..options import add_output_files
 from . import default_gains_table, gain_table, press_table, stability
@@ -28,11 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--measured", default="", metavar="FILE", help=text)
     text = "instead: each law with its default gains, at rest, pushed and at a wall, on the ideal and the imperfect arm"
     add("--defaults", action="store_true", help=text)
-    workers = {
-        "default": os.cpu_count() or 1,
-        "help": "processes that measure (default: all cores)",
-    }
-    add("--workers", **{**WORKERS, **workers})
+    workers = replace(WORKERS, default=os.cpu_count() or 1, doc="processes that measure")
+    add_number(add, "--workers", workers, default="all cores")
     add("--scheduler", **SCHEDULER)
     add_output_files(parser, "stability")
 

@@ -6,15 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..fieldbus.can.can_arm import load_arm
+from ..fieldbus.process.scheduling import PRIORITY, PROCESSOR
 from ..robot.configuration import load_robot
 from .ethercat_system import EMULATED_STATE_TIMEOUT, HOSTED_RATE
 from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, control, file_rate
-from .parameter_files import number, portable
+from .parameter_files import portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value
 
 # of the bus's process, for an emulated bus: where machines stall, that isn't its fault
 EMULATED_TIMEOUTS: dict[str, Value] = {
-    "bad_cycles": 20.0,
+    "bad_cycles": 20,
     "command_timeout": 0.2,
     "reply_timeout": 0.05,
 }
@@ -39,8 +40,8 @@ def motors(given: Given) -> System:
         "robot": portable(given["robot"]),
         "channel": channel,
         "arm": str(arm.path.resolve()) if Path(given["arm"]).suffix else given["arm"],
-        "realtime_priority": number("realtime_priority", given["realtime_priority"]),
-        "cpu_affinity": number("cpu_affinity", given["cpu_affinity"]),
+        "realtime_priority": PRIORITY.parse("realtime_priority", given["realtime_priority"]),
+        "cpu_affinity": PROCESSOR.parse("cpu_affinity", given["cpu_affinity"]),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
     }
@@ -79,10 +80,8 @@ CAN = Setup(
             "Run the law in the bus's process: sense, compute and act in one cycle.",
             SWITCH,
         ),
-        Argument(
-            "realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."
-        ),
-        Argument("cpu_affinity", "-1", "Processor that the bus's process stays on; -1 for any."),
+        Argument.of_number("realtime_priority", PRIORITY),
+        Argument.of_number("cpu_affinity", PROCESSOR),
         Argument(
             "emulated_bus",
             "false",

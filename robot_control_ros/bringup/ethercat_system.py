@@ -7,9 +7,10 @@ from pathlib import Path
 
 from ..fieldbus.ethercat.topology import load_topology
 from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
+from ..fieldbus.process.scheduling import PRIORITY, PROCESSOR
 from ..robot.configuration import load_robot
 from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, control, file_rate
-from .parameter_files import number, portable
+from .parameter_files import portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value
 
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
@@ -36,8 +37,8 @@ def drives(given: Given) -> System:
         "robot": portable(given["robot"]),
         "interface": interface,
         "topology": str(bus.path.resolve()) if Path(topology).suffix else topology,
-        "realtime_priority": number("realtime_priority", given["realtime_priority"]),
-        "cpu_affinity": number("cpu_affinity", given["cpu_affinity"]),
+        "realtime_priority": PRIORITY.parse("realtime_priority", given["realtime_priority"]),
+        "cpu_affinity": PROCESSOR.parse("cpu_affinity", given["cpu_affinity"]),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
     }
@@ -68,10 +69,8 @@ ETHERCAT = Setup(
             "Run the law in the bus's process: sense, compute and act in one cycle.",
             SWITCH,
         ),
-        Argument(
-            "realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."
-        ),
-        Argument("cpu_affinity", "-1", "Processor that the bus's process stays on; -1 for any."),
+        Argument.of_number("realtime_priority", PRIORITY),
+        Argument.of_number("cpu_affinity", PROCESSOR),
         Argument(
             "emulated_bus",
             "false",

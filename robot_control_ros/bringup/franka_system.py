@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..fieldbus.process.scheduling import PRIORITY, PROCESSOR
 from ..robot.configuration import load_robot
 from .ethercat_system import HOSTED_RATE
 from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, control, file_rate
-from .parameter_files import number, portable
+from .parameter_files import portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value
 
 
@@ -27,8 +28,8 @@ def franka(given: Given) -> System:
     parameters: dict[str, Value] = {
         "robot": portable(given["robot"]),
         "ip": ip,
-        "realtime_priority": number("realtime_priority", given["realtime_priority"]),
-        "cpu_affinity": number("cpu_affinity", given["cpu_affinity"]),
+        "realtime_priority": PRIORITY.parse("realtime_priority", given["realtime_priority"]),
+        "cpu_affinity": PROCESSOR.parse("cpu_affinity", given["cpu_affinity"]),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
     }
@@ -54,10 +55,8 @@ FRANKA = Setup(
             "Run the law in the driver's process: sense, compute and act in one millisecond.",
             SWITCH,
         ),
-        Argument(
-            "realtime_priority", "40", "SCHED_FIFO priority of the driver's process; 0 for none."
-        ),
-        Argument("cpu_affinity", "-1", "Processor that the driver's process stays on; -1 for any."),
+        Argument.of_number("realtime_priority", PRIORITY),
+        Argument.of_number("cpu_affinity", PROCESSOR),
     ),
     franka,
 )

@@ -9,10 +9,11 @@ from ..control.wrench_supply import check_wrench_supply
 from ..core.errors import ConfigError, refused
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, equipped, load_robot
+from ..robot.profile import JOINT_STATE_RATE
 from ..robot.ros_parameter_file import ParameterFile
 from ..simulation.imperfect.imperfections import load_imperfections
 from ..simulation.scene import load_scene
-from .parameter_files import gain_parameters, number, parameter_file, portable
+from .parameter_files import gain_parameters, parameter_file, portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value
 
 SWITCH = ("true", "false")
@@ -26,7 +27,7 @@ SHARED = (
 DASHBOARD = Argument(
     "dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH
 )
-RATE = Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's.")
+RATE = Argument.of_number("rate", JOINT_STATE_RATE)
 SCENE = Argument(
     "scene",
     "",
@@ -140,7 +141,7 @@ def simulation(given: Given) -> System:
             simulator doesn't take.
     """
     given = {**given, "robot": equipped(given["robot"], given["gripper"])}
-    rate = number("rate", given["rate"])
+    rate = JOINT_STATE_RATE.parse("rate", given["rate"])
     specs = [simulator(given, pacing=given["pacing"]), *control(given, "sim", rate=rate)]
     return System(tuple(replace(spec, namespace=given["namespace"]) for spec in specs))
 
@@ -151,8 +152,8 @@ def simulator(
     """The simulator of one robot; `given` has robot, rate, scene and imperfections.
 
     Raises:
-        ConfigError: unknown scene or imperfections, or those of another robot; a rate that is no
-            number.
+        ConfigError: unknown scene or imperfections, or those of another robot; a rate that is
+            refused.
     """
     scene = given["scene"]
     imperfections = given["imperfections"]
@@ -162,7 +163,7 @@ def simulator(
         load_imperfections(imperfections).check(load_robot(given["robot"]))
     values: dict[str, Value] = {
         "robot": portable(given["robot"]),
-        "rate": number("rate", given["rate"]),
+        "rate": JOINT_STATE_RATE.parse("rate", given["rate"]),
         "scene": portable(scene),
         "imperfections": portable(imperfections),
         **({"prefix": given["prefix"]} if given.get("prefix") else {}),
@@ -203,22 +204,19 @@ def running_law(robot: RobotConfig, law: str, gains: str, namespace: str = "") -
     prefix = f"{law}."
     if law in parameters:
         raise refused("gains", gains, f"{law} = {parameters[law]!r}: must be a mapping of gains")
-    own = {
-        name.removeprefix(prefix): value
-        for name, value in parameters.items()
-        if name.startswith(prefix)
-    }
+    own = {name: value for name, value in parameters.items() if name.startswith(prefix)}
     try:
         return RunningLaw(robot, law, own)
     except ConfigError as error:
         # an unknown name, or a value that is refused, such as that of stiffness[0]
         wrong = str(error.value) if error.name == "gain" else error.name.partition("[")[0]
-        if wrong not in own:
+        full_name = prefix + wrong.removeprefix(prefix)
+        if full_name not in own:
             raise
         file = ParameterFile.read("gains", parameter_file("gains", gains))
-        raise file.error_at(f"{prefix}{wrong}", error) from error
+        raise file.error_at(full_name, error) from error
 
 
 def file_rate(gains: str, namespace: str = "") -> float:
     """The controller's `rate` in the file of the gains [Hz]; 0 where there is none."""
-    return number("rate", gain_parameters(gains, namespace).get("rate", 0.0))
+    return JOINT_STATE_RATE.check("rate", gain_parameters(gains, namespace).get("rate", 0.0))

@@ -1,4 +1,4 @@
-"""Files, ROS parameter files and numbers that arguments name."""
+"""Files and ROS parameter files that arguments name."""
 
 from __future__ import annotations
 
@@ -102,11 +102,3 @@ def portable(name: str) -> str:
         return equipped(portable(robot), portable(gripper))
     file, mark, arm = name.partition(MARK)
     return f"{Path(file).resolve()}{mark}{arm}" if file.endswith((".yaml", ".yml")) else name
-
-
-def number(name: str, value: float | str) -> float:
-    """A number from a launch argument; its bounds are the nodes'."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise refused(name, value, "must be a number") from None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..core.bounded import Bounded
 from ..core.errors import ConfigError, refused, unknown
 from ..robot.description import place_description
 
@@ -20,18 +21,33 @@ Given = Mapping[str, str]  # values of a setup's arguments by name
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a launch file or of the command line; `default` None must be given."""
+    """An argument of a launch file.
+
+    Attributes:
+        name: Name of the argument.
+        default: Value that holds where none is given; None where one must be.
+        text: Sentence about the argument, for people.
+        choices: Values that are valid; empty where others are, too.
+        number: Declaration of the number that the argument is; None of any other text.
+    """
 
     name: str
     default: str | None
     text: str
     choices: tuple[str, ...] = ()
+    number: Bounded | None = None
+
+    @classmethod
+    def of_number(cls, name: str, number: Bounded) -> Argument:
+        """The argument that takes a declared number."""
+        return cls(name, str(number.default), number.text(), number=number)
 
     def value(self, given: Given) -> str:
         """The given value, or the default.
 
         Raises:
-            ConfigError: neither is there, or the value isn't one of the choices.
+            ConfigError: neither is there, the value isn't one of the choices, or its declaration
+                refuses the number.
         """
         value = given.get(self.name, self.default)
         if value is None:
@@ -40,6 +56,8 @@ class Argument:
             raise refused(
                 self.name, value, f"must be one of: {', '.join(self.choices)}", self.choices
             )
+        if self.number is not None:
+            self.number.parse(self.name, value)
         return value
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..dashboard.access import PORT
+from ..robot.profile import JOINT_STATE_RATE
 from ..robot.workcell import MARK, load_workcell
 from ..simulation.scene import load_scene
 from .package_nodes import CONTROL, RATE, control, page
-from .parameter_files import number, portable
+from .parameter_files import portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value, Xacro
 
-FIRST_PORT = 8080  # of the first arm's page; the next arms have the next ports
+FIRST_PORT = PORT.default  # of the first arm's page; the next arms have the next ports
 
 
 def workcell(given: Given) -> System:
@@ -23,7 +25,7 @@ def workcell(given: Given) -> System:
     """
     cell = portable(given["workcell"])
     profile = given["profile"]
-    rate = number("rate", given["rate"])
+    rate = JOINT_STATE_RATE.parse("rate", given["rate"])
     specs = []
     if profile == "sim":
         if given["scene"]:

@@ -7,22 +7,24 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.bounded import Bounded
 from ..core.errors import ConfigError
 from ..core.output_files import write_text
+from ..fieldbus.process.scheduling import PRIORITY, PROCESSOR
 from .ethercat_slaves import add_slave_commands
 from .options import (
     OUTPUT_FOLDER,
-    POSITIVE,
     ROBOT,
     TOPOLOGY,
     add_command,
+    add_number,
     output_file,
     picture,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -69,20 +71,20 @@ def _add_jitter(commands: Any) -> None:
     add("--emulate", action="store_true", help="on an emulated bus of this machine: no hardware")
     add("--robot", **ROBOT)
     add("--topology", **TOPOLOGY)
-    add("--seconds", type=POSITIVE, default=60.0, help="length (default: 60)")
+    add_number(add, "--seconds", Bounded(default=60.0, above=0.0, unit="s", doc="length"))
     add(
         "--law", default="", help="that runs in the bus's process and holds the arm (default: none)"
     )
     text = "which --law needs: a real arm is then held by it, and may move"
     add("--enable-drives", action="store_true", help=text)
-    add("--priority", type=whole(0, 99), default=40, help="of SCHED_FIFO; 0 for none (default: 40)")
-    default = "any; with --emulate, one that all else here is kept off, where there are several"
-    add(
-        "--cpu",
-        type=whole(-1, (os.cpu_count() or 1) - 1),
-        default=-1,
-        help=f"processor that the bus's process stays on (default: {default})",
+    add_number(add, "--priority", replace(PRIORITY, upper=99, doc="of SCHED_FIFO; 0 for none"))
+    processor = replace(
+        PROCESSOR,
+        upper=(os.cpu_count() or 1) - 1,
+        doc="processor that the bus's process stays on",
     )
+    default = "any; with --emulate, one that all else here is kept off, where there are several"
+    add_number(add, "--cpu", processor, default=default)
     add("--plot", type=picture, metavar="FILE", help="write a picture")
     add("--json", type=output_file(".json"), metavar="FILE", help="write the figures")
 

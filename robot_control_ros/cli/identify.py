@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.bounded import Bounded
 from ..identification.dialog import IdentificationStep, StopRequested
-from .options import POSITIVE, ROBOT, add_command, option_type, picture
+from .options import ROBOT, add_command, add_number, option_type, picture
 
 if TYPE_CHECKING:
     from ..identification.motion_plan import MotionPlan
@@ -36,21 +37,14 @@ def add_identify(commands: Any) -> None:
     add("--simulated", metavar="NAME", help=text)
     add("--robot", **{**ROBOT, "help": f"{ROBOT['help']}; with --simulated"})
     add("--joints", nargs="+", default=[], metavar="JOINT", help="that move (default: all)")
-    add(
-        "--speed",
-        type=POSITIVE,
-        default=0.4,
-        help="of the fastest strokes, in rad/s (default: 0.4)",
-    )
-    add("--amplitude", type=POSITIVE, default=0.25, help="of the strokes, in rad (default: 0.25)")
+    speed = Bounded(default=0.4, above=0.0, unit="rad/s", doc="of the fastest strokes")
+    add_number(add, "--speed", speed)
+    amplitude = Bounded(default=0.25, above=0.0, unit="rad", doc="of the strokes")
+    add_number(add, "--amplitude", amplitude)
     text = "commands of the motion: effort or position (default: effort where the arm takes it)"
     add("--mode", choices=("effort", "position"), default="", help=text)
-    add(
-        "--rate",
-        type=POSITIVE,
-        default=500.0,
-        help="of control, in Hz, with --simulated (default: 500)",
-    )
+    rate = Bounded(default=500.0, above=0.0, unit="Hz", doc="of control with --simulated")
+    add_number(add, "--rate", rate)
     add(
         "--out",
         type=_imperfections_file,

@@ -7,17 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from ..core.bounded import Bounded
 from ..core.errors import refused
-from .options import (
-    FINITE,
-    NOT_NEGATIVE,
-    POSITIVE,
-    VALUES,
-    add_command,
-    gain_value,
-    output_file,
-    whole,
-)
+from .options import VALUES, add_command, add_number, gain_value, output_file
 
 # s; all is done by then, so a middleware that hangs at its end is no failure of the command
 CLOSED_WITHIN = 2.0
@@ -53,16 +45,13 @@ def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[.
             metavar="NAME",
             help="of its node (default: controller)",
         )
-        add("--domain", type=whole(0, 232), help="of ROS (default: ROS_DOMAIN_ID)")
-        add(
-            "--within",
-            type=POSITIVE,
-            default=10.0,
-            metavar="SECONDS",
-            help="to find the controller (default: 10)",
-        )
-        silence = "of silence, after which the controller counts as gone (default: 0.4)"
-        add("--lost-after", type=POSITIVE, default=0.4, metavar="SECONDS", help=silence)
+        domain = Bounded(lower=0, upper=232, whole=True, doc="of ROS")
+        add_number(add, "--domain", domain, default="ROS_DOMAIN_ID")
+        within = Bounded(default=10.0, above=0.0, unit="s", doc="to find the controller")
+        add_number(add, "--within", within, metavar="SECONDS")
+        meaning = "of silence, after which the controller counts as gone"
+        silence = Bounded(default=0.4, above=0.0, unit="s", doc=meaning)
+        add_number(add, "--lost-after", silence, metavar="SECONDS")
         return add
 
     return add_to
@@ -99,12 +88,14 @@ def _add_get(commands: Any) -> None:
 
 def _get(robot: Any, options: argparse.Namespace) -> str:
     from ..core.errors import unknown
+    from ..core.gains import short_names
 
     known = {**robot.gains, **robot.settings}
-    for name in options.gain:
+    names = list(short_names(robot.law, dict.fromkeys(options.gain), known))
+    for name in names:
         if name not in known:
             raise unknown("gain", name, known)
-    return "\n".join(f"{name} = {_text(known[name])}" for name in options.gain or known)
+    return "\n".join(f"{name} = {_text(known[name])}" for name in names or known)
 
 
 def _add_set(commands: Any) -> None:
@@ -126,20 +117,16 @@ def _add_law(commands: Any) -> None:
 
 def _add_move(commands: Any) -> None:
     add = _command("move", "move the tip, or the joints", _move)(commands)
-    add(
-        "values",
-        type=FINITE,
-        nargs="+",
-        metavar="NUMBER",
-        help="x y z of the tip in m, or angles in rad",
-    )
+    values = Bounded(doc="x y z of the tip in m, or angles in rad")
+    add_number(add, "values", values, nargs="+", metavar="NUMBER")
     add("--joints", action="store_true", help="the numbers are joint angles")
     add(
         "--by",
         action="store_true",
         help="the numbers count from where the reference is; with --joints, the joints",
     )
-    add("--seconds", type=POSITIVE, default=30.0, help="after which it holds (default: 30)")
+    seconds = Bounded(default=30.0, above=0.0, unit="s", doc="after which it holds")
+    add_number(add, "--seconds", seconds)
 
 
 def _move(robot: Any, options: argparse.Namespace) -> str:
@@ -167,8 +154,9 @@ def _add_gripper(commands: Any) -> None:
         metavar="open|close|WIDTH",
         help="WIDTH in m; nothing prints the state only",
     )
-    add("--force", type=POSITIVE, help="of each finger, at most, in N (default: the gripper's)")
-    add("--seconds", type=POSITIVE, default=10.0, help="for the motion (default: 10)")
+    force = Bounded(above=0.0, unit="N", doc="of each finger, at most")
+    add_number(add, "--force", force, default="the gripper's")
+    add_number(add, "--seconds", Bounded(default=10.0, above=0.0, unit="s", doc="for the motion"))
 
 
 def _gripper(robot: Any, options: argparse.Namespace) -> str:
@@ -201,20 +189,13 @@ def _add_record(commands: Any) -> None:
         metavar="FILE.mcap",
         help="all topics of the controller, and its states",
     )
-    add(
-        "--seconds",
-        type=NOT_NEGATIVE,
-        default=10.0,
-        help="length; 0 goes on until Ctrl-C (default: 10)",
-    )
-    size = "of one file, after which the next one begins: FILE_1 and so on (default: 1000)"
-    add("--split", type=POSITIVE, default=1000.0, metavar="MB", help=size)
-    add(
-        "--last",
-        type=POSITIVE,
-        metavar="SECONDS",
-        help="instead: the last control cycles, of 60 s at most",
-    )
+    length = Bounded(default=10.0, lower=0.0, unit="s", doc="length; 0 goes on until Ctrl-C")
+    add_number(add, "--seconds", length)
+    text = "of one file, after which the next one begins: FILE_1 and so on"
+    size = Bounded(default=1000.0, above=0.0, unit="MB", doc=text)
+    add_number(add, "--split", size, metavar="MB")
+    last = Bounded(above=0.0, unit="s", doc="instead: the last control cycles, of 60 s at most")
+    add_number(add, "--last", last, metavar="SECONDS")
     add(
         "--csv",
         type=output_file(".csv"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..core.bounded import Bounded
 from ..core.errors import ConfigError, missing_extra, refused
 from .can_commands import add_can
 from .command_runner import run_command
@@ -21,19 +22,17 @@ from .ethercat import add_ethercat
 from .identify import add_identify
 from .lead import LEADING
 from .options import (
-    FINITE,
     GRIPPER,
     IMPERFECTIONS,
     LAW,
-    NOT_NEGATIVE,
     OUTPUT_FOLDER,
-    POSITIVE,
     ROBOT,
     SCENE,
     VALUES,
     WORKCELL,
     CommandParser,
     add_command,
+    add_number,
     gain_value,
     output_file,
     picture,
@@ -131,11 +130,8 @@ def _add_demo(commands: Any) -> None:
     text = "instead: a circle and a push, in a scene the push alone; and a summary, plot and CSV"
     add("--no-page", action="store_true", help=text)
     add("--headless", action="store_true", help="no live line")
-    add(
-        "--seconds",
-        type=NOT_NEGATIVE,
-        help="length; 0 runs until Ctrl-C (default: 0 with the page, else 20)",
-    )
+    length = Bounded(lower=0.0, unit="s", doc="length; 0 runs until Ctrl-C")
+    add_number(add, "--seconds", length, default="0 with the page, else 20")
     add(
         "--output",
         type=OUTPUT_FOLDER,
@@ -181,10 +177,10 @@ def _add_simulate(commands: Any) -> None:
     )
     add("--robot", **ROBOT)
     add("--law", **LAW)
-    add("--seconds", type=POSITIVE, default=10.0, help="length (default: 10)")
+    add_number(add, "--seconds", Bounded(default=10.0, above=0.0, unit="s", doc="length"))
     add("--scene", **SCENE)
     add("--imperfections", **IMPERFECTIONS)
-    add("--rate", type=POSITIVE, default=1000.0, help="of control, in Hz (default: 1000)")
+    add_number(add, "--rate", Bounded(default=1000.0, above=0.0, unit="Hz", doc="of control"))
     add(
         "--set",
         action="append",
@@ -192,16 +188,14 @@ def _add_simulate(commands: Any) -> None:
         metavar="GAIN=VALUE",
         help=f"a gain: {VALUES}; may be repeated",
     )
-    add("--circle", type=NOT_NEGATIVE, default=0.0, metavar="RADIUS", help="follow a circle, in m")
-    add(
-        "--push",
-        type=FINITE,
-        nargs=3,
-        metavar=("X", "Y", "Z"),
-        help="force on the tip in base axes, in N",
-    )
-    add("--push-from", type=NOT_NEGATIVE, default=1.0, help="start of the push, in s (default: 1)")
-    add("--push-for", type=POSITIVE, default=1.0, help="length of the push, in s (default: 1)")
+    radius = Bounded(default=0.0, lower=0.0, unit="m", doc="follow a circle")
+    add_number(add, "--circle", radius, default="", metavar="RADIUS")
+    force = Bounded(unit="N", doc="force on the tip in base axes")
+    add_number(add, "--push", force, nargs=3, metavar=("X", "Y", "Z"))
+    start = Bounded(default=1.0, lower=0.0, unit="s", doc="start of the push")
+    add_number(add, "--push-from", start)
+    duration = Bounded(default=1.0, above=0.0, unit="s", doc="length of the push")
+    add_number(add, "--push-for", duration)
     add("--csv", type=output_file(".csv"), metavar="FILE", help="write the log")
     add(
         "--record",
@@ -385,7 +379,8 @@ def _add_doctor(commands: Any) -> None:
         help="of the robot's nodes (default: that of an arm of a work cell)",
     )
     add("--prefix", default="", help="of joints and frames (default: the robot's)")
-    add("--seconds", type=POSITIVE, default=5.0, help="of listening, 4 at least (default: 5)")
+    seconds = Bounded(default=5.0, above=0.0, unit="s", doc="of listening, 4 at least")
+    add_number(add, "--seconds", seconds)
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import math
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from ..core.errors import ConfigError, refused
+from ..core.bounded import Bounded
+from ..core.errors import ConfigError
 from ..core.output_paths import writable_file, writable_folder
 
 ROBOT = {"default": "ur5", "help": "name, or path of a YAML file (default: ur5)"}
@@ -38,6 +39,8 @@ SCHEDULER: dict[str, Any] = {
     "help": "instead: Dask's workers, as in tcp://10.0.0.5:8786",
 }
 
+# how the name of an option, or that of its value, says its unit
+UNIT_NAMES = {"s": "seconds", "min": "minutes"}
 VALUES = "one number, numbers with commas, true, false or a word"
 
 _T = TypeVar("_T")
@@ -114,33 +117,35 @@ def option_type(check: Callable[[str], _T]) -> Callable[[str], _T]:
     return convert
 
 
-def number(lower: float = -math.inf, *, above: float = -math.inf) -> Callable[[str], float]:
-    """Type of finite numbers that are `lower` or more, and greater than `above`."""
+def add_number(
+    add: Callable[..., argparse.Action],
+    name: str,
+    number: Bounded,
+    *,
+    default: str | None = None,
+    **settings: Any,
+) -> None:
+    """Add an option, or an argument, that takes a declared number.
 
-    def number(text: str) -> float:
-        value = float(text)
-        if not (math.isfinite(value) and value >= lower and value > above):
-            bound = ""
-            if above > -math.inf:
-                bound = f" above {above:g}"
-            elif lower > -math.inf:
-                bound = f", {lower:g} or more"
-            raise refused("number", value, f"must be finite{bound}", max(lower, above))
-        return value
+    Args:
+        add: Function that adds an argument to a parser.
+        name: Name of the option, such as `--rate`, or of the argument.
+        number: Declaration of the number; the help is its `doc`, unit and default.
+        default: Text of the default in the help, in place of the number's; empty for no text.
+        settings: More settings of argparse, such as `metavar` and `nargs`.
+    """
 
-    return option_type(number)
+    def parse(text: str) -> int | float:
+        return number.parse(name.lstrip("-"), text)
 
-
-def whole(lower: int, upper: int) -> Callable[[str], int]:
-    """Type of whole numbers from `lower` to `upper`, both included."""
-
-    def whole_number(text: str) -> int:
-        value = int(text, 0)
-        if not lower <= value <= upper:
-            raise refused("number", value, f"must be within [{lower}, {upper}]", (lower, upper))
-        return value
-
-    return option_type(whole_number)
+    words = re.findall(r"\w+", f"{name} {settings.get('metavar', '')}".lower())
+    unit = number.unit if UNIT_NAMES.get(number.unit, number.unit.lower()) not in words else ""
+    value = default
+    if value is None and number.default is not None:
+        value = f"{number.default:g}"
+    text = f"{number.doc}, in {unit}" if unit else number.doc
+    settings["help"] = f"{text} (default: {value})" if value else text
+    add(name, type=option_type(parse), default=number.default, **settings)
 
 
 def gain_value(text: str) -> tuple[str, Any]:
@@ -174,13 +179,5 @@ def picture(text: str) -> Path:
     return picture_path(text)
 
 
-NOT_NEGATIVE = number(0.0)
-POSITIVE = number(above=0.0)
-FINITE = number()
-PORT = whole(1, 65535)
-WORKERS: dict[str, Any] = {
-    "type": whole(0, 1000),
-    "default": 0,
-    "help": "processes of this machine (default: this one alone)",
-}
+WORKERS = Bounded(default=0, lower=0, upper=1000, whole=True, doc="processes of this machine")
 OUTPUT_FOLDER = option_type(writable_folder)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from .options import PORT, add_command
+from ..dashboard.access import PORT
+from .options import add_command, add_number
 
 
 def add_pages(commands: Any) -> None:
@@ -30,7 +32,7 @@ def add_pages(commands: Any) -> None:
 
 def add_page_options(add: Callable[..., Any]) -> None:
     """Add the options that all commands with a page have."""
-    add("--port", type=PORT, default=8080, help="of the page, or the next free one (default: 8080)")
+    add_number(add, "--port", replace(PORT, doc="of the page, or the next free one"))
     add(
         "--host",
         default="127.0.0.1",

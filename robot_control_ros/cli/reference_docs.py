@@ -95,7 +95,7 @@ def _entry_rows(cls: type, group: str = "") -> Iterator[str]:
 
 def _entry_row(spec: EntrySpec) -> str:
     hint = get_args(spec.of)[0] if get_origin(spec.of) is tuple else spec.of
-    bounds = ", ".join(str(each) for each in spec.valid(hint)) or spec.bounds().strip(" ,")
+    bounds = ", ".join(str(each) for each in spec.valid(hint)) or spec.span()
     return f"| `{spec.key}` | {_entry_default(spec)} | {spec.unit} | {bounds} | {spec.doc} |"
 
 

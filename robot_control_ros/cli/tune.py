@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ..core.bounded import Bounded
 from ..core.errors import missing_extra
-from .options import LAW, OUTPUT_FOLDER, SCHEDULER, WORKERS, add_command, whole
+from .options import LAW, OUTPUT_FOLDER, SCHEDULER, WORKERS, add_command, add_number
 
 RUN = "run"
 STATUS = "status"
@@ -37,32 +38,21 @@ def add_tune(commands: Any) -> None:
     add("--objective", default="track,contact", metavar="NAMES", help=text)
     text = "a gain to vary, as in stiffness=200:4000 or stiffness.linear=0.2x:5x; may be repeated (default: the usual)"
     add("--vary", action="append", default=[], metavar="GAIN=LOWER:UPPER", help=text)
-    add(
-        "--trials",
-        type=whole(1, MOST),
-        default=TRIALS,
-        help=f"of the study in the end (default: {TRIALS})",
-    )
-    add(
-        "--arms",
-        type=whole(1, 1000),
-        default=ARMS,
-        help=f"simulated, for each trial (default: {ARMS})",
-    )
+    trials = Bounded(default=TRIALS, lower=1, upper=MOST, whole=True, doc="of the study in the end")
+    add_number(add, "--trials", trials)
+    arms = Bounded(default=ARMS, lower=1, upper=1000, whole=True, doc="simulated, for each trial")
+    add_number(add, "--arms", arms)
     text = "imperfections that the arms lie around, such as an identified arm: name, or path of a YAML file"
     add("--arm", default="", metavar="NAME", help=text)
-    add(
-        "--seed",
-        type=whole(0, 2**32 - 1),
-        default=0,
-        help="of the search and of the arms (default: 0)",
+    seed = Bounded(
+        default=0, lower=0, upper=2**32 - 1, whole=True, doc="of the search and of the arms"
     )
+    add_number(add, "--seed", seed)
     add("--sampler", default="tpe", help="tpe, nsga2 or random (default: tpe)")
-    text = (
-        f"trial k knows the trials up to k - lag, so at most so many run at a time (default: {LAG})"
-    )
-    add("--lag", type=whole(1, MOST), default=LAG, help=text)
-    add("--workers", **WORKERS)
+    text = "trial k knows the trials up to k - lag, so at most so many run at a time"
+    lag = Bounded(default=LAG, lower=1, upper=MOST, whole=True, doc=text)
+    add_number(add, "--lag", lag)
+    add_number(add, "--workers", WORKERS, default="this one alone")
     add("--scheduler", **SCHEDULER)
     text = "what keeps the trials, and may be shared: journal:///PATH or postgresql://… (default: a journal here)"
     add("--storage", default="", metavar="URL", help=text)
@@ -73,8 +63,9 @@ def add_tune(commands: Any) -> None:
         "of export: for the gains, the table, the page and its picture (default: ROBOT-LAW-tuned)"
     )
     add("--output", type=OUTPUT_FOLDER, metavar="FOLDER", help=text)
-    text = f"of export: other arms, on which both gains are measured (default: {HELD_OUT})"
-    add("--held-out", type=whole(1, 1000), default=HELD_OUT, help=text)
+    text = "of export: other arms, on which both gains are measured"
+    held_out = Bounded(default=HELD_OUT, lower=1, upper=1000, whole=True, doc=text)
+    add_number(add, "--held-out", held_out)
 
 
 def _tune(options: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ from ..core.errors import (
     refused,
     unknown,
 )
+from ..core.gains import short_names
 from ..core.types import Array, CommandMode
 from ..laws import law_class
 from ..recording.file_recording import LARGEST, FileRecording
@@ -418,13 +419,14 @@ class Robot:
     def set_gains(self, values: Mapping[str, Any] | None = None, **named: Any) -> None:
         """Change gains and settings, all or none, as in ``set_gains(stiffness=300.0)``.
 
+        A gain may have the name of its ROS parameter, as in ``{"impedance.stiffness": 300.0}``.
+
         Raises:
             ConfigError: A value is refused; the error has its name, value and bound.
         """
-        changes = {
-            name: _plain_value(name, value) for name, value in {**(values or {}), **named}.items()
-        }
         known = self._backend.parameters()
+        short = short_names(self.law, {**(values or {}), **named}, known)
+        changes = {name: _plain_value(name, value) for name, value in short.items()}
         for name in changes:
             if name not in known:
                 raise unknown("gain", name, known)

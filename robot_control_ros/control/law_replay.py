@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.cycle import NONE
 from ..core.errors import unknown
-from ..core.gains import changed, check_gain, gain_specs
+from ..core.gains import changed, check_gain, gain_specs, short_names
 from ..core.types import Array, Command, JointSpaceReference, Reference, RobotState, SensedState
 from ..laws.compiled_law import CompiledLaw
 from ..laws.law import law_class
@@ -68,8 +68,8 @@ class Replay:
 
     Args:
         model: Model of the robot that was recorded.
-        gains: Gains by name, in place of the recorded ones, in all laws that have them; None for
-            none.
+        gains: Gains by name, in place of the recorded ones. `stiffness` is that of all laws that
+            have one, `impedance.stiffness` that of one law. None for none.
     """
 
     def __init__(self, model: RobotModel, gains: Mapping[str, Any] | None = None) -> None:
@@ -125,8 +125,11 @@ class Replay:
         """Refuse a gain that none of the laws has."""
         if not self._known:
             return
-        names = {spec.name for each in record.settings for spec in gain_specs(type(each.gains))}
-        for name in self._known - names:
+        specs = [
+            (each.law, spec) for each in record.settings for spec in gain_specs(type(each.gains))
+        ]
+        names = {spec.name for _, spec in specs}
+        for name in self._known - names - {f"{law}.{spec.name}" for law, spec in specs}:
             raise unknown("gain", name, sorted(names))
 
     def _take(self, setting: LawSetting | None) -> None:
@@ -135,16 +138,21 @@ class Replay:
             self._ready = None
         self._setting = setting
         if setting is not None:
-            self._gains = self._with_values(setting.gains)
+            self._gains = self._with_values(setting)
 
-    def _with_values(self, gains: Any) -> Any:
-        """Recorded gains, with the values that were given in place of some."""
-        specs = {spec.name: spec for spec in gain_specs(type(gains))}
-        values = {name: value for name, value in self._values.items() if name in specs}
-        checked = {
-            name: check_gain(specs[name], value, self._model.n) for name, value in values.items()
+    def _with_values(self, setting: LawSetting) -> Any:
+        """Recorded gains of a law, with the values that were given in place of some."""
+        specs = {spec.name: spec for spec in gain_specs(type(setting.gains))}
+        values = {
+            name: value
+            for name, value in self._values.items()
+            if name.removeprefix(f"{setting.law}.") in specs
         }
-        return changed(gains, checked) if checked else gains
+        checked = {
+            name: check_gain(specs[name], value, self._model.n)
+            for name, value in short_names(setting.law, values, specs).items()
+        }
+        return changed(setting.gains, checked) if checked else setting.gains
 
     def _refusal(self) -> str:
         """The reason why the present law can't be computed again; empty where it can."""
@@ -184,7 +192,7 @@ class Replay:
             self._ready = law
         elif self._ready is not law and memory is not None and _takes(law, memory, self._model.n):
             before = settings[memory.setting]
-            gains = self._gains if before is self._setting else self._with_values(before.gains)
+            gains = self._gains if before is self._setting else self._with_values(before)
             law.restore(memory.row, state, kin, gains)
             self._ready = law
         return self._ready is law

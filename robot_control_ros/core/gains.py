@@ -17,13 +17,14 @@ can be faded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from .bounded import Bounded
 from .errors import ConfigError, refused, unknown
 from .types import Array
 
@@ -55,19 +56,23 @@ TOLERANCE = 1e-9  # relative, of symmetry and of eigenvalues
 LENGTH = 0.3  # m: rotational stiffness counts by it
 
 _KEY = "robot_control_gain"
+_T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class GainSpec:
-    """Declaration of one gain; see :func:`gain` and :func:`choice`."""
+@dataclass(frozen=True, kw_only=True)
+class GainSpec(Bounded):
+    """Declaration of one gain, whose values have the bounds; see :func:`gain` and :func:`choice`.
 
-    name: str
-    default: float | bool | str | tuple[float, ...]
-    doc: str
-    unit: str
-    size: str
-    lower: float
-    upper: float
+    Attributes:
+        default: Value of all, or as many values as `size` says; a text of a choice.
+        name: Name of the field; :func:`gain_specs` fills it in.
+        size, limit, symmetric, role: See :func:`gain`.
+        choices, links: See :func:`choice`.
+    """
+
+    default: float | bool | str | tuple[float, ...] = field()
+    name: str = ""
+    size: str = SCALAR
     choices: tuple[str, ...] = ()
     limit: bool = False
     symmetric: bool = False
@@ -94,7 +99,7 @@ class GainSpec:
             return [number, number, number, 0.0, 0.0, 0.0]
         return [number] * (6 if self.size == MATRIX else self.length(joints))
 
-    def bounds(self) -> str:
+    def rule(self) -> str:
         """The rule for valid values, in words."""
         if self.choices:
             link = ", or a link of the robot" if self.links else ""
@@ -143,13 +148,12 @@ def gain(
     value = default if isinstance(default, (bool, int, float)) else tuple(float(x) for x in default)
     role = role or _ROLES_BY_UNIT.get(unit.partition(",")[0], "")
     spec = GainSpec(
-        "",
-        value,
-        doc,
-        unit,
-        size,
-        float(lower),
-        float(upper),
+        default=value,
+        doc=doc,
+        unit=unit,
+        size=size,
+        lower=float(lower),
+        upper=float(upper),
         limit=limit,
         symmetric=symmetric,
         role=role,
@@ -164,7 +168,9 @@ def choice(default: str, choices: Sequence[str], *, doc: str, links: bool = Fals
     With `links` it may also be the name of a link. Its law takes over a change by itself, without a
     jump.
     """
-    spec = GainSpec("", default, doc, "", SCALAR, 0.0, 0.0, tuple(choices), links=links)
+    spec = GainSpec(
+        default=default, doc=doc, lower=0.0, upper=0.0, choices=tuple(choices), links=links
+    )
     return field(default=default, metadata={_KEY: spec})
 
 
@@ -211,7 +217,7 @@ def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
         if isinstance(value, str) and value in spec.choices:
             return spec.choices[spec.choices.index(value)]  # a plain text, where an Enum was given
         if not (spec.links and isinstance(value, str) and value):
-            raise refused(spec.name, value, spec.bounds(), spec.choices)
+            raise refused(spec.name, value, spec.rule(), spec.choices)
         return str(value)
     if spec.switch and not (
         isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, float)) and value in (0, 1))
@@ -245,9 +251,9 @@ def _numbers(spec: GainSpec, value: Any, joints: int) -> Array:
 
 def _check_bounds(spec: GainSpec, values: Array) -> None:
     for index, number in enumerate(values):
-        if not (math.isfinite(number) and spec.lower <= number <= spec.upper):
+        if not spec.contains(number):
             label = f"{spec.name}[{index}]" if values.size > 1 else spec.name
-            raise refused(label, float(number), spec.bounds(), (spec.lower, spec.upper))
+            raise refused(label, float(number), spec.rule(), spec.bound)
 
 
 def _matrix(spec: GainSpec, values: Array) -> Array:
@@ -339,6 +345,32 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
     return gains_type(
         **kept, **{name: check_gain(specs[name], value, joints) for name, value in values.items()}
     )
+
+
+def short_names(law: str, values: Mapping[str, _T], known: Iterable[str]) -> dict[str, _T]:
+    """Values by the short names of gains: `stiffness` for `impedance.stiffness` of that law.
+
+    Args:
+        law: Name of the law that the gains are of.
+        values: Values by either name of a gain. A name without a dot may be unknown.
+        known: Short names of the gains, and settings such as `wrench.source` that are valid, too.
+
+    Raises:
+        ConfigError: a gain has both names in `values`, or a name is that of another law's gain.
+    """
+    if not isinstance(values, Mapping):
+        raise refused("gains", values, "must be a mapping of names to values")
+    names = tuple(known)
+    short: dict[str, _T] = {}
+    for name, value in values.items():
+        gain = str(name).removeprefix(f"{law}.")
+        if "." in gain and gain not in names:
+            raise unknown("gain", str(name), names, hint=f"; the law is {law}")
+        if gain in short:
+            rule = f"must be given once: {gain} and {law}.{gain} are two names of one gain"
+            raise refused(gain, value, rule, (gain, f"{law}.{gain}"))
+        short[gain] = value
+    return short
 
 
 def renamed(gains_type: type, name: str) -> str:

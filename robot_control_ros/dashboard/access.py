@@ -21,10 +21,18 @@ from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from ..core.bounded import Bounded
 from ..core.errors import ConfigError, refused
 from ..core.output_paths import state_folder
 
 TOKEN = "token"  # its name in the address
+PORT = Bounded(
+    default=8080,
+    lower=1,
+    upper=65535,
+    whole=True,
+    doc="Port; where it is taken, the next free one.",
+)
 REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
 <meta http-equiv="refresh" content="0; url={0}"><title>robot_control</title><a href="{0}">Open the page</a>
 """

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.cycle import NONE, Cycles
 from ..core.errors import ConfigError, refused
-from ..core.gains import GainSpec, ParameterSet, gain_specs
+from ..core.gains import GainSpec, ParameterSet, gain_specs, short_names
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.description import parse_description
@@ -40,7 +40,7 @@ class RunningLaw:
     Args:
         robot: Configuration of the robot.
         name: Name of the law, or ``package.module:Class``.
-        values: Gains by name.
+        values: Gains by name; `stiffness` and `impedance.stiffness` name the same one.
         time_constant: Time constant with which changed gains are taken over [s].
 
     Attributes:
@@ -63,14 +63,14 @@ class RunningLaw:
         time_constant: float = 0.2,
     ) -> None:
         law_type = law_class(name)
-        known = law_names()
+        laws = law_names()
         for other in robot.law_gains:
-            if ":" not in other and other not in known:
+            if ":" not in other and other not in laws:
                 raise refused(
                     "law_gains",
                     other,
-                    f"unknown law; laws: {', '.join(known)}",
-                    tuple(known),
+                    f"unknown law; laws: {', '.join(laws)}",
+                    tuple(laws),
                     where=f"robot {robot.name}: ",
                 )
         self.name = name
@@ -86,7 +86,8 @@ class RunningLaw:
         self.gains = ParameterSet(
             law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant
         )
-        self.gains.change(self.gains.check(values or {}))
+        known = (spec.name for spec in self.gains.specs)
+        self.gains.change(self.gains.check(short_names(name, values or {}, known)))
         self.gains.finish()
 
     @property

@@ -51,8 +51,7 @@ def _object(cls: type, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry(spec: EntrySpec, definitions: dict[str, Any]) -> dict[str, Any]:
-    unit = f" [{spec.unit}]" if spec.unit else ""
-    found = {"description": spec.doc + unit, **_value(spec, spec.of, definitions)}
+    found = {"description": spec.text(), **_value(spec, spec.of, definitions)}
     default = spec.default.value if isinstance(spec.default, Enum) else spec.default
     plain = isinstance(default, (bool, int, float, str)) or (isinstance(default, tuple) and default)
     return (

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..core.bounded import Bounded
 from ..core.errors import unknown
 from ..core.gains import JOINT
 from ..core.types import Array, CommandMode
@@ -27,6 +28,17 @@ JOINT_EFFORTS = {
     "current": 1.0,
     "none": math.nan,
 }
+# of a node or a launch file, which may take another rate than the profile's
+JOINT_STATE_RATE = Bounded(
+    default=0.0,
+    lower=0.0,
+    upper=4000.0,
+    unit="Hz",
+    doc="Joint states per second; 0 takes the profile's.",
+)
+EXPECTED_RATE = replace(
+    JOINT_STATE_RATE, doc="Joint states per second that are expected; 0 takes the profile's."
+)
 CONTROLLERS = {mode: f"forward_{mode.value}_controller" for mode in CommandMode}
 
 

@@ -15,7 +15,6 @@ The annotation is the type of the entry. From that one declaration come the read
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
@@ -24,6 +23,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from ..core.bounded import Bounded
 from ..core.errors import ConfigError, refused, short
 from ..core.gains import JOINT
 
@@ -35,18 +35,14 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntrySpec:
-    """Declaration of one entry of a file.
+class EntrySpec(Bounded):
+    """Declaration of one entry of a file; its numbers have the bounds.
 
     Attributes:
         default: Value of the field where the file lacks the entry; without it a file must have the
             entry.
-        doc: Sentence about the entry, for people.
-        unit: SI unit.
         size: Number of a list's values, or JOINT (one per joint; a default number stands for all)
             or SOME.
-        lower, above, upper: Bounds of a number, or of each; `above` itself is refused, the others
-            are valid.
         choices: Values that are valid.
         keys: Keys that are valid in a mapping.
         key: Name of the entry in the file, where it differs from the field's.
@@ -60,12 +56,7 @@ class EntrySpec:
     """
 
     default: Any = REQUIRED
-    doc: str
-    unit: str = ""
     size: int | str | None = None
-    lower: float = -math.inf
-    above: float = -math.inf
-    upper: float = math.inf
     choices: Iterable[Any] = ()
     keys: Sequence[Any] = ()
     key: str = ""
@@ -88,42 +79,33 @@ class EntrySpec:
         """The valid keys of a mapping whose keys are of this type; empty where any is valid."""
         return _members(hint) or self.keys
 
-    def expected(self, hint: Any) -> str:
+    def written(self, bound: float) -> str:
+        """A bound as people write it; a large whole number as buses number their objects."""
+        return shown(bound) if isinstance(bound, int) else super().written(bound)
+
+    def expected_of(self, hint: Any) -> str:
         """Text about what is valid for a value of this type."""
         if get_origin(hint) is tuple:
             counts = {None: "", JOINT: " of one per joint", SOME: " of one or more"}
             count = f" of {self.size}" if isinstance(self.size, int) else counts[self.size]
-            return f"a list{count}, each {self.expected(get_args(hint)[0])}"
+            return f"a list{count}, each {self.expected_of(get_args(hint)[0])}"
         if self.valid(hint):
             return f"one of: {', '.join(map(str, self.valid(hint)))}"
-        if hint is float:
-            unit = f" [{self.unit}]" if self.unit else ""
-            return f"a finite number{self.bounds()}{unit}"
-        if hint is int:
-            return f"a whole number{self.bounds()}"
+        if hint in (float, int):
+            return self._number(hint).expected()
         return {bool: "true or false", str: "a text"}.get(hint, "a mapping of names to entries")
-
-    def bounds(self) -> str:
-        """The bounds of a number as text; empty where there are none."""
-        if self.above > -math.inf:
-            upper = f" and up to {_number(self.upper)}" if self.upper < math.inf else ""
-            return f" above {_number(self.above)}{upper}"
-        if self.upper < math.inf:
-            return f" from {_number(self.lower)} to {_number(self.upper)}"
-        return f", {_number(self.lower)} or more" if self.lower > -math.inf else ""
 
     def accepts(self, hint: Any, value: Any) -> bool:
         """True where a single value is of this type, within the bounds, and one of the choices."""
         if self.valid(hint):
             return not isinstance(value, bool) and value in self.valid(hint)
-        if hint is float or hint is int:
-            number = (
-                isinstance(value, (int, hint))
-                and not isinstance(value, bool)
-                and math.isfinite(value)
-            )
-            return number and self.lower <= value <= self.upper and value > self.above
+        if hint in (float, int):
+            return self._number(hint).contains(value)
         return isinstance(value, hint)
+
+    def _number(self, hint: Any) -> Bounded:
+        """The declaration of a number of this type, float or int."""
+        return self if hint is float else replace(self, whole=True)
 
 
 def entry(default: Any = REQUIRED, **declared: Any) -> Any:
@@ -256,10 +238,8 @@ def _value(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> Any:
 
 
 def _refused(spec: EntrySpec, hint: Any, what: str, raw: Any) -> ConfigError:
-    bound = spec.valid(hint) or (
-        (max(spec.lower, spec.above), spec.upper) if hint in (int, float) else None
-    )
-    message = f"{what} = {shown(raw)}: must be {spec.expected(hint)}"
+    bound = spec.valid(hint) or (spec.bound if hint in (int, float) else None)
+    message = f"{what} = {shown(raw)}: must be {spec.expected_of(hint)}"
     return ConfigError(message, name=spec.key, value=raw, bound=bound)
 
 
@@ -358,10 +338,6 @@ def shown(value: Any) -> str:
     """A value for people; large whole numbers as buses number their objects."""
     large = isinstance(value, int) and not isinstance(value, bool) and value > 999
     return f"0x{value:04X}" if large else short(value)
-
-
-def _number(bound: float) -> str:
-    return shown(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ..control.requests import SETTINGS
-from ..core.errors import ConfigError, RobotControlError, refused
+from ..core.bounded import Bounded
+from ..core.errors import ConfigError, RobotControlError
 from ..core.gains import (
     AXES,
     JOINT,
@@ -37,13 +38,12 @@ from ..robot.ros_parameter_file import ParameterFile
 from ..robot.yaml_files import misspelt
 
 PREFIX_TEXT = "In front of the names of joints and frames, as a driver's tf_prefix; empty takes the robot's own."
-Number = tuple[float, float, float, str]  # default, lower and upper bound, description
 
 
 def declare(
     node: Node,
     parameters: Mapping[str, tuple[Any, str]],
-    numbers: Mapping[str, Number] | None = None,
+    numbers: Mapping[str, Bounded] | None = None,
     known: Mapping[str, str] | None = None,
     *,
     read_only: bool = True,
@@ -53,12 +53,13 @@ def declare(
     Args:
         node: Node that has the parameters.
         parameters: Default and description of each parameter, by name.
-        numbers: Numbers with bounds, by name; an integer is taken, too. They are read-only.
+        numbers: Declared numbers, by name. An integer and a float are taken for each other where
+            they are the same number. They are read-only.
         known: Texts that fill the descriptions' fields by name, such as a list of robots.
         read_only: True where `parameters` can only be set at start, as numbers are.
 
     Raises:
-        ConfigError: A value of `numbers` is no number, or out of bounds.
+        ConfigError: A value of `numbers` is refused by its declaration.
     """
     values = {}
     for name, (default, text) in parameters.items():
@@ -67,32 +68,24 @@ def declare(
         )
         values[name] = node.declare_parameter(name, default, descriptor).value
     for name, number in (numbers or {}).items():
-        values[name] = _declare_number(node, name, *number)
+        values[name] = _declare_number(node, name, number)
     return values
 
 
-def _declare_number(
-    node: Node, name: str, default: float, lower: float, upper: float, text: str
-) -> float:
+def _declare_number(node: Node, name: str, number: Bounded) -> int | float:
+    """Declare a parameter that is a declared number, and return its checked value."""
     value: Any = node.declare_parameter(
-        name, default, ParameterDescriptor(dynamic_typing=True)
+        name, number.default, ParameterDescriptor(dynamic_typing=True)
     ).value
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not lower <= value <= upper
-    ):
-        raise refused(
-            name, value, f"must be a number within [{lower:g}, {upper:g}]", (lower, upper)
-        )
-    descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
-    descriptor.additional_constraints = json.dumps({"lower": lower, "upper": upper})
-    descriptor.floating_point_range = [
-        FloatingPointRange(from_value=float(lower), to_value=float(upper))
-    ]
+    if number.whole and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    checked = number.check(name, value)
+    descriptor = _described(number, number.text())
+    descriptor.read_only = True
+    descriptor.additional_constraints = json.dumps(_constraints(number), ensure_ascii=False)
     # only now: rclpy's refusal of a value doesn't name the bounds
     node.set_descriptor(name, descriptor)
-    return float(value)
+    return checked
 
 
 def check_given_parameters(node: Any, arguments: Sequence[str]) -> None:
@@ -310,22 +303,31 @@ def gain_descriptor(
     dynamic so that 500 and [500, 500] are understood as numbers, too.
     """
     data = {
-        "unit": spec.unit,
+        **_constraints(spec),
         "axes": _axes(spec.size, joints),
         "default": default,
-        "lower": _finite(spec.lower),
-        "upper": _finite(spec.upper),
         "choices": spec.choices,
     }
-    descriptor = ParameterDescriptor(description=spec.doc, dynamic_typing=True)
+    # Of a matrix the range is that of the diagonal. ROS checks single numbers only, and they stand
+    # for a diagonal.
+    descriptor = _described(spec, spec.doc, ranged=not (spec.switch or spec.choices))
     descriptor.additional_constraints = json.dumps(data, ensure_ascii=False)
-    if not (spec.switch or spec.choices):
-        # Of a matrix it is the range of the diagonal. ROS checks single numbers only, and they
-        # stand for a diagonal.
-        descriptor.floating_point_range = [
-            FloatingPointRange(from_value=spec.lower, to_value=spec.upper)
-        ]
     return descriptor
+
+
+def _described(number: Bounded, text: str, *, ranged: bool = True) -> ParameterDescriptor:
+    """Descriptor of a declared number, with its range where it has one."""
+    descriptor = ParameterDescriptor(description=text, dynamic_typing=True)
+    if ranged:
+        lower, upper = map(float, number.bound)
+        descriptor.floating_point_range = [FloatingPointRange(from_value=lower, to_value=upper)]
+    return descriptor
+
+
+def _constraints(number: Bounded) -> dict[str, Any]:
+    """Unit and bounds of a declared number as JSON has them; an infinite bound is null."""
+    lower, upper = number.bound
+    return {"unit": number.unit, "lower": _finite(lower), "upper": _finite(upper)}
 
 
 def _axes(size: str, joints: Sequence[str]) -> tuple[str, ...]:

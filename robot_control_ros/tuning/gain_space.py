@@ -165,11 +165,12 @@ def gain_space(robot: RobotConfig, law: str, vary: Sequence[str] = ()) -> GainSp
         robot: Configuration of the robot; the search begins from its own gains of the law.
         law: Name of the law, or ``package.module:Class``.
         vary: Texts ``NAME=LOWER:UPPER``. NAME is a gain, or its part ``NAME.linear`` or
-            ``NAME.angular``. Numbers take the place of all entries. With an x behind both, as in
-            ``0.2x:5x``, they multiply the robot's own values. With a % behind both, as in
-            ``0%:2%``, each joint has that share of its effort limit, at most of 150 N·m. Without
-            any text, gains of stiffness, damping and inertia that aren't 0 are varied from 0.25x to
-            4x. The compensation of dry friction is then varied from 0% to 2% where it is 0.
+            ``NAME.angular``; the law's name and a dot may stand before it. Numbers take the place
+            of all entries. With an x behind both, as in ``0.2x:5x``, they multiply the robot's own
+            values. With a % behind both, as in ``0%:2%``, each joint has that share of its effort
+            limit, at most of 150 N·m. Without any text, gains of stiffness, damping and inertia
+            that aren't 0 are varied from 0.25x to 4x. The compensation of dry friction is then
+            varied from 0% to 2% where it is 0.
 
     Raises:
         ConfigError: the law is refused on the robot; a text, gain, part or range that can't be; a
@@ -184,7 +185,8 @@ def gain_space(robot: RobotConfig, law: str, vary: Sequence[str] = ()) -> GainSp
         if _is_number(spec)
     }
     if vary:
-        found = tuple(_asked(text, robot, specs, own, effort) for text in vary)
+        short = (text.strip().removeprefix(f"{law}.") for text in vary)
+        found = tuple(_asked(text, robot, specs, own, effort) for text in short)
     else:
         found = tuple(_usual(robot, running, specs, own))
     if not found:
@@ -289,7 +291,7 @@ def _asked(
     elif kind == FACTOR:
         _check_factors(name, _varied(spec, own[gain], part), spec, lower, upper)
     elif not spec.lower <= lower < upper <= spec.upper:
-        raise refused(name, ends, spec.bounds(), (spec.lower, spec.upper), where="range of ")
+        raise refused(name, ends, spec.rule(), (spec.lower, spec.upper), where="range of ")
     log = kind == FACTOR or (lower > 0.0 and upper >= WIDE * lower)
     return Dimension(name, gain, part, lower, upper, kind == FACTOR, log, kind == SHARE)
 
@@ -341,7 +343,7 @@ def _check_shares(
         raise refused(name, ends, rule, where="range of ")
     most = float(spec.upper / effort.max())
     if not 0.0 <= lower < upper <= most:
-        rule = f"must be within [0, {most / PERCENT:.3g}] %: {spec.name} {spec.bounds()}"
+        rule = f"must be within [0, {most / PERCENT:.3g}] %: {spec.name} {spec.rule()}"
         raise refused(name, ends, rule, (0.0, most), where="range of ")
 
 
@@ -351,7 +353,7 @@ def _check_factors(name: str, values: Array, spec: GainSpec, lower: float, upper
         raise refused(name, f"{lower:g}x:{upper:g}x", rule, where="range of ")
     least, most = _factors(values, spec)
     if not (lower > 0.0 and least <= lower and upper <= most):
-        rule = f"must be factors above 0 within [{least:g}, {most:g}]: {spec.name} {spec.bounds()}"
+        rule = f"must be factors above 0 within [{least:g}, {most:g}]: {spec.name} {spec.rule()}"
         raise refused(name, f"{lower:g}x:{upper:g}x", rule, (least, most), where="range of ")
 
 

@@ -327,7 +327,7 @@ def test_what_is_declared_of_them():
     assert RICHER["offset"].choices == ()
     assert [RICHER[name].length(N) for name in ("offset", "matrix")] == [3, 36]
     assert [RICHER[name].lengths(N) for name in ("offset", "matrix")] == [(1, 3), (1, 6, 36)]
-    assert RICHER["output"].bounds() == "must be one of: effort, position"
+    assert RICHER["output"].rule() == "must be one of: effort, position"
 
 
 def test_a_word_is_one_of_the_choices_and_plain_text():

@@ -324,7 +324,7 @@ def test_a_robot_that_there_is_not_is_refused(robot, words):
             "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e, worst",
         ),
         ("sim", {"imperfections": "like_gen3"}, "imperfections like_gen3: "),
-        ("sim", {"rate": "fast"}, "rate = 'fast': must be a number"),
+        ("sim", {"rate": "fast"}, "rate = 'fast': must be a finite number from 0 to 4000"),
         (
             "mock",
             {"law": "impedance"},
@@ -353,7 +353,11 @@ def test_a_robot_that_there_is_not_is_refused(robot, words):
             "slave_config = '/.*/nowhere.yaml': no such file",
         ),
         ("sim_ros2_control", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
-        ("sim_ros2_control", {"rate": "fast"}, "rate = 'fast': must be a number"),
+        (
+            "sim_ros2_control",
+            {"rate": "fast"},
+            "rate = 'fast': must be a finite number from 0 to 4000",
+        ),
         (
             "ur",
             {"law": "impedance"},

@@ -33,6 +33,22 @@ def test_a_move_that_arrives_ends_with_status_0(capsys):
     assert "error 0." in capsys.readouterr().out
 
 
+def test_a_gain_is_printed_by_either_of_its_names(capsys):
+    assert main(["get", "damping_ratio"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("damping_ratio = ")
+    assert main(["get", "impedance.damping_ratio"]) == 0
+    assert capsys.readouterr().out == printed
+
+
+def test_a_gain_of_another_law_is_refused_in_one_line(capsys):
+    assert main(["get", "admittance.virtual_mass"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "'admittance.virtual_mass'" in printed.err
+    assert printed.err.count("\n") == 1
+
+
 gripping = pytest.mark.parametrize("simulated", ["ur5+robotiq_2f85"], indirect=True)
 
 

@@ -178,6 +178,18 @@ def test_settings_are_set_with_gains_all_or_none(robot):
     np.testing.assert_array_equal(robot.gains["damping_ratio"], np.full(6, 0.9))
 
 
+def test_a_gain_is_set_by_the_name_of_its_ros_parameter_too(robot):
+    robot.set_gains({"impedance.damping_ratio": 0.8, "workspace.upper": [0.8, 0.8, 1.1]})
+    np.testing.assert_array_equal(robot.gains["damping_ratio"], np.full(6, 0.8))
+    with pytest.raises(ConfigError) as refused:
+        robot.set_gains({"impedance.damping_ratio": 0.7}, damping_ratio=0.6)
+    assert (refused.value.name, refused.value.value) == ("damping_ratio", 0.6)
+    with pytest.raises(ConfigError) as refused:
+        robot.set_gains({"admittance.virtual_mass": 5.0})
+    assert (refused.value.name, refused.value.value) == ("gain", "admittance.virtual_mass")
+    np.testing.assert_array_equal(robot.gains["damping_ratio"], np.full(6, 0.8))
+
+
 def test_a_grasped_payload_is_told_and_put_down(robot):
     said = robot.set_payload(1.5, (0.0, 0.0, 0.04), 0.002)
     assert said == ""  # the simulation compensates nothing itself

@@ -148,7 +148,8 @@ def test_under_law_switches_and_gain_changes_the_difference_is_zero(changes):
     assert_same(Replay(arm.loop.model).run(arm.loop.recorder.last()))
 
 
-def test_other_gains_show_what_they_would_have_commanded():
+@pytest.mark.parametrize("name", ["stiffness", "impedance.stiffness"])
+def test_other_gains_show_what_they_would_have_commanded(name):
     """At rest, away from a target that doesn't move, the spring's torque is Jᵀ K e."""
     robot = load_robot("ur5")
     loop = ControlLoop(robot, "impedance")
@@ -157,7 +158,7 @@ def test_other_gains_show_what_they_would_have_commanded():
         away = 0.01 * min(k, 10) / 10.0
         loop.tick(RobotState(k * robot.period, q + away, np.zeros(6), np.zeros(6)))
     record = loop.recorder.last()
-    twice = {"stiffness": 2.0 * loop.running.gains.current.stiffness}
+    twice = {name: 2.0 * loop.running.gains.current.stiffness}
     soft = Replay(loop.model).run(record).asked - loop.kin.gravity
     stiff = Replay(loop.model, twice).run(record).asked - loop.kin.gravity
     np.testing.assert_allclose(stiff[-1], 2.0 * soft[-1], rtol=1e-9)
@@ -165,7 +166,14 @@ def test_other_gains_show_what_they_would_have_commanded():
 
 
 @pytest.mark.parametrize(
-    ("gains", "value"), [({"stifness": 3.0}, "stifness"), ({"stiffness": -1.0}, -1.0)]
+    ("gains", "value"),
+    [
+        ({"stifness": 3.0}, "stifness"),
+        ({"stiffness": -1.0}, -1.0),
+        ({"impedance.stiffness": -1.0}, -1.0),
+        ({"joint_impedance.stiffness": 3.0}, "joint_impedance.stiffness"),
+        ({"stiffness": 3.0, "impedance.stiffness": 4.0}, 4.0),
+    ],
 )
 def test_gains_that_no_recorded_law_takes_are_refused(gains, value):
     arm = MovedArm("ur5", "impedance")
@@ -173,6 +181,17 @@ def test_gains_that_no_recorded_law_takes_are_refused(gains, value):
     with pytest.raises(ConfigError) as refusal:
         Replay(arm.loop.model, gains).run(arm.loop.recorder.last())
     assert refusal.value.value == value
+
+
+def test_a_gain_with_the_name_of_its_law_is_that_of_no_other_law():
+    arm = MovedArm("ur5", "impedance")
+    arm.run(10)
+    arm.loop.switch_law(RunningLaw(arm.config, "joint_impedance"))
+    arm.run(10)
+    record = arm.loop.recorder.last()
+    changed = Replay(arm.loop.model, {"impedance.stiffness": 10.0}).run(record).difference()
+    assert changed[:10].max() > 0.0
+    assert changed[10:].max() == 0.0
 
 
 def test_a_law_that_looks_along_its_path_is_not_replayed_and_says_why():

@@ -38,6 +38,33 @@ def test_gains_begin_with_the_laws_then_the_robots_then_the_given_ones():
     assert gains.posture_damping == 0.0
 
 
+def test_a_gain_has_a_short_name_and_that_of_its_ros_parameter():
+    gains = RunningLaw(UR5, "impedance", {"impedance.stiffness": 400.0, "damping_ratio": 0.7})
+    assert gains.gains.current.stiffness.diagonal().tolist() == [400.0] * 6
+    assert gains.gains.current.damping_ratio.tolist() == [0.7] * 6
+
+
+def test_a_gain_that_is_given_by_both_names_is_refused():
+    given = {"stiffness": 300.0, "impedance.stiffness": 400.0}
+    with refuses("stiffness", 400.0, ("stiffness", "impedance.stiffness")):
+        RunningLaw(UR5, "impedance", given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("joint_impedance.stiffness", "joint_impedance.stiffness"),
+        ("impedance.impedance.stiffness", "impedance.impedance.stiffness"),
+        ("impedance.stifness", "stifness"),
+    ],
+)
+def test_a_gain_that_the_law_lacks_is_refused_with_those_that_it_has(name, value):
+    with pytest.raises(ConfigError) as refusal:
+        RunningLaw(UR5, "impedance", {name: 300.0})
+    assert (refusal.value.name, refusal.value.value) == ("gain", value)
+    assert "stiffness" in refusal.value.bound
+
+
 def test_given_gains_are_there_at_once():
     running = RunningLaw(UR5, "impedance", {"stiffness": 400.0}, time_constant=10.0)
     assert running.gains.advance(DT) is running.gains.target is running.gains.current

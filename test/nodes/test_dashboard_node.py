@@ -327,7 +327,9 @@ def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
             return response
 
         def describe_parameters(request, response):
-            spec = GainSpec("stiffness", before, "", "", TASK, 0.0, 1e4)
+            spec = GainSpec(
+                name="stiffness", default=before, doc="", size=TASK, lower=0.0, upper=1e4
+            )
             response.descriptors = [gain_descriptor(spec, list(before), ROBOT.joints)]
             response.descriptors[0].name = name
             return response

@@ -820,7 +820,7 @@ def test_the_rate_of_the_clock_can_be_chosen(new_ros):
         ),
         ({"imperfections": "like_gen3"}, "imperfections like_gen3: "),
         ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),
-        ({"physics_step": 1.0}, "physics_step = 1: must be a number within [1e-05, 0.02]"),
+        ({"physics_step": 1.0}, "physics_step = 1: must be a finite number from 1e-05 to 0.02 [s]"),
     ],
 )
 def test_a_simulator_that_cannot_start_says_why_in_a_line(new_ros, parameters, words):

@@ -130,7 +130,7 @@ def test_stiffness_is_taken_in_step_with_the_poses(stream):
 
 
 def test_the_frame_of_a_stiffness_is_that_of_the_message(stream):
-    message = JointTrajectory(joint_names=["stiffness"])
+    message = JointTrajectory(joint_names=["impedance.stiffness"])
     message.header.frame_id = ROBOT.tip
     message.points.append(JointTrajectoryPoint(positions=[250.0]))
     stream.gains.publish(message)
@@ -149,6 +149,13 @@ def test_the_frame_of_a_stiffness_is_that_of_the_message(stream):
         (
             lambda home: JointTrajectory(joint_names=["hardness"], points=[JointTrajectoryPoint()]),
             ("hardness",),
+        ),
+        (
+            lambda home: JointTrajectory(
+                joint_names=["stiffness", "impedance.stiffness"],
+                points=[JointTrajectoryPoint(positions=[300.0, 400.0])],
+            ),
+            ("impedance.stiffness", "once"),
         ),
         (
             lambda home: JointTrajectory(

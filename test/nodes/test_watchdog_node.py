@@ -574,7 +574,7 @@ def test_while_the_robot_executes_no_commands_it_is_left_alone(ros):
     [
         ({"robot": "nonsense"}, "unknown robot 'nonsense'"),
         ({"profile": "nonsense"}, "unknown profile 'nonsense'"),
-        ({"timeout": 0.0}, "timeout = 0: must be a number within [0.005, 10]"),
+        ({"timeout": 0.0}, "timeout = 0: must be a finite number from 0.005 to 10 [s]"),
     ],
 )
 def test_a_refused_parameter_is_named(ros, parameters, words):

@@ -105,7 +105,7 @@ def test_the_schema_of_a_file_has_types_bounds_defaults_and_texts():
     assert schema["required"] == ["fingers"]
     assert schema["additionalProperties"] is False
     assert schema["properties"]["force"] == {
-        "description": "Force when closed. [N]",
+        "description": "Force when closed [N].",
         "type": "number",
         "minimum": 0.0,
         "maximum": 50.0,

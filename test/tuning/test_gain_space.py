@@ -157,11 +157,20 @@ def test_wide_ranges_are_logarithmic(text, log):
         (["stiffness=200:300", "stiffness=2x:3x"], "vary"),
         (["stiffness=200:300", "stiffness.linear=2:3"], "vary"),
         (["stiffness.linear=200:300", "stiffness=2:3"], "vary"),
+        (["stiffness=200:300", "impedance.stiffness=2x:3x"], "vary"),
+        (["admittance.stiffness=200:300"], "gain"),
     ],
 )
 def test_what_cannot_be_varied_is_refused(vary, name):
     with refuses(name):
         gain_space(UR5, "impedance", vary)
+
+
+@pytest.mark.parametrize("vary", ["stiffness=200:4000", "stiffness.linear=0.5x:2x"])
+def test_the_name_of_the_ros_parameter_names_the_same_gain(vary):
+    assert gain_space(UR5, "impedance", [f"impedance.{vary}"]) == gain_space(
+        UR5, "impedance", [vary]
+    )
 
 
 def test_an_unknown_gain_is_told_the_valid_ones():

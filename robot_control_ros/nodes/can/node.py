@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.bounded import Bounded
 from ...core.errors import ConfigError
-from ...ros.ros_params import Number
 from ...ros.running import run
 from ..fieldbus.node import REQUESTS, BusNode, BusPlace
 
@@ -23,24 +23,23 @@ _PARAMETERS = {
         "Which motor moves which joint: a name, or the path of a YAML file; empty takes the robot's name.",
     ),
 }
-_NUMBERS: dict[str, Number] = {
-    "reply_timeout": (
-        0.0,
-        0.0,
-        1.0,
-        "Longest wait for replies after a cycle's time [s]; for an emulated bus on a machine that stalls.",
+NUMBERS = {
+    "reply_timeout": Bounded(
+        default=0.0,
+        lower=0.0,
+        upper=1.0,
+        unit="s",
+        doc="Longest wait for replies after a cycle's time; for an emulated bus on a machine that stalls.",
     ),
 }
-_OPTIONS = ("arm", *_NUMBERS)
+_OPTIONS = ("arm", *NUMBERS)
 
 
 class CanNode(BusNode):
     """The node of a CAN bus; it has the request `zero` as well."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "can", "openarm", "can", _PARAMETERS, _NUMBERS, _place, (*REQUESTS, "zero")
-        )
+        super().__init__("can", "openarm", "can", _PARAMETERS, NUMBERS, _place, (*REQUESTS, "zero"))
 
 
 def _place(chosen: Mapping[str, Any]) -> BusPlace:

@@ -19,12 +19,14 @@ from std_msgs.msg import String
 from ...control.controller import Controller
 from ...control.loop import ControlLoop
 from ...control.warm_up import check_warm, warm_up
+from ...core.bounded import Bounded
 from ...core.errors import ConfigError, RobotControlError, unknown
 from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.implausible import doubts_of
 from ...robot.model import RobotModel
+from ...robot.profile import EXPECTED_RATE
 from ...robot.yaml_files import misspelt
 from ...ros.entities import Entities
 from ...ros.qos import LATCHED_QOS
@@ -79,36 +81,35 @@ _START = {
     "autostart": (True, "Configure and activate at start."),
     "realtime_priority": (-1, PRIORITY_TEXT.format(priority=PRIORITY)),
 }
-_NUMBERS = {
-    "rate": (
-        0.0,
-        0.0,
-        4000.0,
-        "Joint states per second that are expected [Hz]; 0 takes the profile's.",
+NUMBERS = {
+    "rate": EXPECTED_RATE,
+    "gain_time_constant": Bounded(
+        default=0.2,
+        lower=0.0,
+        upper=60.0,
+        unit="s",
+        doc="Time constant with which changed gains are taken over.",
     ),
-    "gain_time_constant": (
-        0.2,
-        0.0,
-        60.0,
-        "Time constant with which changed gains are taken over [s].",
+    "telemetry_rate": Bounded(
+        default=50.0,
+        lower=0.1,
+        upper=1000.0,
+        unit="Hz",
+        doc="Samples per second on ~/state and the other telemetry.",
     ),
-    "telemetry_rate": (
-        50.0,
-        0.1,
-        1000.0,
-        "Samples per second on ~/state and the other telemetry [Hz].",
+    "frozen_after": Bounded(
+        default=-1.0,
+        lower=-1.0,
+        upper=60.0,
+        unit="s",
+        doc="Time without any change of joint states, see profiles; -1 takes the profile's, 0 allows it.",
     ),
-    "frozen_after": (
-        -1.0,
-        -1.0,
-        60.0,
-        "Time without any change of joint states, see profiles [s]; -1 takes the profile's, 0 allows it.",
-    ),
-    "state_timeout": (
-        0.06,
-        0.01,
-        10.0,
-        "Age of the last joint state at which the safe output is sent [s].",
+    "state_timeout": Bounded(
+        default=0.06,
+        lower=0.01,
+        upper=10.0,
+        unit="s",
+        doc="Age of the last joint state at which the safe output is sent.",
     ),
 }
 
@@ -276,7 +277,7 @@ class ControllerNode(LifecycleNode):
     def _declare_parameters(self) -> None:
         known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
         declare(self, _STRUCTURE | _CHECKS, known=known, read_only=False)
-        self._chosen = declare(self, _START, _NUMBERS)
+        self._chosen = declare(self, _START, NUMBERS)
 
     def _configure(self) -> None:
         chosen = self._chosen

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from ...core.errors import RobotControlError, unknown
+from ...dashboard.access import PORT
 from ...dashboard.extra import viser_needed
 from ...robot.configuration import load_robot, robot_names
 from ...ros.entities import Entities
@@ -36,7 +37,7 @@ _PARAMETERS = {
         "Whether only browsers with the printed address get in; false only on 127.0.0.1.",
     ),
 }
-_NUMBERS = {"port": (8080, 1, 65535, "Port; where it is taken, the next free one.")}
+NUMBERS = {"port": PORT}
 
 
 class DashboardNode(Node):
@@ -52,7 +53,7 @@ class DashboardNode(Node):
         with viser_needed("the dashboard"):
             from ...dashboard.page import Page
         self._page_type = Page
-        self._chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
+        self._chosen = declare(self, _PARAMETERS, NUMBERS, {"robots": ", ".join(robot_names())})
         self._robot = load_robot(*(self._chosen[name] for name in ("robot", "profile", "prefix")))
         self.link: RosLink | None = None
         self.page: Any = None
@@ -90,7 +91,7 @@ class DashboardNode(Node):
 
     def _open(self, urdf: str) -> None:
         host = self._chosen["host"]
-        port = int(self._chosen["port"])
+        port = self._chosen["port"]
         link = RosLink(self, self._robot, urdf)
         try:
             self.page = self._page_type(link, host, port, self._chosen["token"])

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.bounded import Bounded
 from ...core.errors import ConfigError
-from ...ros.ros_params import Number
 from ...ros.running import run
 from ..fieldbus.node import BusNode, BusPlace
 
@@ -20,23 +20,30 @@ _PARAMETERS = {
         "Which drive is where: a name, or the path of a YAML file; empty takes the robot's name.",
     ),
 }
-_NUMBERS: dict[str, Number] = {
-    "frame_timeout": (0.0, 0.0, 1.0, "Longest wait for a frame [s]; 0 for half a cycle."),
-    "watchdog": (
-        0.0,
-        0.0,
-        6.0,
-        "Time after which slaves without frames stop by themselves [s]; 0 for the topology's.",
+NUMBERS = {
+    "frame_timeout": Bounded(
+        default=0.0,
+        lower=0.0,
+        upper=1.0,
+        unit="s",
+        doc="Longest wait for a frame; 0 for half a cycle.",
+    ),
+    "watchdog": Bounded(
+        default=0.0,
+        lower=0.0,
+        upper=6.0,
+        unit="s",
+        doc="Time after which slaves without frames stop by themselves; 0 for the topology's.",
     ),
 }
-_OPTIONS = ("topology", *_NUMBERS)
+_OPTIONS = ("topology", *NUMBERS)
 
 
 class EthercatNode(BusNode):
     """The node of an EtherCAT bus."""
 
     def __init__(self) -> None:
-        super().__init__("ethercat", "ur5", "ethercat", _PARAMETERS, _NUMBERS, _place)
+        super().__init__("ethercat", "ur5", "ethercat", _PARAMETERS, NUMBERS, _place)
 
 
 def _place(chosen: Mapping[str, Any]) -> BusPlace:

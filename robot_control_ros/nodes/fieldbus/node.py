@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,19 +20,22 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from ...core.bounded import Bounded
 from ...core.errors import RobotControlError, refused
 from ...core.types import Command, CommandMode, RobotState
 from ...fieldbus.command_checks import check_command
 from ...fieldbus.driver_class import driver_names
 from ...fieldbus.process.client import BusClient, BusSettings
 from ...fieldbus.process.diagnosis import BusDiagnosis, diagnose
+from ...fieldbus.process.scheduling import PRIORITY, PROCESSOR
 from ...robot.configuration import load_robot, robot_names
+from ...robot.profile import JOINT_STATE_RATE
 from ...ros.bus_services import REQUESTS as REQUESTS
 from ...ros.entities import Entities, full_name
 from ...ros.messages import fill_joint_state, fill_wrench, read_joint_command
 from ...ros.periodic import Periodic
 from ...ros.refusals import KEY
-from ...ros.ros_params import Number, declare
+from ...ros.ros_params import declare
 from ...ros.running import run
 
 NO_STATUS = 0.5  # s without a cycle after which the bus's process is looked at
@@ -40,22 +44,24 @@ DIAGNOSTICS_PERIOD = 1.0  # s
 LOG_PERIOD = 0.1  # s
 WRENCH_TOPIC = "force_torque_sensor_broadcaster/wrench"  # where the profile names none
 
-_NUMBERS: dict[str, Number] = {
-    "realtime_priority": (40.0, 0.0, 98.0, "SCHED_FIFO priority of the bus's process; 0 for none."),
-    "cpu_affinity": (-1.0, -1.0, 1023.0, "Processor that the bus's process stays on; -1 for any."),
-    "command_timeout": (
-        0.04,
-        0.002,
-        1.0,
-        "Age of the last command at which the drives are stopped [s].",
+NUMBERS = {
+    "realtime_priority": PRIORITY,
+    "cpu_affinity": PROCESSOR,
+    "command_timeout": Bounded(
+        default=0.04,
+        lower=0.002,
+        upper=1.0,
+        unit="s",
+        doc="Age of the last command at which the drives are stopped.",
     ),
-    "bad_cycles": (
-        3.0,
-        1.0,
-        100.0,
-        "Cycles in a row without a good answer after which the drives are stopped.",
+    "bad_cycles": Bounded(
+        default=3,
+        lower=1,
+        upper=100,
+        whole=True,
+        doc="Cycles in a row without a good answer after which the drives are stopped.",
     ),
-    "rate": (0.0, 0.0, 4000.0, "Joint states per second, at most [Hz]; 0 for one per cycle."),
+    "rate": replace(JOINT_STATE_RATE, doc="Joint states per second, at most; 0 for one per cycle."),
 }
 
 
@@ -88,7 +94,7 @@ class BusNode(Node):
         robot: str,
         profile: str,
         parameters: Mapping[str, tuple[Any, str]],
-        numbers: Mapping[str, Number],
+        numbers: Mapping[str, Bounded],
         place: Callable[[Mapping[str, Any]], BusPlace],
         requests: tuple[str, ...] = REQUESTS,
     ) -> None:
@@ -102,7 +108,7 @@ class BusNode(Node):
             "in_process": (False, "Let a controller's law run in the bus's process."),
         }
         known = {"robots": ", ".join(robot_names())}
-        chosen = declare(self, all_parameters, {**_NUMBERS, **numbers}, known)
+        chosen = declare(self, all_parameters, {**NUMBERS, **numbers}, known)
         self._robot = load_robot(chosen["robot"], chosen["profile"])
         bus = place(chosen)
         self._address = bus.address
@@ -110,10 +116,10 @@ class BusNode(Node):
             **bus._asdict(),
             robot=chosen["robot"],
             profile=chosen["profile"],
-            priority=round(chosen["realtime_priority"]),
-            processor=round(chosen["cpu_affinity"]),
+            priority=chosen["realtime_priority"],
+            processor=chosen["cpu_affinity"],
             command_timeout=chosen["command_timeout"],
-            bad_cycles=round(chosen["bad_cycles"]),
+            bad_cycles=chosen["bad_cycles"],
             in_process=chosen["in_process"],
         )
         self._client = BusClient(settings)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.bounded import Bounded
 from ...core.errors import ConfigError
 from ...fieldbus.franka.franka_driver import FrankaOptions
-from ...ros.ros_params import Number
 from ...ros.running import run
 from ..fieldbus.node import BusNode, BusPlace
 
@@ -35,22 +35,23 @@ _PARAMETERS = {
         "Frame of the description that is Franka's flange; empty for the one whose name ends with link8.",
     ),
 }
-_NUMBERS: dict[str, Number] = {
-    "payload_tolerance": (
-        _DEFAULTS.payload_tolerance,
-        0.0,
-        5.0,
-        "Largest torque error of a payload that the robot and the controller see differently [N·m].",
+NUMBERS = {
+    "payload_tolerance": Bounded(
+        default=_DEFAULTS.payload_tolerance,
+        lower=0.0,
+        upper=5.0,
+        unit="N·m",
+        doc="Largest torque error of a payload that the robot and the controller see differently.",
     ),
 }
-_OPTIONS = (*(name for name in _PARAMETERS if name != "ip"), *_NUMBERS)
+_OPTIONS = (*(name for name in _PARAMETERS if name != "ip"), *NUMBERS)
 
 
 class FrankaNode(BusNode):
     """The node of a Franka robot."""
 
     def __init__(self) -> None:
-        super().__init__("franka", "fr3", "franka", _PARAMETERS, _NUMBERS, _place)
+        super().__init__("franka", "fr3", "franka", _PARAMETERS, NUMBERS, _place)
 
 
 def _place(chosen: Mapping[str, Any]) -> BusPlace:

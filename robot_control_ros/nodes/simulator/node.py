@@ -17,9 +17,11 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
+from ...core.bounded import Bounded
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
 from ...core.types import Command
 from ...robot.configuration import load_robot, robot_names
+from ...robot.profile import JOINT_STATE_RATE
 from ...robot.workcell import MARK, load_workcell, workcell_names
 from ...ros.entities import Entities
 from ...ros.messages import to_stamp
@@ -61,27 +63,34 @@ _PARAMETERS = {
     "paused": (False, "Begin paused."),
     "realtime_priority": (0, PRIORITY_TEXT.format(priority=PRIORITY)),
 }
-_NUMBERS = {
-    "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
-    "clock_rate": (
-        CLOCK_RATE,
-        1.0,
-        4000.0,
-        "Messages on /clock per simulated second, at most [Hz].",
+NUMBERS = {
+    "rate": JOINT_STATE_RATE,
+    "clock_rate": Bounded(
+        default=CLOCK_RATE,
+        lower=1.0,
+        upper=4000.0,
+        unit="Hz",
+        doc="Messages on /clock per simulated second, at most.",
     ),
-    "real_time_factor": (1.0, 0.01, 100.0, "Simulated seconds per second."),
-    "physics_step": (PHYSICS_STEP, 1e-5, 0.02, "Step of the physics, at most [s]."),
-    "repeated_stamps": (
-        0.0,
-        0.0,
-        0.5,
-        "Fraction of joint states with the stamp of the one before, as ros2_control's in simulated time; 0 for none.",
+    "real_time_factor": Bounded(
+        default=1.0, lower=0.01, upper=100.0, doc="Simulated seconds per second."
     ),
-    "command_timeout": (
-        0.2,
-        0.0,
-        60.0,
-        "Timeout after which the joints hold [s]; 0 keeps the last command for ever.",
+    "physics_step": Bounded(
+        default=PHYSICS_STEP, lower=1e-5, upper=0.02, unit="s", doc="Step of the physics, at most."
+    ),
+    "repeated_stamps": Bounded(
+        default=0.0,
+        lower=0.0,
+        upper=0.5,
+        doc="Fraction of joint states with the stamp of the one before, as ros2_control's in simulated time; "
+        "0 for none.",
+    ),
+    "command_timeout": Bounded(
+        default=0.2,
+        lower=0.0,
+        upper=60.0,
+        unit="s",
+        doc="Timeout after which the joints hold; 0 keeps the last command for ever.",
     ),
 }
 
@@ -96,7 +105,7 @@ class SimulatorNode(Node):
             "imperfections": ", ".join(imperfection_names()),
             "workcells": ", ".join(workcell_names()),
         }
-        chosen = declare(self, _PARAMETERS, _NUMBERS, names)
+        chosen = declare(self, _PARAMETERS, NUMBERS, names)
         self._chosen = chosen
         pacing = chosen["pacing"]
         if pacing not in PACINGS:

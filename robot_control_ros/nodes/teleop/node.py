@@ -9,6 +9,7 @@ import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from ...core.bounded import Bounded
 from ...core.errors import refused, unknown
 from ...core.spatial import rotation_from_rpy
 from ...core.types import Array
@@ -38,23 +39,53 @@ _PARAMETERS = {
         "Roll, pitch and yaw of the hand's or leader's frame in the base [rad].",
     ),
 }
-_NUMBERS = {
-    "linear_scale": (0.1, 0.0, 2.0, "Velocity at full deflection [m/s]."),
-    "angular_scale": (0.5, 0.0, 5.0, "Angular velocity at full deflection [rad/s]."),
-    "dead_band": (0.05, 0.0, 0.9, "Deflection that counts as none."),
-    "pose_scale": (1.0, 0.01, 10.0, "Displacement of the tip over that of the hand."),
-    "timeout": (
-        0.2,
-        0.02,
-        5.0,
-        "Time without a pose of the hand or an arm after which it must grip anew [s].",
+NUMBERS = {
+    "linear_scale": Bounded(
+        default=0.1, lower=0.0, upper=2.0, unit="m/s", doc="Velocity at full deflection."
     ),
-    "full_force": (30.0, 0.1, 1000.0, "Force at the tip that is full rumble [N]."),
-    "force_scale": (0.0, 0.0, 10.0, "Wrench for the hand over that at the tip; 0 for none."),
-    "stiffness": (500.0, 0.0, 10000.0, "Of the law of the arm that is led by a leader [N/m]."),
-    "rotational_stiffness": (50.0, 0.0, 1000.0, "The same in rotation [N·m/rad]."),
-    "max_force": (100.0, 0.0, 2000.0, "Bound of that law's spring [N]; 0 for none."),
-    "max_torque": (15.0, 0.0, 500.0, "The same in rotation [N·m]."),
+    "angular_scale": Bounded(
+        default=0.5, lower=0.0, upper=5.0, unit="rad/s", doc="Angular velocity at full deflection."
+    ),
+    "dead_band": Bounded(default=0.05, lower=0.0, upper=0.9, doc="Deflection that counts as none."),
+    "pose_scale": Bounded(
+        default=1.0, lower=0.01, upper=10.0, doc="Displacement of the tip over that of the hand."
+    ),
+    "timeout": Bounded(
+        default=0.2,
+        lower=0.02,
+        upper=5.0,
+        unit="s",
+        doc="Time without a pose of the hand or an arm after which it must grip anew.",
+    ),
+    "full_force": Bounded(
+        default=30.0, lower=0.1, upper=1000.0, unit="N", doc="Force at the tip that is full rumble."
+    ),
+    "force_scale": Bounded(
+        default=0.0,
+        lower=0.0,
+        upper=10.0,
+        doc="Wrench for the hand over that at the tip; 0 for none.",
+    ),
+    "stiffness": Bounded(
+        default=500.0,
+        lower=0.0,
+        upper=10000.0,
+        unit="N/m",
+        doc="Of the law of the arm that is led by a leader.",
+    ),
+    "rotational_stiffness": Bounded(
+        default=50.0, lower=0.0, upper=1000.0, unit="N·m/rad", doc="The same in rotation."
+    ),
+    "max_force": Bounded(
+        default=100.0,
+        lower=0.0,
+        upper=2000.0,
+        unit="N",
+        doc="Bound of that law's spring; 0 for none.",
+    ),
+    "max_torque": Bounded(
+        default=15.0, lower=0.0, upper=500.0, unit="N·m", doc="The same in rotation."
+    ),
 }
 
 
@@ -73,7 +104,7 @@ class TeleopNode(Node):
         chosen = declare(
             self,
             _PARAMETERS,
-            _NUMBERS,
+            NUMBERS,
             {"devices": ", ".join(DEVICES), "inputs": ", ".join(INPUTS)},
         )
         if chosen["input"] in _MOVED:

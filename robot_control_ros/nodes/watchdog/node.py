@@ -16,11 +16,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Empty, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from ...control.command_watchdog import CommandWatchdog
+from ...core.bounded import Bounded
 from ...core.errors import ConfigError
 from ...core.timeout import Timeout
 from ...core.types import Command, CommandMode, RobotState
 from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
+from ...robot.profile import EXPECTED_RATE
 from ...ros.entities import Entities, full_name
 from ...ros.fallback import Fallback
 from ...ros.hearing import Hearing
@@ -62,24 +64,21 @@ _PARAMETERS = {
     "prefix": ("", PREFIX_TEXT),
     "realtime_priority": (-1, PRIORITY_TEXT.format(priority=_PRIORITY)),
 }
-_NUMBERS = {
-    "rate": (
-        0.0,
-        0.0,
-        4000.0,
-        "Joint states per second that are expected [Hz]; 0 takes the profile's.",
+NUMBERS = {
+    "rate": EXPECTED_RATE,
+    "timeout": Bounded(
+        default=0.04,
+        lower=0.005,
+        upper=10.0,
+        unit="s",
+        doc="Timeout of commands, while joint states come, after which it takes over.",
     ),
-    "timeout": (
-        0.04,
-        0.005,
-        10.0,
-        "Timeout of commands, while joint states come, after which it takes over [s].",
-    ),
-    "state_timeout": (
-        0.2,
-        0.02,
-        20.0,
-        "The same where joint states fail to come as well; above the controller's [s].",
+    "state_timeout": Bounded(
+        default=0.2,
+        lower=0.02,
+        upper=20.0,
+        unit="s",
+        doc="The same where joint states fail to come as well; above the controller's.",
     ),
 }
 
@@ -93,7 +92,7 @@ class WatchdogNode(Node):
 
     def __init__(self) -> None:
         super().__init__("watchdog")
-        chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
+        chosen = declare(self, _PARAMETERS, NUMBERS, {"robots": ", ".join(robot_names())})
         robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(
             chosen["rate"]
         )

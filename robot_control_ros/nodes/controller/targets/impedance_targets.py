@@ -13,6 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ....control.controller import Controller
 from ....core.errors import ConfigError, refused, unknown
+from ....core.gains import short_names
 from ....ros.entities import Entities
 from ....ros.messages import bounded_reader, check_count, check_different, seconds
 
@@ -30,8 +31,8 @@ class DueGains(NamedTuple):
 class ImpedanceTargets:
     """Subscribes to ``~/target_impedance``: gains of the running law along the tip's trajectory.
 
-    `joint_names` of the message are names of gains, such as stiffness and damping_ratio. Each point
-    has 1, 6 or 36 numbers for each gain, or one for each joint; as many for each gain. The
+    `joint_names` of the message are names of gains, such as stiffness or impedance.stiffness. Each
+    point has 1, 6 or 36 numbers for each gain, or one for each joint; as many for each gain. The
     message's `header.frame_id` becomes the gain `frame`; an empty one leaves that gain as it is.
 
     The values become parameters of the node when they are due: `stream.delay` after their times, as
@@ -108,6 +109,7 @@ class ImpedanceTargets:
             for spec in self._loop.running.gains.specs
             if not (spec.switch or spec.choices)
         ]
+        names = list(short_names(self._loop.running.name, dict.fromkeys(names), gains))
         for name in names:
             if name not in gains:
                 raise unknown("gain", name, gains)
