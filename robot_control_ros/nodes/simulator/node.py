@@ -21,6 +21,8 @@ from ...core.bounded import Bounded
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
 from ...core.types import Command
 from ...robot.configuration import load_robot, robot_names
+from ...robot.implausible import doubts_of
+from ...robot.model import RobotModel
 from ...robot.profile import JOINT_STATE_RATE
 from ...robot.workcell import MARK, load_workcell, workcell_names
 from ...ros.entities import Entities
@@ -159,6 +161,9 @@ class SimulatorNode(Node):
                 for name in load_workcell(cell).arms
             }
             made = [(arm, arm) for arm in arms_in_one_world(list(robots.values()), **settings)]
+        for robot in robots.values():
+            for doubt in doubts_of(robot, RobotModel.of(robot)):
+                self.get_logger().warning(f"{robot.name}: {doubt}")
         self._rate = next(iter(robots.values())).profile.rate
         self._period = 1.0 / self._rate
         return [
