@@ -113,8 +113,8 @@ def _check_kind(root: ElementTree.Element, path: Path) -> None:
     """
     kinds = {
         "sdf": "an SDF file; this command reads URDF",
-        "mujoco": "a MuJoCo file (MJCF); this command reads URDF",
-        "mujocoinclude": "a MuJoCo file (MJCF); this command reads URDF",
+        "mujoco": f"a MuJoCo file (MJCF): type robot_control new {path}",
+        "mujocoinclude": f"a MuJoCo file (MJCF): type robot_control new {path}",
     }
     if root.tag in kinds:
         kind = kinds[root.tag]
