@@ -53,7 +53,8 @@ MOVED = {
     ("ethercat", "faults"): "ethercat-faults",
 }
 TOPIC_PAGES = (
-    "docs/controller.md, docs/simulator.md, docs/teleop.md, docs/watchdog.md, docs/ethercat.md"
+    "docs/controller.md, docs/simulator.md, docs/teleop.md, docs/watchdog.md, docs/ethercat.md, "
+    "docs/can.md"
 )
 
 

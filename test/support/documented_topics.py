@@ -16,6 +16,7 @@ PAGES = {
     "simulator": "simulator.md",
     "watchdog": "watchdog.md",
     "ethercat": "ethercat.md",
+    "can": "can.md",
 }
 HEAD = "| topic | type | |\n|---|---|---|\n"
 OF_ROS = ("/controller/transition_event", "/rosout", "/parameter_events", "/tf", "/tf_static")
