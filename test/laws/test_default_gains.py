@@ -22,6 +22,7 @@ from robot_control_ros.laws.default_gains import (
 )
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate
 
 UR5 = load_robot("ur5")
@@ -205,9 +206,10 @@ def test_a_rail_yields_by_force_over_stiffness(written, law, gain):
     [
         law if law in ("impedance", "task_space_pd") else pytest.param(law, marks=pytest.mark.long)
         for law in FITTED
+        if law != "gravity_compensation"
     ],
 )
-def test_a_small_arm_comes_to_rest_under_every_law_of_torques(written, law):
+def test_a_small_arm_comes_to_rest_under_every_law_with_a_spring(written, law):
     pytest.importorskip("mujoco")
     push = Push((0.0, 0.2, 0.0), start=0.2, duration=0.5)
     log = simulate(written(small_arm()), law, push=push, duration=3.0, rate=500.0)
@@ -215,3 +217,18 @@ def test_a_small_arm_comes_to_rest_under_every_law_of_torques(written, law):
     last = log.t > log.t[-1] - 0.5
     assert np.abs(log.v[last]).max() < 0.02
     assert math.isfinite(float(np.abs(log.q).max()))
+
+
+@pytest.mark.long
+@pytest.mark.sim
+def test_a_small_arm_that_floats_is_slowed_down_and_does_not_shake(written):
+    pytest.importorskip("mujoco")
+    push = Push((0.0, 0.2, 0.0), start=0.2, duration=0.5)
+    config = written(small_arm())
+    log = simulate(config, "gravity_compensation", push=push, duration=3.0, rate=500.0)
+    assert not log.trouble
+    model = RobotModel.of(config)
+    after = slice(int(log.t.searchsorted(0.8)), None, 50)
+    energy = [v @ model.mass(q) @ v for q, v in zip(log.q[after], log.v[after], strict=True)]
+    assert (np.diff(energy) < 0.0).all()
+    assert energy[-1] < 0.25 * energy[0]
