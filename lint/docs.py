@@ -18,6 +18,7 @@ PAGES = [
     for name in (
         "README.md",
         "CONTRIBUTING.md",
+        "QUALITY_DECLARATION.md",
         "ethercat_emulator/README.md",
         "can_emulator/README.md",
     )

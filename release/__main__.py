@@ -13,7 +13,7 @@ from pathlib import Path
 from robot_control_ros.cli.command_runner import run_command
 from robot_control_ros.cli.options import CommandParser
 
-from . import rosdep_keys, versions
+from . import rosdep_keys, support, versions
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +43,10 @@ def command_parser() -> CommandParser:
         "--rosdistro", type=Path, required=True, metavar="FOLDER", help="checkout of ros/rosdistro"
     )
     keys.set_defaults(run=_keys)
+
+    matrix = commands.add_parser("support", help="write the support matrix")
+    matrix.add_argument("--page", type=Path, default=support.PAGE, metavar="FILE")
+    matrix.set_defaults(run=_support)
     return parser
 
 
@@ -74,6 +78,11 @@ def _keys(options: argparse.Namespace) -> int:
     distributions = ", ".join(rosdep_keys.DISTRIBUTIONS)
     print(f"{len(rosdep_keys.manifest_keys())} keys for {distributions}: {len(problems)} problems")
     return int(bool(problems))
+
+
+def _support(options: argparse.Namespace) -> int:
+    options.page.write_text(support.page(), encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
