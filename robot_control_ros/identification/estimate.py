@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.errors import refused
 from ..core.types import Array, CommandMode
 from ..robot.model import RobotModel
 from ..robot.profile import HardwareProfile
+from ..sensing.base_tilt import tilt_jacobian, tilted_gravity
 from ..sensing.joint_effort import effort_kind, judge_effort
 from .alignment import Alignment, align
 from .estimates import Estimate, Z
@@ -29,8 +32,9 @@ OUTSIDE = 0.01  # of a uniform distribution, beyond them
 # rest
 OFFSET = 3.0
 REACH = 0.5  # m, how far from the tip a payload's centre is expected
-# N·m, N·m·s/rad and kg: what friction and payload may be where the motion doesn't show them
+# N·m, N·m·s/rad, kg and rad: what friction, payload and tilt may be where the motion doesn't show them
 UNKNOWN = 1e3
+TILT_STEPS = 8  # of the search for the base's tilt
 _TORQUES = {"torque": 1.0, "reversed_torque": -1.0}  # signs of the efforts
 
 
@@ -55,6 +59,7 @@ class Identification:
             no torque is measured.
         payload_mass: Mass on the tip that the model doesn't have [kg].
         payload_moment: (3,) Mass times centre of this payload, in the tip [kg·m].
+        base_tilt: (2,) Roll and pitch of the base in the world beyond its mount [rad].
     """
 
     mode: CommandMode
@@ -71,6 +76,7 @@ class Identification:
     viscous: Estimate
     payload_mass: Estimate
     payload_moment: Estimate
+    base_tilt: Estimate
 
 
 def identify(
@@ -106,9 +112,7 @@ def identify(
     earliest, latest = np.percentile(late, USUAL)
     width = float(latest - earliest)
     lost = 1.0 - len(gaps) * period / float(gaps.sum())
-    coulomb, viscous, payload_mass, payload_moment = _friction(
-        recording, plan, model, torque, since, offset
-    )
+    held = _friction(recording, plan, model, torque, since, offset)
     jitter = Estimate(np.array(width), np.array((3.0 / len(late) + OUTSIDE) * width))
     return Identification(
         mode=recording.mode,
@@ -121,10 +125,11 @@ def identify(
         position_noise=_noise(recording.q[still]),
         velocity_noise=_noise(recording.v[still]),
         wrench_noise=_wrench_noise(recording.wrench[still]),
-        coulomb=coulomb,
-        viscous=viscous,
-        payload_mass=payload_mass,
-        payload_moment=payload_moment,
+        coulomb=held.coulomb,
+        viscous=held.viscous,
+        payload_mass=held.payload_mass,
+        payload_moment=held.payload_moment,
+        base_tilt=held.base_tilt,
     )
 
 
@@ -206,6 +211,34 @@ def _gravity(model: RobotModel, recording: ArmRecording) -> Array:
     return np.array([model.at(q).gravity for q in recording.q])
 
 
+class _HeldTorque(NamedTuple):
+    """Estimates of what the motors hold beyond the model; see :class:`Identification`."""
+
+    coulomb: Estimate
+    viscous: Estimate
+    payload_mass: Estimate
+    payload_moment: Estimate
+    base_tilt: Estimate
+
+
+class _Blocks(NamedTuple):
+    """Blocks of all strokes.
+
+    Attributes:
+        regressor: (k, 4n + 4) factors of all coefficients but the tilt.
+        gravity: (k, 3) torque per m/s² of gravity along each base axis.
+        carried: (k, 4, 3) the same per kg and kg·m of a payload.
+        torque: (k,) torque beyond the model's [N·m].
+        joint: (k,) joint that moved.
+    """
+
+    regressor: Array
+    gravity: Array
+    carried: Array
+    torque: Array
+    joint: NDArray[np.int64]
+
+
 def _friction(
     recording: ArmRecording,
     plan: MotionPlan,
@@ -213,71 +246,106 @@ def _friction(
     torque: Array,
     since: Array,
     offset: Array,
-) -> tuple[Estimate, Estimate, Estimate, Estimate]:
-    """Coulomb and viscous friction, payload's mass and moment: one weighted regression over all
-    strokes.
+) -> _HeldTorque:
+    """Coulomb and viscous friction, payload's mass and moment, and the base's tilt: one weighted
+    regression over all strokes.
 
     While one joint alone moves: tau - ID(q, v, a) = Fc sign(v) + Fv v + J a + Y(q) (m, m c). ID is
     the model's inverse dynamics, a the slope of the measured speed; J takes what the model's
     inertia lacks. A constant per joint takes what is uncertain of the efforts' `offset` (n,), by
     its standard deviation. What the motion doesn't show has an interval of about ±2.6 UNKNOWN: one
     vertical joint alone shows no payload. All is NaN where torques are.
+
+    The torque of gravity that turns with the base is added to that, of the arm and of the payload.
+    It is linear in gravity, and is linearised about the tilt of the step before. Where the tilt is within its
+    interval around 0, the other figures are those without it.
     """
     n = model.n
     value, width = np.full((2, 4 * n + 4), np.nan)
-    if not np.isfinite(torque).all():
-        return _parts(value, width, n)
-    rows = [
-        row for stroke in plan.strokes for row in _blocks(stroke, recording, model, torque, since)
-    ]
-    x = np.array([r[0] for r in rows])
-    y = np.array([r[1] for r in rows])
-    joint = np.array([r[2] for r in rows])
-    moved = np.unique(joint)
-    columns = np.concatenate(
-        (moved, n + moved, 2 * n + np.arange(4), 2 * n + 4 + moved, 3 * n + 4 + moved)
-    )
-    inertia = model.mass(plan.q0).diagonal()
-    unknown = np.full(2 * len(moved) + 1, UNKNOWN)
-    prior = np.diag(
-        1.0
-        / np.concatenate(
+    tilt = np.full(2, np.nan)
+    tilt_width = np.full(2, np.nan)
+    if np.isfinite(torque).all():
+        rows = [
+            row
+            for stroke in plan.strokes
+            for row in _blocks(stroke, recording, model, torque, since)
+        ]
+        blocks = _Blocks(*(np.array(column) for column in zip(*rows, strict=True)))
+        moved = np.unique(blocks.joint)
+        columns = np.concatenate(
+            (moved, n + moved, 2 * n + np.arange(4), 2 * n + 4 + moved, 3 * n + 4 + moved)
+        )
+        inertia = model.mass(plan.q0).diagonal()
+        unknown = np.full(2 * len(moved) + 1, UNKNOWN)
+        deviation = np.concatenate(
             (unknown, np.full(3, REACH), inertia[moved], np.maximum(offset[moved], 1e-6))
         )
-    )
-    x = x[:, columns]
-    deviation = np.ones(n)
-    for _ in range(4):
-        w = 1.0 / deviation[joint]
-        a = np.vstack((w[:, None] * x, prior))
-        inverse = np.linalg.inv(a.T @ a)
-        best = inverse @ (a.T @ np.concatenate((w * y, np.zeros(len(prior)))))
-        rest = y - x @ best
-        for each in moved:
-            own = rest[joint == each]
-            alike = float(np.clip(own[1:] @ own[:-1] / (own @ own), 0.0, MAX_CORRELATION))
-            fewer = (1.0 - alike) / (1.0 + alike)  # what neighbouring blocks are worth
-            deviation[each] = max(np.sqrt(own @ own / (fewer * max(len(own) - 5, 1))), 1e-6)
-    value[columns] = best
-    width[columns] = Z * np.sqrt(inverse.diagonal())
-    return _parts(value, width, n)
-
-
-def _parts(value: Array, width: Array, n: int) -> tuple[Estimate, Estimate, Estimate, Estimate]:
-    """Coulomb, viscous, payload's mass and moment, of all coefficients (4n + 4,)
-    and their half widths.
-    """
+        best, half = _regression(
+            blocks.regressor[:, columns], blocks.torque, blocks.joint, deviation
+        )
+        regressor = blocks.regressor[:, columns]
+        carried = slice(2 * len(moved), 2 * len(moved) + 4)  # columns of the payload
+        payload = best[carried]
+        tilt = np.zeros(2)
+        for _ in range(TILT_STEPS):
+            gravity = tilted_gravity(model, tilt)
+            regressor[:, carried] = blocks.carried @ gravity
+            per_gravity = blocks.gravity + np.einsum("i,kij->kj", payload, blocks.carried)
+            with_tilt, with_tilt_half = _regression(
+                np.column_stack((regressor, per_gravity @ tilt_jacobian(model, tilt))),
+                blocks.torque - blocks.gravity @ (gravity - model.gravity),
+                blocks.joint,
+                np.concatenate((deviation, np.full(2, UNKNOWN))),
+            )
+            tilt_width = with_tilt_half[-2:]
+            if tilt_width.max() > math.pi:  # the motion doesn't show it
+                break
+            tilt = tilt + with_tilt[-2:]
+            payload = with_tilt[carried]
+        if (np.abs(tilt) > tilt_width).any():
+            best = with_tilt[:-2]
+            half = with_tilt_half[:-2]
+        value[columns] = best
+        width[columns] = half
     parts = (slice(0, n), slice(n, 2 * n), 2 * n, slice(2 * n + 1, 2 * n + 4))
     coulomb, viscous, mass, moment = (
-        Estimate(np.asarray(value[p]), np.asarray(width[p])) for p in parts
+        Estimate(np.asarray(value[part]), np.asarray(width[part])) for part in parts
     )
-    return coulomb, viscous, mass, moment
+    return _HeldTorque(coulomb, viscous, mass, moment, Estimate(tilt, tilt_width))
+
+
+def _regression(
+    x: Array, y: Array, joint: NDArray[np.int64], deviation: Array
+) -> tuple[Array, Array]:
+    """Coefficients (m,) and half of their 99 % intervals (m,), weighted by each joint's residuals.
+
+    Args:
+        x: Regressors (k, m).
+        y: Torques (k,) [N·m].
+        joint: (k,) joint of each row.
+        deviation: (m,) standard deviations of what is known of the coefficients before.
+    """
+    prior = np.diag(1.0 / deviation)
+    noise = np.ones(int(joint.max()) + 1)
+    for _ in range(4):
+        weight = 1.0 / noise[joint]
+        a = np.vstack((weight[:, None] * x, prior))
+        inverse = np.linalg.inv(a.T @ a)
+        best = inverse @ (a.T @ np.concatenate((weight * y, np.zeros(len(prior)))))
+        rest = y - x @ best
+        for each in np.unique(joint):
+            residual = rest[joint == each]
+            square = residual @ residual
+            alike = float(np.clip(residual[1:] @ residual[:-1] / square, 0.0, MAX_CORRELATION))
+            fewer = (1.0 - alike) / (1.0 + alike)  # what neighbouring blocks are worth
+            noise[each] = max(np.sqrt(square / (fewer * max(len(residual) - 5, 1))), 1e-6)
+    return best, Z * np.sqrt(inverse.diagonal())
 
 
 def _blocks(
     stroke: Stroke, recording: ArmRecording, model: RobotModel, torque: Array, since: Array
-) -> list[tuple[Array, float, int]]:
-    """Regressors (4n + 4,), torque beyond the model's, and joint: one row per block of a stroke."""
+) -> list[tuple[Array, Array, Array, float, int]]:
+    """One row of :class:`_Blocks` per block of a stroke."""
     rows = []
     n = model.n
     j = stroke.joint
@@ -302,5 +370,8 @@ def _blocks(
         row[3 * n + 4 + j] = 1.0
         row[2 * n : 2 * n + 4] = kin.payload_regressor[j]
         modelled = model.inverse_dynamics(q, v.mean(axis=0), a)
-        rows.append((row, float(torque[part, j].mean() - modelled[j]), j))
+        beyond = float(torque[part, j].mean() - modelled[j])
+        axes = np.cross(kin.jacobian[3:, j], kin.pose[:3, :3].T)
+        carried = -np.vstack((kin.jacobian[:3, j], axes))
+        rows.append((row, kin.gravity_regressor[j], carried, beyond, j))
     return rows

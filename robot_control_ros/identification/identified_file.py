@@ -13,6 +13,7 @@ from ..core.output_paths import writable_file
 from ..core.types import Array, CommandMode
 from ..robot.configuration import RobotConfig
 from ..robot.yaml_files import yaml_text
+from ..sensing.base_tilt import tilted_mount
 from ..simulation.imperfect.imperfections import load_imperfections
 from ..simulation.log import figure_class, picture_path, save_picture
 from ..simulation.mujoco_plant import SERVO_BANDWIDTH
@@ -25,6 +26,7 @@ NO_TORQUE = "friction and payload: not found, as no torques are measured"
 ENDINGS = (".yaml", ".yml")
 # N·m, N·m·s/rad and kg: what has a wider interval was not seen in the motion
 WIDEST = 0.01 * UNKNOWN
+WIDEST_TILT = 0.5  # rad: a tilt with a wider interval was not seen in the motion
 # significant and decimal ones, of the file's numbers
 DIGITS = 4
 PLACES = 9
@@ -85,6 +87,9 @@ def entries(robot: RobotConfig, identification: Identification) -> dict[str, Any
             "payload_mass": _number(mass),
             "payload_centre": _numbers(identification.payload_moment.value / mass),
         }
+    tilt = identification.base_tilt
+    if _is_tilted(tilt):
+        model["base_tilt"] = _numbers(tilt.value)
     data = {
         "description": f"{robot.name}, identified",
         "states": {
@@ -125,6 +130,7 @@ def table(robot: RobotConfig, identification: Identification) -> str:
         *_line_of(identification),
         f"efforts look like: {identification.effort_kind or 'nothing known'}",
         f"payload {_shown(payload)} kg" if np.isfinite(payload.value) else NO_TORQUE,
+        *_line_of_tilt(robot, identification.base_tilt),
     ]
     columns = {
         "N·m Coulomb": identification.coulomb,
@@ -152,6 +158,23 @@ def _line_of(identification: Identification) -> list[str]:
     if identification.mode is CommandMode.EFFORT:
         return [f"delay from command to effect {delay} ms, jitter {jitter} ms"]
     return [f"delay from position command to position {delay} ms, the servo's lag included"]
+
+
+def _is_tilted(tilt: Estimate) -> bool:
+    """Return True where a base is tilted by more than the interval of its tilt."""
+    return bool((np.abs(tilt.value) > tilt.half_width).any())
+
+
+def _line_of_tilt(robot: RobotConfig, tilt: Estimate) -> list[str]:
+    """Tilt of the base in degrees, with the mount that has it; empty where the motion shows none."""
+    if not (np.isfinite(tilt.value).all() and tilt.half_width.max() < WIDEST_TILT):
+        return []
+    roll, pitch = (_shown(_one(tilt, axis), 180.0 / np.pi) for axis in range(2))
+    line = f"base tilted by roll {roll}, pitch {pitch} degrees"
+    if not _is_tilted(tilt):
+        return [line]
+    mount = ", ".join(f"{angle:.4f}" for angle in tilted_mount(robot.mount, tilt.value))
+    return [f"{line}: the mount's roll, pitch, yaw would be {mount} rad"]
 
 
 def plot(

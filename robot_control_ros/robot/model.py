@@ -240,6 +240,14 @@ class RobotDynamics:
         return -np.column_stack((self.jacobian[:3].T @ gravity, turned @ self.pose[:3, :3]))
 
     @property
+    def gravity_regressor(self) -> Array:
+        """(n, 3): times the acceleration of gravity (3,) in base axes [m/s²] it is `gravity`.
+
+        That is -m J_cᵀ, with the mass m of all that moves and the Jacobian J_c of its centre.
+        """
+        return self.model.gravity_regressor(self.q)
+
+    @property
     def friction(self) -> Array:
         return friction_torque(self.v, self.model.viscous_friction, self.model.dry_friction)
 
@@ -587,6 +595,14 @@ class RobotModel:
         """Joint-space inertia (n, n)."""
         m = pin.crba(self._model, self._aside, self._configuration(q))
         return np.array(m if self._order is None else m[np.ix_(self._order, self._order)])
+
+    def gravity_regressor(self, q: Array) -> Array:
+        """Torques (n, 3) [N·m] that hold the robot at q (n,), per m/s² of gravity along each base
+        axis.
+        """
+        center = pin.jacobianCenterOfMass(self._model, self._aside, self._configuration(q))
+        per_joint = center if self._order is None else center[:, self._order]
+        return np.asarray(-self._aside.mass[0] * per_joint.reshape(3, self.n).T)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""

@@ -80,6 +80,32 @@ def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
     assert read.half_width.coulomb[5] > 0.0
 
 
+@pytest.mark.few(1)
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    ("seed", "tilt"), [(4, (0.06, -0.05)), (7, (-0.087, 0.0)), (9, (0.0, 0.12))]
+)
+def test_a_tilted_base_is_found_beside_friction_and_load(seed, tilt, tmp_path):
+    """By three joints, one of which turns about the vertical; its load is found as before."""
+    joints = ("shoulder_pan_joint", *MOVED)
+    arm = random_arm(seed)
+    arm = replace(arm, model=replace(arm.model, base_tilt=tilt))
+    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=joints))
+    found, _ = identify_plan(ROBOT, arm, plan, physics_step=STEP)
+    assert found.base_tilt.value == pytest.approx(tilt, abs=0.01)
+    assert found.base_tilt.holds(np.array(tilt)).all()
+    assert wrong_figures(figures(arm, joints, found)) == []
+    read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, found)))
+    read.check(ROBOT)
+    assert read.model.base_tilt == pytest.approx(found.base_tilt.value, rel=1e-3)
+
+
+@pytest.mark.sim
+def test_a_level_base_is_no_tilt():
+    found = identified(4)[2]
+    assert found.base_tilt.holds(np.zeros(2)).all()
+
+
 @pytest.mark.sim
 def test_a_yaml_file_of_another_kind_is_not_overwritten(tmp_path):
     """As the robot's own description; a file of imperfections is replaced."""

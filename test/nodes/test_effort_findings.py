@@ -11,6 +11,7 @@ from robot_control_ros.core.types import RobotState
 from robot_control_ros.nodes.controller.effort_check import SAMPLES, EffortCheck
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.robot.payload import Payload
 from robot_control_ros.ros.effort_findings import AT_REST, MOVED, check_efforts
 from robot_control_ros.ros.findings import Level, describe
 
@@ -161,3 +162,24 @@ def test_the_running_check_counts_anew_at_another_posture():
     assert told(check, at_rest(-GRAVITY, SAMPLES - 1, q=HOME + 2.0 * MOVED)) == []
     assert told(check, at_rest(-GRAVITY, SAMPLES - 1)) == []
     assert len(told(check, at_rest(-GRAVITY, 1))) == 1
+
+
+@pytest.mark.parametrize("kind", ["torque", "torque_without_gravity"])
+def test_a_tilted_base_is_told_where_the_arm_is_alone(kind):
+    """A base that is tilted by 11 degrees, and not in the description."""
+    tilted = RobotModel.of(replace(UR5, mount=(0.0, 0.0, 0.0, 0.2, 0.0, 0.0))).at(HOME).gravity
+    effort = tilted if kind == "torque" else tilted - GRAVITY
+    robot = under(joint_effort=kind)
+    first, second = check_efforts(robot, MODEL, at_rest(effort), alone=True)
+    assert first.level is OK
+    assert second.level is WARNING
+    assert "roll 0.200, pitch 0.000" in second.text
+    assert [each.level for each in check_efforts(robot, MODEL, at_rest(effort))] == [OK]
+    assert [each.level for each in check_efforts(UR5, MODEL, at_rest(GRAVITY), alone=True)] == [OK]
+
+
+def test_a_load_that_the_description_lacks_is_told():
+    torque = MODEL.holding_torque(MODEL.at(HOME), Payload(1.0))
+    _, found = check_efforts(UR5, MODEL, at_rest(torque), alone=True)
+    assert found.level is WARNING
+    assert "1.00 kg" in found.text

@@ -9,6 +9,7 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from robot_control_ros import Imperfections, Push, load_imperfections, simulate
 from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.core.spatial import rotation_from_rpy, rotation_to_rpy
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -353,6 +354,19 @@ def torques_of_a_wrong_centre(robot, number, q, shift):
         for each in np.eye(robot.n)
     ]
     return np.array(torque), wrong.dynamics(q, np.zeros(robot.n))[1]
+
+
+@pytest.mark.parametrize("mount", [(0.0,) * 6, (0.0, 0.0, 0.3, 0.0, 1.2, 0.4)])
+def test_a_tilted_base_is_held_as_one_that_is_mounted_so(mount):
+    robot = replace(ROBOT, mount=mount)
+    q = np.array(ROBOT.home)
+    tilt = (0.1, -0.2)
+    tilted = MujocoPlant(robot, imperfections=Imperfections(model=ModelErrors(base_tilt=tilt)))
+    turned = rotation_from_rpy(*tilt, 0.0) @ rotation_from_rpy(*mount[3:])
+    mounted = replace(robot, mount=(*mount[:3], *rotation_to_rpy(turned)))
+    found = tilted.dynamics(q, np.zeros(N))[1]
+    np.testing.assert_allclose(found, RobotModel.of(mounted).at(q).gravity, atol=1e-6)
+    assert np.abs(found - RobotModel.of(robot).at(q).gravity).max() > 1.0
 
 
 def test_inertia_is_wrong_by_the_same():

@@ -168,7 +168,7 @@ class Doctor(Node):
                     "joint states", samples, profile.rate, profile.simulated_time
                 )
             )
-        findings += check_efforts(robot, self._model, [state for _, state in heard])
+        findings += check_efforts(robot, self._model, [state for _, state in heard], alone=True)
         return findings + examination.judge_clearance(Clearance(robot, self._model), heard[-1][1].q)
 
     def _silent(self, topic: str, text: str) -> list[Finding]:

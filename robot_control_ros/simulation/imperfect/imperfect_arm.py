@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.spatial import rotation_from_rpy
 from ...core.types import Array
 from ...robot.configuration import RobotConfig
 from ...robot.payload import Payload
@@ -133,6 +134,9 @@ def set_imperfections(mujoco: Any, model: Any, robot: RobotConfig, given: Imperf
         model.body_mass[body] *= factor[joint]
         model.body_inertia[body] *= factor[joint]
     _move_centres(mujoco, model, robot, carriers, given)
+    roll, pitch = given.model.base_tilt
+    tilt = rotation_from_rpy(roll, pitch, 0.0)
+    model.opt.gravity[:] = tilt.T @ model.opt.gravity
     mujoco.mj_setConst(model, mujoco.MjData(model))
     _stiffen_gaps(model, robot, given)
 

@@ -7,6 +7,7 @@ a physics engine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
@@ -165,6 +166,14 @@ class ModelErrors:
         _AXES, size=3, unit="m", doc="Where it is, in the tip."
     )
     centre: CentreErrors = entry(CentreErrors(), doc="Errors of the links' centres of mass.")
+    base_tilt: tuple[float, ...] = entry(
+        (0.0, 0.0),
+        size=2,
+        lower=-math.pi,
+        upper=math.pi,
+        unit="rad",
+        doc="Roll and pitch of the true base that `mount` hasn't.",
+    )
 
 
 @dataclass(frozen=True)
