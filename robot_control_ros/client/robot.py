@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from ..control.payload_input import figures_of, robot_note
 from ..control.requests import SETTINGS, Value
 from ..core.errors import (
     ConfigError,
+    HardwareFault,
     NotReached,
     RobotControlError,
     missing_extra,
@@ -32,7 +34,7 @@ from ..robot.files import config_names
 from ..robot.model import JointLimits, RobotModel
 from ..robot.payload import Payload
 from ..ros.process_environment import environment
-from ..sensing.contact_detector import DetectedContact
+from ..sensing.contact_detector import GUARD, DetectedContact
 from ..simulation.log import Log, LogSample
 from .backend import PUSH_LASTS, Diagnosis, RobotBackend, told_payload
 from .goals import (
@@ -47,11 +49,19 @@ from .recording.state_channel import record_robot
 from .robot_gripper import Gripper
 from .snapshot import Snapshot
 from .state_recording import StateRecording
+from .taught_path import TaughtPath
 from .user_callbacks import Callbacks
-from .waiting import held_on_interrupt, wait_for
+from .waiting import SLICE, held_on_interrupt, wait_for
 
 MAX_DOMAIN = 232  # of ROS: beyond it Fast DDS ends the process
 LOST_AFTER = 0.4  # s; a call then ends within 0.5 s
+SLOWEST = 0.001  # of the robot's speed: the least that a move can have
+# By end of a guarded move: the controller's reaction to its contact.
+GUARD_ENDS = {"hold": "brake", "retreat": "retreat", "go on": "none"}
+REPLAYED_POINTS = 500  # at most; a controller takes 1000
+REPLAY_SPEED = 0.01, 10.0
+BEGINS = 0.5  # s before a replayed path begins
+REACTION_STATES = 25  # of half a second, in which an arm reacts to a contact
 FRANKA = "franka"  # bus and profile of robots with an address
 SILENT_CYCLES = 2  # of 20 ms without a state of the robot each, that stop it
 REALTIME_PRIORITY = 40  # of the process that keeps their cycles, where it is permitted
@@ -275,7 +285,13 @@ class Robot:
     # --- motion ---
 
     def move_to(
-        self, pose: Any = None, *, q: Any = None, wait: bool = True, timeout: float = 30.0
+        self,
+        pose: Any = None,
+        *,
+        q: Any = None,
+        speed: float | None = None,
+        wait: bool = True,
+        timeout: float = 30.0,
     ) -> Snapshot:
         """Move to a pose or to joint angles, within the robot's limits; returns the state there.
 
@@ -287,22 +303,139 @@ class Robot:
         Args:
             pose: Pose (4, 4), or a position (3,), to which the rotation of the reference is kept.
             q: Joint angles (n,) [rad] in place of the pose.
+            speed: Largest speed of the tip on the way to a pose [m/s]; None for the robot's own. It
+                counts for this move alone, which must be waited for.
             wait: False returns once the target is taken.
             timeout: Time after which the robot holds [s].
 
         Raises:
-            ConfigError: The controller refuses the target.
+            ConfigError: The controller refuses the target or the speed.
             NotReached: The time is over, or the arm can't get there, or another target or a hold
                 took the target's place.
         """
         if (pose is None) == (q is None):
             value = None if pose is None else "both"
             raise refused("pose, q", value, "exactly one must be given")
+        changes = {} if speed is None else {"limits.speed": self._scale_of(speed)}
+        if changes and (q is not None or not wait):
+            rule = "is that of a move to a pose that is waited for; set limits.speed for others"
+            raise refused("speed", speed, rule)
         backend = self._backend
-        with held_on_interrupt(backend):
+        with held_on_interrupt(backend), self._set_meanwhile(changes):
             faults = backend.feed.faults
             goal = send_tip_target(backend, pose) if q is None else send_joint_target(backend, q)
             return self._wait_for_goal(goal, faults, timeout) if wait else self.state
+
+    def move_until(
+        self,
+        pose: Any = None,
+        *,
+        force: float,
+        speed: float = 0.02,
+        direction: Any = None,
+        distance: float = 0.1,
+        end: str = "hold",
+        timeout: float = 30.0,
+    ) -> DetectedContact | None:
+        """Move until the tip's force has changed by so much; returns the contact, or None without.
+
+        The controller ends the move itself, in the cycle that sees the force. It measures the
+        change from the beginning of the move.
+
+        Args:
+            pose: Goal of the move if nothing is met, see :meth:`move_to`. None moves along
+                `direction`.
+            force: Change of the force that ends the move [N].
+            speed: Largest speed of the tip on the way [m/s].
+            direction: Direction (3,) of the move in base axes; None for the tip's z axis.
+            distance: Length of the way along the direction [m].
+            end: What the arm does at the contact: ``hold`` brakes and holds it there, ``retreat``
+                goes back for a moment, ``go on`` goes on to the goal.
+            timeout: Time after which the robot holds [s].
+
+        Raises:
+            ConfigError: An argument is refused, or no force is measured.
+            NotReached: See :meth:`move_to`.
+        """
+        if end not in GUARD_ENDS:
+            raise unknown("end", end, GUARD_ENDS)
+        if not np.isfinite(self.wrench).all():
+            rule = "must be measured: the arm needs a force-torque sensor, or joint torques"
+            raise refused("force", force, rule)
+        if not (math.isfinite(force) and force > 0.0):
+            raise refused("force", force, "must be above 0 N", (0.0, math.inf))
+        if not (math.isfinite(distance) and distance > 0.0):
+            raise refused("distance", distance, "must be above 0 m", (0.0, math.inf))
+        if pose is None:
+            goal = self.state.reference_pose.copy()
+            goal[:3, 3] += distance * self._direction(direction)
+        elif direction is not None:
+            raise refused("pose, direction", "both", "exactly one must be given")
+        else:
+            goal = tip_target(self._backend, pose)
+        changes: dict[str, Value] = {
+            "contact.guard_force": float(force),
+            "contact.guard_reaction": GUARD_ENDS[end],
+            "limits.speed": self._scale_of(speed),
+        }
+        since = self.time
+        with held_on_interrupt(self._backend), self._set_meanwhile(changes):
+            try:
+                self.move_to(goal, timeout=timeout)
+            except HardwareFault:
+                contact = self._contact_after_reaction(since)
+                if contact is None or contact.detector != GUARD:
+                    raise
+                self._backend.clear_contact()
+                return contact
+            return self._contact_since(since)
+
+    def _contact_since(self, time: float) -> DetectedContact | None:
+        """The last contact, where it has lasted beyond a time [s]; else None."""
+        contact = self.contact
+        return contact if contact is not None and contact.last > time else None
+
+    def _contact_after_reaction(self, time: float) -> DetectedContact | None:
+        """The contact since a time [s], when the arm has reacted to it; None where there is none."""
+        for _ in range(REACTION_STATES):
+            self._backend.advance(self._backend.feed.newest, SLICE)
+        return self._contact_since(time)
+
+    def _direction(self, direction: Any) -> Array:
+        """Unit vector (3,) of a direction in base axes; the tip's z axis for None."""
+        if direction is None:
+            return np.asarray(self.state.reference_pose[:3, 2])
+        vector = finite("direction", direction, (3,))
+        length = float(np.linalg.norm(vector))
+        if length == 0.0:
+            raise refused("direction", direction, "must not be zero")
+        return np.asarray(vector / length)
+
+    def _scale_of(self, speed: float) -> float:
+        """Value of `limits.speed` with which a move of the tip has a speed [m/s]."""
+        fastest = self.config.tip_speed[0]
+        least = SLOWEST * fastest
+        if not least <= speed <= fastest:
+            rule = (
+                f"must be from {least:g} to {fastest:g} m/s (tip_speed of robot {self.config.name})"
+            )
+            raise refused("speed", speed, rule, (least, fastest))
+        return speed / fastest
+
+    @contextmanager
+    def _set_meanwhile(self, changes: Mapping[str, Value]) -> Iterator[None]:
+        """Change settings within a block, and put them back at its end, where the robot is there."""
+        before = {name: self._backend.parameters()[name] for name in changes}
+        if changes:
+            self._backend.set_parameters(changes)
+        try:
+            yield
+        except BaseException:
+            with suppress(RobotControlError):  # the first error counts
+                self._backend.set_parameters(before)
+            raise
+        if before:
+            self._backend.set_parameters(before)
 
     def follow_joints(
         self,
@@ -332,6 +465,94 @@ class Robot:
             goal = send_joint_path(backend, times, positions, velocities)
             limit = timeout + float(np.asarray(times)[-1])
             return self._wait_for_goal(goal, faults, limit) if wait else self.state
+
+    # --- teaching by hand ---
+
+    @contextmanager
+    def guide(self, damping: Any = None) -> Iterator[None]:
+        """Let a hand lead the arm within a block: it floats, damped.
+
+        Under torques that is the law gravity_compensation, else admittance without stiffness. At
+        the end the arm holds where it is, under the law and the gains that it had.
+
+        Args:
+            damping: Damping of that law, in its unit; None for its default.
+
+        Raises:
+            ConfigError: The robot takes neither law, or no force is measured for the second one.
+        """
+        law = self.law
+        commands = self.config.profile.commands
+        guided = "gravity_compensation" if CommandMode.EFFORT in commands else "admittance"
+        self.set_law(guided)
+        before = dict(self._backend.parameters())
+        changes = {"stiffness": 0.0} if guided == "admittance" else {}
+        if damping is not None:
+            changes["damping"] = damping
+        try:
+            self.set_gains(changes)
+            yield
+        finally:
+            with suppress(RobotControlError):  # an error of the block counts
+                self.hold()
+                self._backend.set_parameters({name: before[name] for name in changes})
+                self.set_law(law)
+
+    def record_path(
+        self, seconds: float, meanwhile: Callable[[Snapshot], object] = lambda state: None
+    ) -> TaughtPath:
+        """Record the joints for some time, while a hand leads the arm; see :meth:`guide`.
+
+        Args:
+            seconds: Duration of the record [s].
+            meanwhile: Function that is called with each state of the record, in this thread.
+
+        Raises:
+            ConfigError: Not above 0 s.
+            RobotControlError: A fault stops the robot meanwhile.
+        """
+        if not (math.isfinite(seconds) and seconds > 0.0):
+            raise refused("seconds", seconds, "must be above 0 s", (0.0, math.inf))
+        states = [self.state]
+
+        def is_over(state: Snapshot) -> bool:
+            if state.time > states[-1].time:
+                states.append(state)
+                meanwhile(state)
+            return state.time >= states[0].time + seconds
+
+        with held_on_interrupt(self._backend):
+            wait_for(self._backend, is_over, what="the end of the record")
+        times = np.array([state.time for state in states])
+        q = np.array([state.q for state in states])
+        return TaughtPath(self.config.joints, times - times[0], q)
+
+    def replay(
+        self, path: TaughtPath, *, stiffness: Any = None, speed: float = 1.0, timeout: float = 30.0
+    ) -> Snapshot:
+        """Move to the begin of a path, and follow it; returns the state at its end.
+
+        Args:
+            path: Path that :meth:`record_path` returned, or that was loaded.
+            stiffness: Gain of the law meanwhile, which then comes back; None leaves it.
+            speed: Speed of the replay, as a fraction of the shown one, 0.01 to 10.
+            timeout: Time beyond the path's duration after which the robot holds [s].
+
+        Raises:
+            ConfigError: The path is another robot's, or is refused; the speed is refused.
+            NotReached: See :meth:`move_to`.
+        """
+        path.check_joints(self.config.joints)
+        least, most = REPLAY_SPEED
+        if not least <= speed <= most:
+            raise refused("speed", speed, f"must be from {least:g} to {most:g}", REPLAY_SPEED)
+        value = None if stiffness is None else _plain_value("stiffness", stiffness)
+        points = path.thinned(REPLAYED_POINTS)
+        with held_on_interrupt(self._backend):
+            self.move_to(q=points.q[0], timeout=timeout)
+            with self._set_meanwhile({} if value is None else {"stiffness": value}):
+                times = BEGINS + points.times / speed
+                return self.follow_joints(times, points.q, timeout=timeout)
 
     def _wait_for_goal(self, goal: MotionGoal, faults: int, timeout: float) -> Snapshot:
         """Wait for a goal, while the feed has so many faults; hold an arm that isn't there."""

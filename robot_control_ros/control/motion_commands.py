@@ -134,6 +134,7 @@ class MotionCommands:
         if self._limits.current is not self._adopted:
             self._adopted = self._limits.current
             self.governor.max_speed = REFERENCE_SPEED * self._adopted.max_tip_speed
+            self._scale_speed(trajectory)
         self.governor.max_speed_along = self._reference_speed if self._impact.acts else None
         reference = self.governor.sample(trajectory, time)
         if time > self._wrench_until:
@@ -145,6 +146,11 @@ class MotionCommands:
         exerted = self._ramped(elapsed)
         self._exerted = exerted if exerted.any() else None
         return replace(reference, wrench=exerted)
+
+    def _scale_speed(self, trajectory: Trajectory) -> None:
+        """Let a move keep the fraction of its speed that the limits allow now."""
+        if isinstance(trajectory, OnlineTrajectory | OnlineJointTrajectory):
+            trajectory.speed_scale = self._limits.current.speed
 
     def _reference_speed(self, velocity: Array) -> float:
         """Largest speed [m/s] of the reference along its velocity (3,), by the impact bound."""
@@ -211,7 +217,11 @@ class MotionCommands:
                 reference, np.zeros(6), state.time, self._robot.tip_acceleration, 0.0
             )
         else:
-            self.trajectory = Hold(kin.pose, state.q)
+            here = Hold(kin.pose, state.q)
+            self.trajectory = here
+            self.reference = here.sample(
+                state.time
+            )  # what follows before the next tick goes on here
             self._transition.request()
 
     def move_to(self, pose: Array) -> None:
@@ -314,11 +324,12 @@ class MotionCommands:
     def jog(self, twist: Array, lasting: float) -> None:
         """Move the reference with a twist (6,) for `lasting` seconds, then brake.
 
-        Speeds above the tip limits are scaled down. Speeds towards the workspace's walls are scaled
-        down so that the tip stops before them. So are speeds with which the arm would come too near
-        to itself or its cell.
+        The twist is scaled by the limits' `speed`. Speeds above the tip limits are scaled down.
+        Speeds towards the workspace's walls are scaled down so that the tip stops before them. So
+        are speeds with which the arm would come too near to itself or its cell.
         """
         state, _ = self._known()
+        twist = self._limits.current.speed * twist
         linear = float(np.linalg.norm(twist[:3]))
         angular = float(np.linalg.norm(twist[3:]))
         excess = max(linear / self._robot.tip_speed[0], angular / self._robot.tip_speed[1], 1.0)
@@ -383,14 +394,19 @@ class MotionCommands:
 
     def _tip_trajectory(self, start: Reference, pose: Array, time: float) -> OnlineTrajectory:
         robot = self._robot
-        return OnlineTrajectory(start, pose, time, robot.tip_speed, robot.tip_acceleration, start.q)
+        trajectory = OnlineTrajectory(
+            start, pose, time, robot.tip_speed, robot.tip_acceleration, start.q
+        )
+        self._scale_speed(trajectory)
+        return trajectory
 
     def _joint_trajectory(
         self, q: Array, v: Array, goal: Array, time: float
     ) -> OnlineJointTrajectory:
-        return OnlineJointTrajectory(
-            self._model, Reference(q=q, v=v), goal, time, *self._joint_limits
-        )
+        start = Reference(q=q, v=v)
+        trajectory = OnlineJointTrajectory(self._model, start, goal, time, *self._joint_limits)
+        self._scale_speed(trajectory)
+        return trajectory
 
     def _joint_way(self, q: Array, v: Array, goal: Array) -> Array:
         """Joint angles (k, n) on the way of a move of the joints."""

@@ -72,6 +72,12 @@ class LimitSettings:
         upper=10.0,
         doc="Speed of the tip. The arm brakes before it, and stops beyond it.",
     )
+    speed: float = gain(
+        1.0,
+        lower=0.001,
+        upper=1.0,
+        doc="Fraction of their usual speed with which moves and jogs go. Paths and chunks keep their own times.",
+    )
 
 
 def limit_settings(robot: RobotConfig) -> ParameterSet:

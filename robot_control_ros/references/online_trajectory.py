@@ -152,13 +152,19 @@ def step_joints(
 
 
 class _OnlineTrajectory(SteppedTrajectory):
-    """A trajectory of m parts of d coordinates each, which goes after a target step by step."""
+    """A trajectory of m parts of d coordinates each, which goes after a target step by step.
+
+    Attributes:
+        target: Target, which may change at any time.
+        speed_scale: Fraction of its speed limits that it keeps; it may change at any time.
+    """
 
     def __init__(
         self, at: Array, target: Array, time: float, rate: Array, speed: Any, acceleration: Any
     ) -> None:
         self._at = at
         self.target = target
+        self.speed_scale = 1.0
         self._time = time
         self._rate = rate  # (m, d)
         self._change = np.zeros_like(rate)  # (m, d)
@@ -176,7 +182,8 @@ class _OnlineTrajectory(SteppedTrajectory):
         at = self._at.copy()  # the last reference keeps its own
         rate = self._rate.copy()
         change = np.empty(rate.shape)
-        if self._step(as_row(self.target), self._speed, self._acceleration, dt, at, rate, change):
+        speed = self.speed_scale * self._speed
+        if self._step(as_row(self.target), speed, self._acceleration, dt, at, rate, change):
             self._reached = self.target
             at = self.target
             rate = np.zeros(rate.shape)

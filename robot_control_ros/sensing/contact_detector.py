@@ -20,7 +20,8 @@ FROZEN = 0.1  # s after a start, another law or another payload
 TORQUE = "momentum observer"
 WRENCH = "wrist sensor"
 FOLLOWING = "following error"
-UNITS = {TORQUE: "N·m", WRENCH: "N", FOLLOWING: "rad"}
+GUARD = "guarded move"
+UNITS = {TORQUE: "N·m", WRENCH: "N", FOLLOWING: "rad", GUARD: "N"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class DetectedContact:
     """A contact: something touches the arm.
 
     Attributes:
-        detector: Name of the quantity that has shown it: TORQUE, WRENCH or FOLLOWING.
+        detector: Name of what has shown it: TORQUE, WRENCH, FOLLOWING, or the GUARD of a motion.
         clamping: True where the quantity itself was too large, False where its high-passed part
             was.
         joint: Name of the last joint over its threshold; empty for the wrist sensor.

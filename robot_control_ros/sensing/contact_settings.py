@@ -39,6 +39,17 @@ class ContactSettings:
         upper=1e7,
         doc="Of what the tip may strike, or press on. A hand has 75,000 N/m: ISO/TS 15066:2016, table A.3.",
     )
+    guard_force: float = gain(
+        0.0,
+        unit="N",
+        upper=1e4,
+        doc="Change of the tip's force that ends a motion, measured from its beginning; 0 guards none.",
+    )
+    guard_reaction: str = choice(
+        "brake",
+        REACTIONS,
+        doc="What the arm does where a motion ends so, see reaction; with none it goes on, and tells the contact.",
+    )
     observer_gain: float = gain(
         50.0,
         unit="1/s",

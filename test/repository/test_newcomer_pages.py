@@ -52,11 +52,11 @@ def test_each_block_of_the_python_page_prints_what_stands_under_it(tmp_path):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("index", range(2))
+@pytest.mark.parametrize("index", range(3))
 def test_the_scripts_that_press_and_wipe_print_what_stands_under_them(capsys, index):
     pytest.importorskip("mujoco")
     blocks = re.findall(r"```python\n([^`]*)```\n\n```text\n([^`]*)```", read("in_contact.md"))
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     code, printed = blocks[index]
     exec(code, {})
     assert capsys.readouterr().out == printed

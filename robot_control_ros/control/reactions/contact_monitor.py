@@ -16,9 +16,17 @@ from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
 from ...robot.differential_kinematics import DifferentialKinematics
 from ...robot.model import RobotDynamics, RobotModel
-from ...sensing.contact_detector import FOLLOWING, SETTLES, TORQUE, ContactDetector, DetectedContact
+from ...sensing.contact_detector import (
+    FOLLOWING,
+    GUARD,
+    SETTLES,
+    TORQUE,
+    ContactDetector,
+    DetectedContact,
+)
 from ...sensing.contact_settings import ContactSettings
 from ...sensing.contact_thresholds import ThresholdLearning
+from ...sensing.force_guard import ForceGuard
 from ...sensing.wrench import WrenchPipeline
 from ..motion_commands import MotionCommands
 from ..safety import Safety
@@ -73,7 +81,8 @@ class ContactMonitor:
 
     With the reaction ``none`` a contact changes no command; see `reaction_in_force` of the
     settings. Every other reaction begins with the first sample of a contact and goes on until
-    :meth:`clear`; the reference rests meanwhile.
+    :meth:`clear`; the reference rests meanwhile. A guarded motion has a reaction of its own, see
+    :class:`~...sensing.force_guard.ForceGuard`.
 
     Args:
         robot: Configuration of the robot, whose `contact` has the settings that differ from their
@@ -102,6 +111,7 @@ class ContactMonitor:
         self._wrench = wrench
         self._references = references
         self._detector = ContactDetector(robot.joints, model.links, robot.tip)
+        self._guard = ForceGuard(robot.tip)
         self._react = ContactReaction(robot, model.limits)
         self._differential = DifferentialKinematics(np.array(robot.axes))
         self.found: DetectedContact | None = None
@@ -143,6 +153,7 @@ class ContactMonitor:
 
     def restart(self, time: float) -> None:
         """Begin anew with the sample of a time [s], as after a gap."""
+        self._guard.restart()
         self._detector.restart()
         self._detector.freeze(time)
 
@@ -204,18 +215,35 @@ class ContactMonitor:
         """
         if self._learning is not None and self._motion is not None:
             self._learning.add(self._detector.deviations(), self._motion, dt)
+        settings = self.settings.current
         contact = self._detector.contact(answer, state.time)
+        reaction = settings.reaction_in_force
+        if settings.guard_force > 0.0:
+            if state.wrench_on_tip is None:
+                return self._unguarded()
+            moving = self._references.is_moving()
+            met = self._guard.look(settings.guard_force, moving, state, dt)
+            if met is not None:
+                contact = met
+                reaction = settings.guard_reaction
         if contact is None:
             if not self.reaction:
                 self._react.remember(kin.q)
             return ""
         self._take(contact)
-        reaction = self.settings.current.reaction_in_force
         if self.reaction or reaction == "none":
             return ""
         self.reaction = reaction
         self._react.begin(self.reaction, self._torque(contact, state, kin))
         return self.message
+
+    def _unguarded(self) -> str:
+        """Reason to end a motion that would be guarded by a force that isn't measured; else empty."""
+        self._guard.restart()
+        if not self._references.is_moving():
+            return ""
+        limit = f"contact.guard_force = {self.settings.current.guard_force:g} N"
+        return f"{limit}: no force is measured ({self._wrench.reason}), and a motion has ended"
 
     def command(
         self, mode: CommandMode, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float
@@ -235,7 +263,11 @@ class ContactMonitor:
 
     def _take(self, found: DetectedContact) -> None:
         before = self.found
-        if before is None or (found.start - before.last > SEPARATE and not self.reaction):
+        if found.detector == GUARD:
+            self.found = found
+        elif before is not None and before.detector == GUARD and self.reaction:
+            self.found = replace(before, last=found.last)
+        elif before is None or (found.start - before.last > SEPARATE and not self.reaction):
             self.found = found
         else:
             larger = max(before, found, key=lambda each: each.size / each.limit)
@@ -245,7 +277,8 @@ class ContactMonitor:
         """Torques (n,) that a contact exerts on the joints [N·m], as far as they are known."""
         if found.detector == TORQUE:
             return self._detector.residual if found.clamping else self._detector.torque.deviation
-        if not self._has_force or state.wrench_on_tip is None:
+        known = self._has_force or found.detector == GUARD
+        if not known or state.wrench_on_tip is None:
             return np.zeros(kin.v.size)
         return np.asarray(kin.jacobian[:3].T.dot(state.wrench_on_tip[:3]))
 
