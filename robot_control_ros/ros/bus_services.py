@@ -22,7 +22,7 @@ class BusServices:
         entities: Entities that the clients are made with.
         namespace: Namespace of the nodes, with a slash behind it; empty takes that of the node that
             the entities belong to.
-        requests: Those of REQUESTS that are needed.
+        requests: Names of the requests that are needed, of REQUESTS.
     """
 
     def __init__(
