@@ -9,9 +9,11 @@ from arms import slowest_swing
 from robot_control_ros.cli.robot_report import holdable_force
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.laws import law_names
+from robot_control_ros.laws.joint_pid import SERVO_PERIOD
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.mujoco_plant import SERVO_BANDWIDTH
 
 pytestmark = [pytest.mark.sim, pytest.mark.long]
 
@@ -64,6 +66,8 @@ def test_a_push_moves_the_arm_as_the_laws_equation_says_and_it_comes_back(name, 
     robot = load_robot(name)
     model = RobotModel.of(robot)
     axis, size = push_of(robot, model)
+    if law in SERVOS:
+        size *= 0.1  # held off further, its command outruns a light joint, and safety stops the arm
     force = size * np.eye(3)[axis]
     rest = settling(robot, model, law)
     push = Push(tuple(force), start=0.1, duration=rest)
@@ -87,7 +91,12 @@ def test_a_push_moves_the_arm_as_the_laws_equation_says_and_it_comes_back(name, 
         left = springs * (log.q[pushed] - np.array(robot.home)) - asked
         assert np.abs(left).max() < WITHIN * np.abs(asked).max()
     elif law in SERVOS:
-        assert np.abs(log.pose_error[pushed, :3]).max() < 1e-3
+        # the servo's torque M w q̇_c, with q̇_c = P e / T_u, holds the push
+        rate = SERVO_BANDWIDTH * gains.p / SERVO_PERIOD
+        error = log.q[pushed] - np.array(robot.home)
+        asked = model.at(log.q[pushed]).jacobian[:3].T @ force
+        left = model.mass(log.q[pushed]) @ (rate * error) - asked
+        assert np.abs(left).max() < WITHIN * np.abs(asked).max()
     else:
         moved = log.pose[pushed, :3, 3] - log.pose[0, :3, 3]
         assert moved[axis] > 0.0
