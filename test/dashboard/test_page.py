@@ -301,7 +301,7 @@ def test_the_workspace_is_a_box_and_targets_stay_in_it(browser, page, link):
     browser.end_drag("/target")
     browser.set("Workspace box", True)
     until(box, "the box")
-    link.gains = link.gains | bounded((-5.0, -5.0, -5.0), (5.0, 5.0, 5.0))
+    link.gains = link.gains | bounded((-20.0,) * 3, (20.0,) * 3)
     until(lambda: box() is None, "none, where nothing is bounded")
 
 

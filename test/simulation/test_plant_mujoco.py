@@ -13,6 +13,7 @@ pytest.importorskip("mujoco")
 
 from refusals import refuses
 
+from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError, HardwareFault, ModelError
 from robot_control_ros.core.gains import JOINT, choice, gain
 from robot_control_ros.core.types import Command, CommandMode
@@ -1084,10 +1085,15 @@ def test_a_broken_description_is_refused(ur5, urdf):
         MujocoPlant(ur5, urdf=urdf)
 
 
-def test_an_inertia_that_no_body_has_is_refused_by_its_link(ur5):
+def test_an_inertia_that_no_body_has_is_simulated_under_laws_of_positions_alone():
     """The inertia of no body: one principal moment is above the sum of the other two."""
     broken = planar_arm((0.5, 0.4)).urdf.replace('izz="0.02"', 'izz="9.0"')
     arm = Arm(broken, ("joint_1", "joint_2"))
-    with pytest.raises(ModelError) as caught:
-        MujocoPlant(arm.config(), urdf=arm.urdf)
-    assert caught.value.name == "link_1"
+    robot = arm.config()
+    MujocoPlant(robot, urdf=arm.urdf)
+    model = RobotModel.of(robot, arm.urdf)
+    assert "link_1" in model.dynamics_problem
+    with pytest.raises(ConfigError) as caught:
+        ControlLoop(robot, "impedance", model=model)
+    assert "link_1" in str(caught.value)
+    ControlLoop(robot, "joint_pid", model=model)
