@@ -10,12 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..control.controller import settings_of, zero_wrench
+from ..control.controller import zero_wrench
 from ..control.motion_commands import JOG_LASTS
 from ..control.requests import Value
 from ..control.state_blocks import state_blocks
 from ..core.errors import ConfigError, HardwareFault, RobotControlError
-from ..core.gains import ParameterSet, plain_value
 from ..core.types import Array
 from ..fieldbus.process.bus_monitor import REPORT_PERIOD
 from ..fieldbus.process.client import BusClient, BusSettings
@@ -26,6 +25,7 @@ from ..laws.running_law import RunningLaw
 from ..robot.configuration import load_robot
 from ..ros.periodic import Periodic
 from .backend import Diagnosis
+from .loop_parameters import LoopParameters
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -82,6 +82,7 @@ class BusBackend:
             self._client.close()
             raise
         self.model = self._loop.model
+        self._parameters = LoopParameters(lambda: self._loop)
         self._laws = {law: running}
         self._keeping = Periodic(self.step, "robot on a bus")
         try:
@@ -116,13 +117,8 @@ class BusBackend:
         return self._client.process_number
 
     def parameters(self) -> dict[str, Value]:
-        values: dict[str, Value] = {}
         with self._lock:
-            for prefix, tuned in self._tuned().items():
-                for spec in tuned.specs:
-                    value = plain_value(spec, tuned.target)
-                    values[prefix + spec.name] = tuple(value) if isinstance(value, list) else value
-        return values
+            return self._parameters.values()
 
     def clock(self) -> float:
         return time.monotonic()
@@ -204,14 +200,7 @@ class BusBackend:
 
     def set_parameters(self, values: Mapping[str, Value]) -> None:
         with self._lock:
-            changes = []
-            for prefix, tuned in self._tuned().items():
-                names = {prefix + spec.name: spec.name for spec in tuned.specs}
-                chosen = {names[name]: value for name, value in values.items() if name in names}
-                if chosen:
-                    changes.append((tuned, tuned.check(chosen, tuned.target)))
-            for tuned, checked in changes:
-                tuned.change(checked)
+            self._parameters.change(values)
             self._take()  # with the next tick they are sent
 
     def set_law(self, name: str) -> None:
@@ -290,7 +279,3 @@ class BusBackend:
             self._loop.stop()
         self._loop.close()
         self._client.close()
-
-    def _tuned(self) -> dict[str, ParameterSet]:
-        settings = {f"{name}.": settings for name, settings in settings_of(self._loop).items()}
-        return {"": self._loop.running.gains, **settings}

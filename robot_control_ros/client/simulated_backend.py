@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..control.controller import settings_of, zero_wrench
+from ..control.controller import zero_wrench
 from ..control.loop import ControlLoop
 from ..control.motion_commands import JOG_LASTS
 from ..control.requests import Value
 from ..control.state_blocks import state_blocks
 from ..control.warm_up import warm_up
 from ..core.errors import ConfigError, HardwareFault
-from ..core.gains import ParameterSet, plain_value
 from ..core.types import Array
 from ..laws.running_law import RunningLaw
 from ..recording.cycle_file import CycleWriter, metadata_of
@@ -31,6 +30,7 @@ from ..simulation.in_process import Disturbance, Push
 from ..simulation.scene import Scene, load_scene
 from ..simulation.trouble import warn_of_description
 from .backend import PUSH_LASTS, Diagnosis
+from .loop_parameters import LoopParameters
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -73,8 +73,7 @@ class SimulatedBackend:
         self._closed = threading.Event()
         self.diagnostics: Mapping[str, Diagnosis] = {}  # nobody reports
         self._pushed_until = math.inf  # by the arm's clock [s]; infinite while nobody pushes
-        # by prefix: of which target, and its values
-        self._plain: dict[str, tuple[Any, dict[str, Value]]] = {}
+        self._parameters = LoopParameters(lambda: self._loop)
         self._plant.open()
         warm_up(self.config, [law])
         self.restart()
@@ -90,14 +89,7 @@ class SimulatedBackend:
 
     def parameters(self) -> dict[str, Value]:
         with self._lock:
-            values: dict[str, Value] = {}
-            for prefix, tuned in self._tuned().items():
-                target, plain = self._plain.get(prefix, (None, {}))
-                if target is not tuned.target:
-                    plain = _plain_values(prefix, tuned, target, plain)
-                    self._plain[prefix] = tuned.target, plain
-                values.update(plain)
-            return values
+            return self._parameters.values()
 
     def clock(self) -> float:
         return time.monotonic() if self.concurrent else self._arm.time
@@ -144,14 +136,7 @@ class SimulatedBackend:
 
     def set_parameters(self, values: Mapping[str, Value]) -> None:
         with self._lock:
-            changes = []
-            for prefix, tuned in self._tuned().items():
-                names = {prefix + spec.name: spec.name for spec in tuned.specs}
-                given = {names[name]: value for name, value in values.items() if name in names}
-                if given:
-                    changes.append((tuned, tuned.check(given, tuned.target)))
-            for tuned, checked in changes:
-                tuned.change(checked)
+            self._parameters.change(values)
 
     def set_law(self, name: str) -> None:
         with self._lock:
@@ -210,10 +195,6 @@ class SimulatedBackend:
         self._plant.close()
         self.feed.fail(HardwareFault("the robot was closed"))
 
-    def _tuned(self) -> dict[str, ParameterSet]:
-        settings = {f"{name}.": settings for name, settings in settings_of(self._loop).items()}
-        return {"": self._loop.running.gains, **settings}
-
     def _cycle(self) -> None:
         """One control cycle; its state is passed on where it is time to."""
         with self._lock:
@@ -258,22 +239,6 @@ class SimulatedBackend:
                 if behind > MAX_BEHIND:
                     start += behind
                 self._cycle()
-
-
-def _plain_values(
-    prefix: str, tuned: ParameterSet, before: Any, plain: Mapping[str, Value]
-) -> dict[str, Value]:
-    """Targets of a set by name, as parameters; `plain` has the values of the targets `before`."""
-    values: dict[str, Value] = {}
-    same_kind = type(before) is type(tuned.target)
-    for spec in tuned.specs:
-        name = prefix + spec.name
-        if same_kind and getattr(before, spec.name) is getattr(tuned.target, spec.name):
-            values[name] = plain[name]
-            continue
-        value = plain_value(spec, tuned.target)
-        values[name] = tuple(value) if isinstance(value, list) else value
-    return values
 
 
 def _stamp(loop: ControlLoop) -> float:
