@@ -257,8 +257,8 @@ def _friction(
     vertical joint alone shows no payload. All is NaN where torques are.
 
     The torque of gravity that turns with the base is added to that, of the arm and of the payload.
-    It is linear in gravity, and is linearised about the tilt of the step before. Where the tilt is within its
-    interval around 0, the other figures are those without it.
+    It is linear in gravity, and is linearised about the tilt of the step before. Where the tilt is
+    within its interval around 0, the other figures are those without it.
     """
     n = model.n
     value, width = np.full((2, 4 * n + 4), np.nan)
@@ -368,10 +368,10 @@ def _blocks(
         row[n + j] = v[:, j].mean()
         row[2 * n + 4 + j] = a[j]
         row[3 * n + 4 + j] = 1.0
-        row[2 * n : 2 * n + 4] = kin.payload_regressor[j]
         modelled = model.inverse_dynamics(q, v.mean(axis=0), a)
         beyond = float(torque[part, j].mean() - modelled[j])
         axes = np.cross(kin.jacobian[3:, j], kin.pose[:3, :3].T)
         carried = -np.vstack((kin.jacobian[:3, j], axes))
+        row[2 * n : 2 * n + 4] = carried @ model.gravity
         rows.append((row, kin.gravity_regressor[j], carried, beyond, j))
     return rows
