@@ -219,9 +219,8 @@ class MotionCommands:
         else:
             here = Hold(kin.pose, state.q)
             self.trajectory = here
-            self.reference = here.sample(
-                state.time
-            )  # what follows before the next tick goes on here
+            # what is commanded before the next tick goes on from here
+            self.reference = here.sample(state.time)
             self._transition.request()
 
     def move_to(self, pose: Array) -> None:
