@@ -21,6 +21,7 @@ INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --no-compile
 RUN := $(VENV)/.installed-run
 ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
+DOCS := $(VENV)/.installed-docs
 # The simulated Franka robot needs an older NumPy and MuJoCo: it has an environment of its own.
 FRANKA := $(VENV)/.installed-franka
 FRANKA_SIM := $(VENV)-franka-sim
@@ -30,7 +31,7 @@ WARM_UP := $(BIN)/python -m robot_control_ros.control.warm_up
 SCHEMAS := config/schemas
 MAKE_SCHEMAS := $(BIN)/robot_control docs --schemas $(SCHEMAS)
 
-.PHONY: help demo demo-ethercat demo-planar test test-franka test-long test-all lint schemas browser screenshots bench clean
+.PHONY: help demo demo-ethercat demo-planar test test-franka test-long test-all lint site schemas browser screenshots bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -68,6 +69,9 @@ lint: $(DEV) ## style, formatting, types, who imports whom, names, and the langu
 	$(BIN)/python lint/tests.py
 	$(BIN)/python lint/docs.py
 	$(BIN)/python lint/reading.py
+
+site: $(DOCS) ## the pages as a site, with search, in build/site; a dead link is an error
+	$(BIN)/python docs/site/make_site.py $(ARGS)
 
 schemas: $(RUN) ## JSON Schemas of the YAML files, for editors, into config/schemas
 	$(MAKE_SCHEMAS)
@@ -111,6 +115,11 @@ $(RUN): setup.py | $(VENV)/pyvenv.cfg
 $(ETHERCAT): $(RUN)
 	@echo "Installing the EtherCAT master into $(VENV) …"
 	@$(INSTALL) '.[ros,sim,dashboard,ethercat,records]'
+	@touch $@
+
+$(DOCS): $(RUN)
+	@echo "Installing what builds the site into $(VENV) …"
+	@$(INSTALL) '.[docs]'
 	@touch $@
 
 $(FRANKA): $(DEV)

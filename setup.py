@@ -121,6 +121,8 @@ setup(
         "records": ["mcap>=1.6,<2"],
         # Names of arms for `robot_control new`; it loads their files by git.
         "descriptions": ["robot_descriptions>=1.14"],
+        # what builds the site of the pages
+        "docs": ["sphinx>=8.1,<10", "furo>=2025.9", "myst-parser>=4"],
         "test": [
             # ROS's launch_testing plug-in breaks newer ones where it is installed
             "pytest>=7,<8.4",

@@ -27,14 +27,7 @@ PAGES += [*sorted((ROOT / "robot_control_learning").rglob("README.md")), *DOCS]
 MAX_WORDS = 20  # in a sentence
 # the tables on these pages consist of messages
 MESSAGES = (EVIDENCE / "ethercat_faults" / "README.md", EVIDENCE / "faults" / "README.md")
-NEWCOMER = (
-    "concepts.md",
-    "trouble.md",
-    "before_touch.md",
-    "coming_from.md",
-    "python.md",
-    "glossary.md",
-)
+INDEX = ROOT / "docs" / "index.md"
 FOLDERS = (
     "can_emulator|config|docs|ethercat_emulator|evidence|examples|launch|lint|"
     "robot_control_learning|robot_control_ros|test|urdf"
@@ -190,11 +183,12 @@ def glossary(path: Path, page: str) -> Iterator[Finding]:
 
 
 def linked(path: Path, page: str) -> Iterator[Finding]:
-    """The README leads to each page for a newcomer."""
-    if path.name in NEWCOMER and f"](docs/{path.name})" not in (ROOT / "README.md").read_text(
-        encoding="utf-8"
-    ):
-        yield 1, "README.md has no link to this page"
+    """The index leads to each page of docs."""
+    if not path.is_relative_to(INDEX.parent) or path == INDEX:
+        return
+    name = path.relative_to(INDEX.parent).as_posix()
+    if f"]({name})" not in INDEX.read_text(encoding="utf-8"):
+        yield 1, "docs/index.md has no link to this page"
 
 
 RULES = (long_sentences, beginning, names, tables, architecture, glossary, linked)

@@ -14,7 +14,7 @@ A first example. It needs no ROS: ``pip install '.[sim]'`` in the repository.
     log = simulate("ur5", "impedance", {"stiffness": 500.0}, push=Push(force=(20.0, 0.0, 0.0)), duration=3.0)
     print(log.pose_error[-1, 0])  # -0.04 m: 20 N against 500 N/m
 
-Read on: README.md lists the pages of the documentation. docs/architecture.md shows where to find
+Read on: docs/index.md lists the pages. docs/architecture.md shows where to find
 what in the code. CONTRIBUTING.md shows how to add a law, a robot, a plant.
 """
 

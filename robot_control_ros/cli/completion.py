@@ -15,7 +15,7 @@ from ..core.errors import RobotControlError
 def complete(parser: argparse.ArgumentParser) -> None:
     """Answer a shell that asks for completion, and end; else do nothing.
 
-    The README says how to switch completion on.
+    docs/installation.md says how to switch completion on.
     """
     if "_ARGCOMPLETE" not in os.environ:
         return
