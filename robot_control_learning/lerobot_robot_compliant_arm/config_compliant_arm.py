@@ -18,9 +18,17 @@ class CompliantArmConfig(RobotConfig):
         namespace, controller, domain: Place of the running controller, as
             ``robot_control_ros.Robot`` takes it.
         simulated: True simulates the arm in this process, without ROS, at the pace of the clock.
+        lockstep: Frames in a second [Hz] of a simulation that waits for each action: an action
+            simulates one frame. 0 follows the clock.
         scene: Scene of the simulation, or an empty text.
         law: Law of the arm. An empty text leaves the present law.
-        stiffness: True adds six stiffnesses to an action [N/m, N·m/rad].
+        action: Target of an action: ``pose`` of the tip, or angles of the ``joints``.
+        stiffness: True adds six stiffnesses to an action and to an observation [N/m, N·m/rad].
+        gripper: True adds the width between the fingers to both [m]. The robot's name must have
+            a gripper then, such as ``ur5e+robotiq_2f85``.
+        observed: Groups of numbers in an observation: position, velocity, pose, wrench.
+        task: The text ``reach`` gives a simulated arm a ball to reach. An empty text gives none.
+        seed: Seed of the task's random numbers.
         cameras: Cameras by name.
     """
 
@@ -29,7 +37,13 @@ class CompliantArmConfig(RobotConfig):
     controller: str = "controller"
     domain: int | None = None
     simulated: bool = False
+    lockstep: int = 0
     scene: str = ""
     law: str = ""
+    action: str = "pose"
     stiffness: bool = False
+    gripper: bool = False
+    observed: list[str] = field(default_factory=lambda: ["position", "velocity", "pose", "wrench"])
+    task: str = ""
+    seed: int = 0
     cameras: dict[str, CameraConfig] = field(default_factory=dict)

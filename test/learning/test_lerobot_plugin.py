@@ -4,13 +4,13 @@ import re
 import sys
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 
 import lerobot_stand_in
 import numpy as np
 import pytest
 
-from robot_control_ros import Robot, load_robot
+from robot_control_ros import ConfigError, Robot, load_robot
 
 pytest.importorskip("mujoco")
 NAME = "lerobot_robot_compliant_arm"
@@ -54,14 +54,14 @@ def test_the_commands_of_the_pages_load_the_plugin(page, monkeypatch):
 
 
 def test_its_features_are_known_before_it_is_connected(plugin):
-    camera = SimpleNamespace(height=48, width=64, is_connected=False)
+    camera = plugin.RenderedCameraConfig(height=48, width=64, fps=10)
     robot = plugin.CompliantArm(
         plugin.CompliantArmConfig(robot="ur5", stiffness=True, cameras={"hand": camera})
     )
     joints = load_robot("ur5").joints
     seen, done = robot.observation_features, robot.action_features
     assert list(seen)[:6] == [f"{joint}.pos" for joint in joints]
-    assert len(seen) == 2 * 6 + 9 + 6 + 1
+    assert len(seen) == 2 * 6 + 9 + 6 + 6 + 1
     assert seen["hand"] == (48, 64, 3)
     assert len(done) == 15
     assert set(done.values()) == {float}
@@ -99,6 +99,196 @@ def test_it_leads_a_simulated_arm(plugin):
             {**action, "ee.x": robot.arm.settings["workspace.upper"][0]}, abs=1e-9
         )
     assert not robot.is_connected
+
+
+@pytest.fixture
+def arm(plugin):
+    """Connect an arm in lockstep with two cameras and the task; other entries may be changed."""
+    arms = []
+
+    def connect(**entries):
+        views = {"front": [1.15, 0.13, 0.75], "side": [0.49, -0.55, 0.75]}
+        cameras = {
+            name: plugin.RenderedCameraConfig(
+                width=48, height=48, fps=10, position=position, target=[0.49, 0.13, 0.48]
+            )
+            for name, position in views.items()
+        }
+        standard = {"robot": "ur5e", "simulated": True, "lockstep": 10, "task": "reach"}
+        config = plugin.CompliantArmConfig(**{**standard, "cameras": cameras, **entries})
+        robot = plugin.CompliantArm(config)
+        robot.connect()
+        arms.append(robot)
+        return robot
+
+    yield connect
+    for robot in arms:
+        if robot.is_connected:
+            robot.disconnect()
+
+
+@pytest.fixture
+def expert(plugin):
+    made = plugin.CompliantArmExpert(
+        import_module(f"{NAME}.config_teleoperators").CompliantArmExpertConfig()
+    )
+    made.connect()
+    return made
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("entries", [{}, {"action": "joints", "stiffness": True, "cameras": {}}])
+def test_the_expert_brings_the_tip_into_the_ball(arm, expert, entries):
+    robot = arm(**entries)
+    while not robot.task.balls:
+        seen = robot.get_observation()
+        assert seen.keys() == robot.observation_features.keys()
+        action = expert.get_action()
+        assert action.keys() == robot.action_features.keys()
+        robot.send_action(action)
+    (ball,) = robot.task.balls
+    assert ball.reached
+    assert ball.distance < 0.02
+    assert 0.3 <= ball.seconds < 4.0
+    assert robot.arm.time == pytest.approx(ball.seconds, abs=0.2)
+
+
+@pytest.mark.sim
+def test_cameras_show_the_ball_where_it_is(arm):
+    robot = arm()
+    pictures = robot.get_observation()
+    red = {}
+    for name in ("front", "side"):
+        picture = pictures[name].astype(int)
+        assert picture.shape == (48, 48, 3)
+        red[name] = picture[..., 0] > 2 * picture[..., 1:].max(axis=2)
+        assert red[name].sum() > 3
+    column = {name: np.flatnonzero(each.any(axis=0)).mean() for name, each in red.items()}
+    # The base's y axis is to the right of the camera in front, its x axis to that of the one beside.
+    offset = robot.task.center - robot.arm.pose[:3, 3]
+    assert np.sign(column["front"] - 23.5) == np.sign(offset[1])
+    assert np.sign(column["side"] - 23.5) == np.sign(offset[0])
+
+
+@pytest.mark.sim
+def test_a_ball_that_is_not_reached_is_missed_after_its_time(arm):
+    robot = arm(cameras={})
+    while not robot.task.balls:
+        robot.get_observation()
+        robot.send_action(robot.present_action())
+    (ball,) = robot.task.balls
+    assert not ball.reached
+    assert ball.seconds == pytest.approx(4.0, abs=0.11)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("bad", ["NaN", "names", "axes"])
+def test_an_action_that_is_none_of_this_arm_is_refused_before_motion(arm, bad):
+    robot = arm(cameras={})
+    before = robot.arm.state
+    action = robot.present_action()
+    if bad == "NaN":
+        action["ee.x"] = float("nan")
+    elif bad == "names":
+        action = {f"panda_joint{k}.pos": 0.0 for k in range(1, 8)}
+    else:
+        action.update({name: 0.0 for name in action if name.startswith("ee.x") and name != "ee.x"})
+    with pytest.raises(ConfigError) as caught:
+        robot.send_action(action)
+    assert caught.value.name == {"NaN": "ee.x"}.get(bad, bad)
+    assert robot.arm.state is before
+    assert not before.moving
+
+
+@pytest.mark.parametrize(
+    ("entries", "name"),
+    [
+        ({"action": "twist"}, "action"),
+        ({"task": "dance", "simulated": True}, "task"),
+        ({"task": "reach"}, "task"),
+        ({"lockstep": 10}, "lockstep"),
+        ({"lockstep": -1, "simulated": True}, "lockstep"),
+        ({"gripper": True}, "gripper"),
+        ({"observed": ["smell"]}, "group of observations"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_refused(plugin, entries, name):
+    with pytest.raises(ConfigError) as caught:
+        plugin.CompliantArm(plugin.CompliantArmConfig(robot="ur5e", **entries))
+    assert caught.value.name == name
+
+
+@pytest.mark.sim
+def test_the_gripper_is_part_of_action_and_observation(arm):
+    robot = arm(robot="ur5e+robotiq_2f85", gripper=True, cameras={}, task="")
+    widest = robot.arm.gripper.config.widths[0]
+    assert robot.get_observation()["gripper.pos"] == pytest.approx(widest, abs=2e-3)
+    sent = robot.send_action({**robot.present_action(), "gripper.pos": 0.04})
+    assert sent["gripper.pos"] == 0.04
+    for _ in range(15):
+        robot.send_action({**robot.present_action(), "gripper.pos": 0.04})
+    assert robot.get_observation()["gripper.pos"] == pytest.approx(0.04, abs=2e-3)
+    assert (
+        robot.send_action({**robot.present_action(), "gripper.pos": 9.0})["gripper.pos"] == widest
+    )
+
+
+@pytest.mark.sim
+def test_a_gamepad_moves_the_target_along_the_base(arm, plugin, monkeypatch):
+    class Gamepad:
+        running = True
+
+        def start(self): ...
+
+        def stop(self): ...
+
+        def update(self): ...
+
+        def get_deltas(self):
+            return 1.0, -0.5, float("nan")
+
+        def gripper_command(self):
+            return "stay"
+
+    module = ModuleType("lerobot.teleoperators.gamepad.gamepad_utils")
+    module.GamepadController = Gamepad
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    config = import_module(f"{NAME}.config_teleoperators").CompliantArmGamepadConfig(speed=0.1)
+    gamepad = plugin.CompliantArmGamepad(config)
+    with pytest.raises(ConnectionError):
+        gamepad.get_action()
+    gamepad.connect()
+    with pytest.raises(ConnectionError):  # no robot yet
+        gamepad.get_action()
+    robot = arm(cameras={}, task="")
+    start = robot.target.copy()
+    for _ in range(10):
+        robot.send_action(gamepad.get_action())
+    np.testing.assert_allclose(robot.target[:3, 3] - start[:3, 3], (0.1, -0.05, 0.0), atol=1e-9)
+    np.testing.assert_allclose(robot.target[:3, :3], start[:3, :3], atol=1e-9)
+    gamepad.disconnect()
+    Gamepad.running = False
+    with pytest.raises(ConnectionError):
+        gamepad.connect()
+
+
+@pytest.mark.sim
+def test_a_leader_arm_leads_without_a_jump(arm, plugin):
+    config = import_module(f"{NAME}.config_teleoperators").CompliantArmLeaderConfig(scale=0.5)
+    leader = plugin.CompliantArmLeader(config)
+    robot = arm(robot="ur5", cameras={}, task="")
+    with Robot.simulated("ur5e") as hand:
+        leader.lead_with(hand)
+        start = robot.target.copy()
+        first = leader.get_action()
+        assert first == pytest.approx(robot.present_action(), abs=1e-9)
+        hand.move_to(hand.pose[:3, 3] + (0.04, 0.0, 0.02))
+        robot.send_action(leader.get_action())
+        moved = robot.target[:3, 3] - start[:3, 3]
+        np.testing.assert_allclose(moved, (0.02, 0.0, 0.01), atol=1e-3)
+        leader.disconnect()
+    with pytest.raises(ConfigError):
+        plugin.CompliantArmLeader(type(config)(scale=0.0))
 
 
 def test_a_pose_becomes_numbers_and_back(plugin, rng):

@@ -1,5 +1,5 @@
-"""The parts of LeRobot 0.6.2 that the plug-in uses, by its source: the abstract robot, and
-a dataset's checks.
+"""The parts of LeRobot 0.4.4 that the plug-in uses, by its source: the abstract robot, teleoperator
+and camera, and a dataset's checks. `make test-lerobot` runs LeRobot itself.
 """
 
 import abc
@@ -14,11 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 
-@dataclass(kw_only=True)
-class RobotConfig:
-    id: str | None = None
-    calibration_dir: Path | None = None
-
+class Choice:
     @classmethod
     def register_subclass(cls, name):
         def register(subclass):
@@ -26,6 +22,25 @@ class RobotConfig:
             return subclass
 
         return register
+
+
+@dataclass(kw_only=True)
+class DeviceConfig(Choice):
+    id: str | None = None
+    calibration_dir: Path | None = None
+
+
+class RobotConfig(DeviceConfig): ...
+
+
+class TeleoperatorConfig(DeviceConfig): ...
+
+
+@dataclass(kw_only=True)
+class CameraConfig(Choice):
+    fps: int | None = None
+    width: int | None = None
+    height: int | None = None
 
 
 class Robot(abc.ABC):
@@ -61,6 +76,68 @@ class Robot(abc.ABC):
 
     @abc.abstractmethod
     def disconnect(self): ...
+
+
+class Teleoperator(abc.ABC):
+    def __init__(self, config):
+        self.id = config.id
+
+    action_features = property(abc.abstractmethod(lambda self: {}))
+    feedback_features = property(abc.abstractmethod(lambda self: {}))
+    is_connected = property(abc.abstractmethod(lambda self: False))
+    is_calibrated = property(abc.abstractmethod(lambda self: False))
+
+    @abc.abstractmethod
+    def connect(self, calibrate=True): ...
+
+    @abc.abstractmethod
+    def calibrate(self): ...
+
+    @abc.abstractmethod
+    def configure(self): ...
+
+    @abc.abstractmethod
+    def get_action(self): ...
+
+    @abc.abstractmethod
+    def send_feedback(self, feedback): ...
+
+    @abc.abstractmethod
+    def disconnect(self): ...
+
+
+class Camera(abc.ABC):
+    def __init__(self, config):
+        self.fps, self.width, self.height = config.fps, config.width, config.height
+
+    is_connected = property(abc.abstractmethod(lambda self: False))
+
+    @staticmethod
+    @abc.abstractmethod
+    def find_cameras(): ...
+
+    @abc.abstractmethod
+    def connect(self, warmup=True): ...
+
+    @abc.abstractmethod
+    def read(self): ...
+
+    @abc.abstractmethod
+    def async_read(self, timeout_ms=200.0): ...
+
+    @abc.abstractmethod
+    def disconnect(self): ...
+
+
+def make_cameras(configs):
+    """Make each camera as LeRobot does: its class has the name of its configuration, without
+    Config, and is in the package of that configuration's module.
+    """
+    cameras = {}
+    for name, config in configs.items():
+        package = importlib.import_module(type(config).__module__.rpartition(".")[0])
+        cameras[name] = getattr(package, type(config).__name__.removesuffix("Config"))(config)
+    return cameras
 
 
 class DeviceNotConnectedError(ConnectionError): ...
@@ -117,8 +194,13 @@ def install(monkeypatch):
         "lerobot": {},
         "lerobot.robots": {"Robot": Robot, "RobotConfig": RobotConfig},
         "lerobot.cameras": {
-            "CameraConfig": object,
-            "make_cameras_from_configs": lambda configs: {**configs},
+            "Camera": Camera,
+            "CameraConfig": CameraConfig,
+            "make_cameras_from_configs": make_cameras,
+        },
+        "lerobot.teleoperators": {
+            "Teleoperator": Teleoperator,
+            "TeleoperatorConfig": TeleoperatorConfig,
         },
         "lerobot.utils": {},
         "lerobot.utils.errors": {
