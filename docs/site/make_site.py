@@ -73,7 +73,7 @@ def run_sphinx(source: Path, site: Path) -> int:
         return 2
     words = ["-q", "-b", "html", "-W", "--keep-going", "-c", str(HERE)]
     status = int(sphinx([*words, "-d", str(source.parent / "doctrees"), str(source), str(site)]))
-    if site.is_dir() and (ROOT / STATIC).is_dir():
+    if site.is_dir():
         shutil.copytree(ROOT / STATIC, site / STATIC, dirs_exist_ok=True)
     return status
 
