@@ -1,6 +1,4 @@
-"""HTML for what only the browser can do: the tab's title and colours, the clipboard, a
-picture of the view.
-"""
+"""HTML for what only the browser can do: the tab's title, the clipboard, a picture of the view."""
 
 from __future__ import annotations
 
@@ -12,19 +10,13 @@ from typing import Any
 from .markup import block
 
 BUTTON = (
-    "font:inherit;color:inherit;background:light-dark(#f1f3f5,#373a40);border:1px solid light-dark(#ced4da,#5c5f66);"
+    "font:inherit;color:inherit;background:var(--rc-button);border:1px solid var(--rc-button-line);"
     "border-radius:4px;padding:0.2em 0.7em;margin:0.15em 0.3em 0.15em 0;cursor:pointer"
 )
 COPY = """const area = document.createElement('textarea');
 area.value = document.getElementById(NAME).textContent;
 document.body.append(area); area.select(); document.execCommand('copy'); area.remove();
-this.style.outline = '2px solid #2b8a3e'; setTimeout(() => this.style.outline = '', 700);"""
-# The library's labels and buttons, with a contrast of 4.5 or more on the light and on the dark
-# panel.
-COLOURS = """<style>:root, [data-mantine-color-scheme] {
-  --mantine-primary-color-filled: light-dark(#1864ab, #216ebe) !important }
-.mantine-Slider-markLabel, .mantine-Notification-description { color: light-dark(#5c636a, #adb5bd) !important }
-[data-variant=outline]:not([data-disabled]) > .mantine-Button-inner { color: light-dark(#1864ab, #74c0fc) }</style>"""
+this.style.outline = '2px solid var(--rc-done)'; setTimeout(() => this.style.outline = '', 700);"""
 PICTURE = """const link = document.createElement('a');
 const views = [...document.querySelectorAll('canvas')].sort((a, b) => b.width * b.height - a.width * a.height);
 link.href = views[0].toDataURL('image/png');
@@ -32,7 +24,7 @@ link.download = NAME; link.click();"""
 
 
 class BrowserTab:
-    """Title and colours of the browser's tab; the page's library has no calls for them."""
+    """Title of the browser's tab; the page's library has no call for it."""
 
     def __init__(self, gui: Any, title: str) -> None:
         self._title = ""
@@ -44,7 +36,7 @@ class BrowserTab:
         if title != self._title:
             self._title = title
             script = html.escape(f"document.title = {json.dumps(title)}")
-            self._handle.content = f'{COLOURS}<img src="data:," alt="" hidden onerror="{script}">'
+            self._handle.content = f'<img src="data:," alt="" hidden onerror="{script}">'
 
 
 def copy_buttons(sources: Mapping[str, str]) -> str:

@@ -13,9 +13,6 @@ from ..core.types import Array
 from ..simulation.log import figure_class
 
 TIME = "time [s]"
-# seen on a light and on a dark panel
-LINE_GREY = "#868e96"
-LINE_RED = "#c92a2a"
 DPI = 120
 _FONT = "11px sans-serif"
 # in a narrow panel

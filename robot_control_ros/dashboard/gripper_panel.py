@@ -8,8 +8,9 @@ from ..core.errors import RobotControlError
 from ..robot.fingers import FingerModel
 from ..robot.gripper import Fingers, describe_grip
 from .availability import Availability
-from .markup import AMBER, note
+from .markup import note
 from .page_thread import PageThread
+from .theme import AMBER
 from .view.robot_view import RobotView
 
 OPEN = "Open"

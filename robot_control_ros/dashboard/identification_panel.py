@@ -14,8 +14,9 @@ from ..core.errors import RobotControlError
 from ..identification.dialog import IdentificationStep
 from .availability import Availability
 from .link import RobotLink
-from .markup import AMBER, GREY, RED, block, note
+from .markup import block, note
 from .page_thread import PageThread
+from .theme import AMBER, GREY, RED
 
 PLAN = "Identify this arm"
 MOVE = "Move within these bounds"

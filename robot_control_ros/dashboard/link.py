@@ -29,6 +29,15 @@ class DrawnObject:
 
 
 @dataclass(frozen=True, eq=False)
+class Neighbour:
+    """Another arm in the ROS domain."""
+
+    robot: RobotConfig
+    urdf: str  # text of its description
+    q: Array | None = None  # (n,) joint positions [rad]; None until they are known
+
+
+@dataclass(frozen=True, eq=False)
 class RobotTelemetry:
     """The newest measurements; None if nothing has come yet."""
 
@@ -107,6 +116,9 @@ class RobotLink(Protocol):
 
     def others(self) -> tuple[str, ...]:
         """Names of the other arms in this ROS domain, which :meth:`stop_all` stops, too."""
+
+    def neighbours(self) -> Mapping[str, Neighbour]:
+        """The other arms whose robots are known on this machine, by name."""
 
     @property
     def gripper(self) -> Fingers | None:

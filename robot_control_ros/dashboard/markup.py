@@ -1,16 +1,11 @@
-"""Colours and HTML of the texts on all pages."""
+"""HTML of the texts on all pages."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
 
-# On the light and the dark panel, each with a contrast of 4.5 or more: good, warning, error,
-# remark.
-GREEN = "light-dark(#237032, #69db7c)"
-AMBER = "light-dark(#a34700, #ffa94d)"
-RED = "light-dark(#c92a2a, #ff8787)"
-GREY = "light-dark(#5c636a, #adb5bd)"
+from .theme import GREY
 
 
 def span(text: str, colour: str, weight: int = 400) -> str:

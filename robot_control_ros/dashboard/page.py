@@ -13,23 +13,27 @@ from ..core.types import Array
 from ..robot.model import RobotModel
 from .availability import Availability
 from .bar.jog_panel import JogPanel
+from .bar.speed_setting import SpeedSetting
 from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
 from .gripper_panel import GripperPanel
 from .guarded_server import STALL
 from .identification_panel import IdentificationPanel
 from .link import RobotLink
-from .markup import AMBER, note
+from .markup import note
 from .numbers.goal_panel import GoalPanel
 from .numbers.numbers_panel import NumbersPanel
 from .plots.plots_panel import PlotsPanel
 from .records_panel import RecordsPanel
 from .response.response_panel import ResponsePanel
 from .scope.scope_panel import ScopePanel
-from .state_panel import SILENT, StatePanel, summarize
+from .state_panel import SILENT, StatePanel, describe_loss, summarize
+from .theme import AMBER, CONTACT, GRID_CELL, GRID_SECTION, REACH, WRENCH
 from .view.arrows import ArrowScale, ForceArrow
+from .view.displacement import Displacement
 from .view.handle_choice import TIP, HandleChoice
 from .view.named_axes import NamedAxes
+from .view.neighbours import Neighbours
 from .view.objects import SceneObjects
 from .view.pushing import PushHandle
 from .view.robot_view import RobotView
@@ -37,11 +41,11 @@ from .view.shapes import Description
 from .view.stiffness_ellipsoid import StiffnessEllipsoid
 from .view.target import Target
 from .view.trail import Trail
+from .view.whole_arm import WholeArm, direction
 from .view.workspace_box import WorkspaceBox
 from .web_page import WebPage
 
-WRENCH = (0.12, 0.55, 0.25)
-CONTACT = (0.85, 0.33, 0.1)
+DISTANCE = 2.0  # reaches from the camera to what it looks at
 POSES = 2000  # at random, to find how far the arm reaches
 ACTIONS = {
     "Hold here": "controller/hold",
@@ -74,7 +78,7 @@ class Page(WebPage):
         reach: Distance that the tip gets from the first joint [m].
         robot: View of the robot as it is drawn.
         target: Target of the tip, to drag.
-        response, plots, scope: Panels at the left.
+        response, plots, scope: Panels above the controls.
     """
 
     def __init__(
@@ -130,31 +134,36 @@ class Page(WebPage):
         scene.set_up_direction("+z")
         scene.configure_default_lights(True, cast_shadow=True)
         flat = not any(robot.axes[2:5])
+        floor = -0.1 * reach if flat else 0.0
         scene.add_grid(
             "/ground",
-            position=(0.0, 0.0, -0.1 * reach if flat else 0.0),
+            position=(0.0, 0.0, floor),
             infinite_grid=True,
             cell_size=0.1,
             section_size=0.5,
             fade_distance=6.0 * reach,
-            cell_color=(225, 228, 232),
-            section_color=(185, 190, 198),
+            cell_color=GRID_CELL,
+            section_color=GRID_SECTION,
             shadow_opacity=0.3,
         )
-        camera = self.server.initial_camera
-        camera.look_at = reach * np.array([-0.1, 0.0, 0.0] if flat else [0.3, 0.0, 0.32])
-        camera.position = reach * np.array([-0.1, -0.01, 3.0] if flat else [1.5, -1.45, 1.0])
+        camera = self.server.initial_camera  # until the browser has fitted it to its window
+        look_at = reach * np.array([-0.1, 0.0, 0.0] if flat else [0.3, 0.0, 0.32])
+        camera.look_at = look_at
+        camera.position = look_at + DISTANCE * reach * direction(flat)
         camera.fov = 0.75
         self.robot = RobotView(scene, self._model, self.description, reach)
+        self._whole_arm = WholeArm(self._model, [robot.base, *self.robot.links], reach, flat, floor)
         self._box = WorkspaceBox(scene, reach)
         self.target = Target(scene, self._link, reach, robot.axes, self._box.inside)
         self._wrench = ForceArrow(scene, "/wrench", WRENCH, "wrench", reach)
         self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach, anchor="top-left")
+        self._neighbours = Neighbours(scene, self._model, self._name, reach)
         self._axes = NamedAxes(scene, (robot.base, robot.tip), reach)
         self._trail = Trail(scene)
         self._stiffness = StiffnessEllipsoid(scene, self._link, self._model, reach)
         self._objects = SceneObjects(scene, self._link, self.robot)
         self._push = PushHandle(scene, self._link, self._model, reach)
+        self._displacement = Displacement(scene)
         self._ball = self._add_reach(flat)
 
     def _add_reach(self, flat: bool) -> Any:
@@ -165,7 +174,7 @@ class Page(WebPage):
             "cast_shadow": False,
             "receive_shadow": False,
         }
-        look |= {"color": (90, 140, 200), "position": self._shoulder, "visible": False}
+        look |= {"color": REACH, "position": self._shoulder, "visible": False}
         scene = self.server.scene
         reach = self.reach
         if flat:
@@ -182,12 +191,15 @@ class Page(WebPage):
         self._state = StatePanel(gui, link, thread, self._name)
         self.bar.on_stop = self._stop
         self.bar.on_activate = self._activate
+        self._speed = SpeedSetting(link, thread)
+        self.bar.on_speed = self._speed.take
         gui.add_html(note(HINT))
         self._handle = HandleChoice(gui, thread)
         self._actions = self._add_requests(
             "Robot", ACTIONS, "Set the target to the present pose; move home; tare; end a reaction."
         )
         self._movable = Availability(self._actions)
+        self._gains = GainsPanel(gui, link, thread)
         with gui.add_folder("Move with keys", expand_by_default=False):
             self._jog = JogPanel(gui, link)
             self.bar.on_jog = self._jog.take
@@ -200,7 +212,6 @@ class Page(WebPage):
         self._gripper = (
             None if link.gripper is None else GripperPanel(gui, link.gripper, thread, self.robot)
         )
-        self._gains = GainsPanel(gui, link, thread)
         self.response = ResponsePanel(gui, link, thread, self._model)
         self.plots = PlotsPanel(gui, link, thread, self._model.limits)
         self.scope = ScopePanel(gui, link, thread)
@@ -287,11 +298,22 @@ class Page(WebPage):
         if self._drawn_at - before > STALL:
             self.target.stop()  # what was dragged then is an old command
             self._jog.stop()
-        lost = "" if self._paused.value and health.answers else health.lost
+        paused = self._paused.value and health.answers
+        lost = "" if paused else describe_loss(health, self._link.robot.profile.start)
         if self._jog.draw(health.commands and not lost):
             self.target.release()
         state = summarize(health, self._link.law(), lost, self._state.refusal)
-        self.bar.show(replace(state, jogs=self._jog.on, arm=self._name, others=self._link.others()))
+        reference = telemetry.reference if health.commands and not lost else None
+        self.bar.show(
+            replace(
+                state,
+                jogs=self._jog.on,
+                arm=self._name,
+                others=self._link.others(),
+                speed=self._speed.value,
+                view=self._whole_arm.outlook(reference, self._neighbours.points),
+            )
+        )
         with self.server.atomic():
             self._state.draw(health, self.robot.near)
             if self._gripper is not None:
@@ -319,9 +341,9 @@ class Page(WebPage):
             self._drives.visible = "drives/enable" in requests
             self._handle.draw([item.name for item in telemetry.objects if item.led])
             self._objects.draw(telemetry.objects, self._handle.chosen)
-            reference = telemetry.reference if health.commands and not lost else None
             # they would overlap
             self.target.draw(reference, shown=not self._push.on and self._handle.chosen == TIP)
+            self._neighbours.draw(self._link.neighbours())
             if telemetry.q is None:
                 return
             self.robot.draw(telemetry.q)
@@ -334,6 +356,18 @@ class Page(WebPage):
             self._contact.draw(tip, None if telemetry.contact is None else telemetry.contact[:3])
             self._trail.draw(tip)
             self._push.draw()
+            self._displacement.draw(self._displaced(tip, reference))
+
+    def _displaced(self, tip: Array, reference: Array | None) -> tuple[Array, Array] | None:
+        """Ends of the way that the arm is pushed off its reference, or the target is ahead of it.
+
+        None: nobody pushes or drags.
+        """
+        if self._push.pushes and reference is not None:
+            return reference[:3, 3], tip
+        if self.target.drag.held:
+            return tip, self.target.drag.pose[:3, 3]
+        return None
 
 
 def _reach(model: RobotModel, shoulder: Array) -> float:

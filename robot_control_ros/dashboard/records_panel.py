@@ -8,8 +8,9 @@ from typing import Any
 from ..control.requests import RequestResult
 from .browser_script import copy_buttons
 from .link import RobotLink
-from .markup import GREY, RED, block, note, span
+from .markup import block, note, span
 from .page_thread import PageThread
+from .theme import GREY, RED
 
 SAVE = "Save the last minute"
 REQUEST = "controller/save_record"

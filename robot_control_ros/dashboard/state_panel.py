@@ -12,11 +12,12 @@ from .availability import Availability
 from .bar.status_bar import BarState
 from .last_refusal import LastRefusal
 from .link import Health, RobotLink
-from .markup import AMBER, GREEN, GREY, RED, block, span
+from .markup import block, span
 from .page_thread import PageThread
+from .theme import AMBER, GREEN, GREY, RED
 
 FRESH = "fresh"  # the controller's word for a wrench that is there
-QUIET = "100%"  # the controller's margin where nothing rings
+NEARLY_RINGS = 50.0  # %: a controller's margin below which oscillations are told
 FULL_SPEED = 0.95  # times real time, from which on a simulation is not called slow
 TRANSITIONS = {  # of the lifecycle, by state
     "unconfigured": ("Configure",),
@@ -65,12 +66,16 @@ class StatePanel:
         lines = [span(f"● {health.obstacle or 'active'}", colour, 700)]
         if self.refusal:
             lines.append(span(f"refused: {self.refusal}", RED))
+        self._refusal.look(health.diagnosis)
         if health.problem and health.commands:
             lines.append(span(health.problem, AMBER))
         if not health.answers and (start := self._link.robot.profile.start):
             lines.append(span(f"is it running? {start}", GREY))
         lines += [span(warning, AMBER) for warning in warnings]
         lines += [span(detail, GREY) for detail in details(health)]
+        if self._refusal.listed:
+            lines.append(span("Refused lately, the newest first:", GREY))
+            lines += [span(each, GREY) for each in self._refusal.listed]
         self._text.content = block("<br>".join(lines), f"height:{HEIGHT}em;overflow-y:auto")
         self._lifecycle.options = (
             TRANSITIONS.get(health.lifecycle, NONE) if health.answers else NONE
@@ -83,7 +88,7 @@ class StatePanel:
 
 
 def details(health: Health) -> list[str]:
-    """Rate, response, refusals and drives, in lines."""
+    """Rate, response, contact and drives, in lines."""
     values = health.diagnosis
     lines = []
     rate, speed, response = (
@@ -94,16 +99,17 @@ def details(health: Health) -> list[str]:
         if speed is not None and speed < FULL_SPEED:
             parts.append(f"simulation at {speed:.2f} times real time")
         if response is not None:
-            parts.append(f"response p99 {response / 1e3:.2f} ms")
-        lines.append(" · ".join([*parts, f"{values.get('refusals', '0')} refusals"]))
+            parts.append(f"99 of 100 commands within {response / 1e3:.2f} ms")
+        lines.append(" · ".join(parts))
     if "spring load" in values:
         lines.append(f"spring at {values['spring load']} of its bound")
     if "contact" in values:
         lines.append(values["contact"])
-    if values.get("ringing margin", QUIET) != QUIET:
-        lines.append(f"margin to ringing: {values['ringing margin']}")
+    margin = _number({"": values.get("ringing margin", "").removesuffix("%")}, "")
+    if margin is not None and margin < NEARLY_RINGS:
+        lines.append(f"the arm oscillates: {100.0 - margin:.0f} % of what softens it by itself")
     if "softened by ringing" in values:
-        lines.append(f"softened by ringing: {values['softened by ringing']}")
+        lines.append(f"softened, as the arm oscillated: {values['softened by ringing']}")
     if values.get("wrench", FRESH) != FRESH:
         lines.append(f"no sensor: {values['wrench']}")
     if health.executing is not None:
@@ -111,6 +117,23 @@ def details(health: Health) -> list[str]:
     if health.drives:
         lines.append(f"drives: {health.drives}")
     return lines
+
+
+def describe_loss(health: Health, start: str) -> str:
+    """Text of what is lost and what to do next; empty where nothing is.
+
+    Args:
+        health: State of the controller.
+        start: Command that starts robot and controller; empty if unknown.
+    """
+    if not health.lost:
+        return ""
+    command = f": {start}" if start else ""
+    if not health.answers:
+        again = f"Start it again{command}. The page finds it by itself; then press Activate."
+    else:
+        again = f"Is its driver running, and the network there? Start it again{command}."
+    return f"{health.lost}\n{again}"
 
 
 def summarize(health: Health, law: str, lost: str, refusal: str) -> BarState:

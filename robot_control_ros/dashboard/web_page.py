@@ -17,9 +17,9 @@ from .access import Right, access_of, check_host, write_redirect
 from .guarded_server import Guard
 from .loop_event import install
 from .page_thread import PageThread
+from .theme import BRAND
 from .typed_numbers import TypedNumbers
 
-BRAND = (33, 110, 190)
 WIDTH = 345  # px, of the control panel
 PORTS = (1, 65535)
 POLL_PERIOD = 0.1  # s between two checks for a signal

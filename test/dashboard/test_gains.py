@@ -9,6 +9,7 @@ from robot_control_ros.control.requests import Parameter
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import AXES, plain_value
 from robot_control_ros.dashboard.gains import gains_file
+from robot_control_ros.dashboard.gains.main_gains import in_order, main_gains
 from robot_control_ros.dashboard.gains.presets import SCALES, preset
 from robot_control_ros.dashboard.gains.sliders import changed, controls, nice, shown
 from robot_control_ros.laws import law_names
@@ -44,6 +45,26 @@ def gains_by_robot(law):
             continue
     assert found, f"{law} goes with no robot"
     return found
+
+
+# --- order ---
+
+
+@pytest.mark.parametrize(
+    ("law", "first"),
+    [
+        ("force_control", ("force", "force_axes")),
+        ("impedance", ("stiffness", "damping_ratio")),
+        ("joint_pid", ("p", "i", "d")),
+    ],
+)
+def test_what_a_law_is_used_for_comes_first(law, first):
+    parameters, _ = gains_of("ur5", law)
+    assert main_gains(law, parameters) == first
+    ordered = in_order(law, parameters)
+    assert tuple(ordered)[: len(first)] == first
+    assert sorted(ordered) == sorted(parameters)
+    assert all(ordered[name] is each for name, each in parameters.items())
 
 
 # --- sliders ---

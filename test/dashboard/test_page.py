@@ -87,6 +87,80 @@ def test_a_preset_sets_springs(browser, link):
     assert link.asked[0][1]["stiffness"] == (1500.0, 1500.0, 1500.0, 150.0, 150.0, 150.0)
 
 
+def presets(browser):
+    return tuple(browser.handle("Preset").options)
+
+
+def test_the_preset_in_force_is_marked(browser, link):
+    until(lambda: presets(browser)[1] == "✓ Medium", "the mark at the robot's own gains")
+    browser.set("Preset", "Stiff")
+    until(lambda: presets(browser) == ("Soft", "Medium", "✓ Stiff", "Hand guiding"), "the mark")
+    browser.set("Preset", "✓ Stiff")  # again
+    until(lambda: len(link.asked) == 2, "the change")
+    assert link.gains["stiffness"].value[0] == 1500.0
+    browser.set("Stiffness [N/m]", 700)
+    until(lambda: presets(browser) == ("Soft", "Medium", "Stiff", "Hand guiding"), "no mark")
+
+
+def test_changes_of_gains_are_taken_back_one_by_one(browser, page, link):
+    browser.set("Preset", "Stiff")
+    until(lambda: link.gains["stiffness"].value[0] == 1500.0, "the preset")
+    browser.set("Coriolis", True)
+    until(lambda: link.gains["coriolis"].value is True, "the switch")
+    browser.set("Gains", "Undo")
+    until(lambda: link.gains["coriolis"].value is False, "the switch as before")
+    assert link.gains["stiffness"].value[0] == 1500.0
+    browser.set("Gains", "Undo")
+    until(lambda: link.gains["stiffness"].value[0] == 500.0, "the gains before the preset")
+    browser.set("Gains", "Undo")
+    until(lambda: "nothing to undo" in text(page), "a refusal")
+
+
+def test_a_slider_that_is_dragged_is_one_change(browser, link):
+    for value in range(600, 1100, 10):
+        browser.set("Stiffness [N/m]", value)
+    until(lambda: link.gains["stiffness"].value[0] == 1090.0, "the last value")
+    browser.set("Gains", "Undo")
+    until(lambda: link.gains["stiffness"].value[0] == 500.0, "the value before the drag")
+
+
+def test_reset_gives_all_gains_their_defaults_and_can_be_taken_back(browser, page, link):
+    low_pass = Parameter("wrench.low_pass", 20.0, 0.0, "Corner.", "Hz", 0.0, 1000.0)
+    link.gains = link.gains | {"wrench.low_pass": low_pass}
+    browser.set("Gains", "Reset to defaults")
+    until(lambda: "nothing to reset" in text(page), "a refusal")
+    browser.set("Stiffness [N/m]", 700)
+    browser.set("Coriolis", True)
+    until(lambda: link.gains["coriolis"].value is True, "both changes")
+    browser.set("Gains", "Reset to defaults")
+    until(lambda: link.gains["coriolis"].value is False, "the defaults")
+    assert link.gains["stiffness"].value[0] == 500.0
+    assert link.gains["wrench.low_pass"].value == 20.0  # a setting is no gain
+    browser.set("Gains", "Undo")
+    until(lambda: link.gains["coriolis"].value is True, "the gains before the reset")
+    assert link.gains["stiffness"].value[0] == 700.0
+
+
+def test_a_refused_change_is_none_to_take_back(browser, page, link):
+    link.refusal = "no"
+    browser.set("Stiffness [N/m]", 700)
+    until(lambda: "refused: no" in text(page), "the refusal")
+    link.refusal = ""
+    browser.set("Gains", "Undo")
+    until(lambda: "nothing to undo" in text(page), "that there is none")
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x89PNG\r\n\x1a\n\x00\xff", b"", b"hello", b"- 1\n- 2\n", b"{a: [", b"a: 1\n"]
+)
+def test_a_file_that_is_not_gains_is_refused_on_the_page(browser, page, link, content):
+    before = link.gains
+    browser.upload(LOAD, "mine.txt", content)
+    until(lambda: "mine.txt is refused" in text(page), "the refusal")
+    assert link.gains is before
+    assert not link.asked
+
+
 LOAD, SAVE = "Load gains and view", "Save gains and view"
 
 
@@ -409,6 +483,34 @@ def test_a_push_is_a_spring_to_the_handle_and_ends_with_it(browser, link, ends):
     until(lambda: not link.pushes[-1][1].any(), "the end of the push")
 
 
+def shown_way(page):
+    """Length that is written [mm]; None where none is."""
+    label = node(page, "/displacement/label")
+    return float(label.text.removesuffix(" mm")) if label.visible else None
+
+
+def test_how_far_a_push_has_moved_the_arm_is_written(browser, page, link):
+    away = HOME.copy()
+    away[:3, 3] += [0.0, 0.0, 0.046]
+    link.now = replace(link.now, reference=away)
+    browser.set("Push mode", True)
+    until(lambda: node(page, "/push").visible, "the handle")
+    assert shown_way(page) is None
+    browser.begin_drag("/push")
+    browser.drag("/push", make_pose(HOME[:3, 3] + [0.0, 0.0, 0.1]))
+    until(lambda: shown_way(page) == 46.0, "the way from the reference")
+    browser.end_drag("/push")
+    until(lambda: shown_way(page) is None, "nothing after the push")
+
+
+def test_how_far_the_target_is_ahead_is_written_while_it_is_dragged(browser, page):
+    browser.begin_drag("/target")
+    browser.drag("/target", aside(0.03, 0.04, 0.0))
+    until(lambda: shown_way(page) == 50.0, "the way to the target")
+    browser.end_drag("/target")
+    until(lambda: shown_way(page) is None, "nothing after the drag")
+
+
 def test_objects_are_drawn_led_and_taken_away(browser, page, link):
     place = np.array([0.6, 0.1, 0.3])
     ball = DrawnObject(
@@ -593,12 +695,32 @@ def test_a_silent_controller_and_an_inactive_one_are_shown(page, link):
     assert "no joint states" not in text(page)  # it has no use for them
 
 
-def test_rate_response_and_refusals_are_shown(page, link):
+def test_rate_and_response_are_shown_below_what_matters_more(page, link):
     values = {"rate [Hz]": "499.6", "response p99 [us]": "210", "refusals": "3"}
     link.state = Health(True, 0.0, "active", diagnosis=values, problem="no wrench")
-    until(lambda: "500 Hz · response p99 0.21 ms · 3 refusals" in text(page), "the line")
+    until(lambda: "500 Hz · 99 of 100 commands within 0.21 ms" in text(page), "the line")
     # what matters most is in sight
     assert text(page).index("no wrench") < text(page).index("500 Hz")
+
+
+def test_refusals_of_this_page_and_of_others_are_listed(browser, page, link):
+    link.refusal = "stiffness = 700: must be <less>"
+    browser.set("Stiffness [N/m]", 700)
+    until(lambda: "Refused lately" in text(page), "a list")
+    values = {"rate [Hz]": "500", "refusals": "4", "last refusal": "target pose: outside"}
+    link.state = Health(True, 0.0, "active", diagnosis=values)
+    until(lambda: "target pose: outside" in text(page), "what another program was refused")
+    listed = text(page).partition("Refused lately")[2]
+    assert listed.index("target pose: outside") < listed.index(link.refusal)
+
+
+@pytest.mark.parametrize("margin", ["100%", "67%", "20%"])
+def test_only_an_arm_that_nearly_rings_is_said_to_oscillate(page, link, margin):
+    values = {"rate [Hz]": "500", "ringing margin": margin, "spring load": "12 %"}
+    link.state = Health(True, 0.0, "active", diagnosis=values)
+    until(lambda: "spring at 12 %" in text(page), "the state")
+    assert ("oscillates" in text(page)) == (margin == "20%")
+    assert "margin" not in text(page)
 
 
 def test_lifecycle_buttons_are_those_that_are_possible(browser, page, link):

@@ -64,7 +64,8 @@ class FakeLink:
 
     def __init__(self):
         self.robot, self.urdf, self.gripper = ROBOT, ROBOT.urdf(), None
-        self.refusal, self.arm, self.neighbours = "", "", ()
+        self.refusal, self.arm, self.other_names = "", "", ()
+        self.others_drawn = {}  # by name, what `neighbours` returns
         self.result = ""  # message of a request that is done
         self.identification = FakeIdentification()
         self.states = []  # blocks; `come` adds to them
@@ -176,7 +177,10 @@ class FakeLink:
         self.answer("stop all", reply)
 
     def others(self):
-        return self.neighbours
+        return self.other_names
+
+    def neighbours(self):
+        return self.others_drawn
 
     def set_target_pose(self, pose):
         self.targets.append(pose)

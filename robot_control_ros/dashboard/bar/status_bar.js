@@ -9,10 +9,18 @@
     ["status-bar", "stop", "stop-text", "stop-one", "activate", "bar-state", "bar-details", "lost"]
       .map(id => document.getElementById(id));
   const address = `${location.protocol.replace("http", "ws")}//${location.host}/bar${location.search}`;
-  let socket, opened, several = false;
+  let socket, opened, several = false, measured = "";
   let silence = 0, checked = performance.now(), patience = PATIENCE; // ms
 
   const write = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+
+  function fit() { // a message that is longer than its line is shown below the bar
+    const now = `${innerWidth} ${state.textContent}`;
+    if (now === measured) return;
+    measured = now;
+    bar.classList.remove("long");
+    bar.classList.toggle("long", state.scrollWidth > state.clientWidth + 1);
+  }
 
   // The view draws with all that the browser can. It rests while there is no link, so that the browser can make one.
   const drawFrame = window.requestAnimationFrame.bind(window), dropFrame = window.cancelAnimationFrame.bind(window);
@@ -35,7 +43,9 @@
     bar.title = shown.state;
     write(state, shown.state);
     const looks = shown.controls ? "" : "looking on";
-    write(details, [shown.arm, shown.law, shown.rate, looks].filter(Boolean).join(" · "));
+    fit();
+    const names = several ? [shown.arm, shown.law, shown.rate] : [shown.law, shown.rate, shown.arm];
+    write(details, [...names, looks].filter(Boolean).join(" · "));
     stop.hidden = !shown.stops;
     stop.disabled = stopOne.disabled = false;
     write(stopText, several ? "STOP ALL" : "STOP");
@@ -77,6 +87,7 @@
     resting = true;
     bar.dataset.state = "lost";
     write(state, "server lost");
+    fit();
     write(details, "");
     stop.disabled = stopOne.disabled = activate.disabled = true;
     stop.title = SERVER;

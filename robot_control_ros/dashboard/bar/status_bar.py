@@ -17,6 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Response
 
 from ...core.types import Array
+from .. import theme
 from ..access import Right
 from ..typed_numbers import TypedNumber
 
@@ -25,11 +26,32 @@ PATH = "/bar"  # of its websocket
 STOP = "stop"
 STOP_ALL = "stop all"
 ACTIVATE = "activate"
-# the same; six numbers come after the first, JSON after the second
+# the same; behind them come six numbers, JSON, and one number
 JOG = "jog "
 NUMBER = "number "
+SPEED = "speed "
 PERIOD = 0.1  # s between two states; a browser says after 0.7 s that none comes
 FOLDER = Path(__file__).resolve().parent
+SCRIPTS = (
+    "dark.js",
+    "sheet.js",
+    "status_bar.js",
+    "speed.js",
+    "view.js",
+    "names.js",
+    "number_fields.js",
+    "jog.js",
+)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """From where a browser sees the whole arm, in the axes of the picture."""
+
+    centre: tuple[float, float, float]  # of a ball around the arm [m]
+    radius: float  # of the ball [m]
+    towards: tuple[float, float, float]  # direction from the centre to the camera, of length 1
+    floor: float  # height that the camera doesn't look below [m]
 
 
 @dataclass(frozen=True)
@@ -45,6 +67,9 @@ class BarState:
     arm: str = ""  # name of the robot
     others: tuple[str, ...] = ()  # names of the other arms, which STOP ALL stops, too
     activates: bool = False  # whether the controller can be activated
+    # fraction of their usual speed with which moves go; None where it can't be set
+    speed: float | None = None
+    view: Outlook | None = None  # None: the page's picture has no arm
 
 
 class StatusBar:
@@ -60,6 +85,9 @@ class StatusBar:
             control.
         on_jog: Function that is called in the server's thread with the deflection (6,) of keys and
             gamepad, from -1 to 1, of those who may control.
+        on_speed: Function that is called in the server's thread with the fraction of the usual
+            speed, from 0 to 1, that somebody who may control has chosen.
+        sheet_starts_open: True where the panel of a small window is open at first.
     """
 
     def __init__(self) -> None:
@@ -67,19 +95,14 @@ class StatusBar:
         self.on_activate: Callable[[], None] | None = None
         self.on_number: Callable[[TypedNumber], None] | None = None
         self.on_jog: Callable[[Array], None] | None = None
+        self.on_speed: Callable[[float], None] | None = None
+        self.sheet_starts_open = False
         # number of the last state, and its text for each right
         self._drawn: tuple[int, dict[Right, str]] = 0, {}
-        names = (
-            "status_bar.html",
-            "status_bar.css",
-            "status_bar.js",
-            "names.js",
-            "number_fields.js",
-            "jog.js",
-        )
+        names = ("status_bar.html", "status_bar.css", *SCRIPTS)
         html, css, *scripts = ((FOLDER / name).read_text("utf-8") for name in names)
-        self._head = f"<style>{css}</style></head>".encode()
-        self._body = f"<body>{html}".encode()
+        self._head = f"<style>{theme.style()}{css}</style></head>".encode()
+        self._html = html
         self._end = ("".join(f"<script>{each}</script>" for each in scripts) + "</body>").encode()
 
     def show(self, state: BarState) -> None:
@@ -90,7 +113,11 @@ class StatusBar:
 
     def add_to(self, response: Response) -> None:
         """Add the bar to viser's page: the first on it, so that Tab comes to STOP first."""
-        parts = ((b"</head>", self._head), (b"<body>", self._body), (b"</body>", self._end))
+        html = self._html
+        if self.sheet_starts_open:
+            html = html.replace('data-sheet-starts="closed"', 'data-sheet-starts="open"')
+        bar = f"<body>{html}".encode()
+        parts = ((b"</head>", self._head), (b"<body>", bar), (b"</body>", self._end))
         body = response.body
         for mark, part in parts:
             before, _, after = body.rpartition(mark)
@@ -114,6 +141,8 @@ class StatusBar:
                         self.on_activate()
                     elif (number := _typed(message)) is not None:
                         self._number(number)
+                    elif (speed := _speed(message)) is not None:
+                        self._set_speed(speed)
                     elif (deflection := _deflection(message)) is not None:
                         self._jog(deflection)
                         jogs = bool(deflection.any())
@@ -129,6 +158,10 @@ class StatusBar:
     def _jog(self, deflection: Array) -> None:
         if self.on_jog is not None:
             self.on_jog(deflection)
+
+    def _set_speed(self, speed: float) -> None:
+        if self.on_speed is not None:
+            self.on_speed(speed)
 
     async def _send(self, connection: Any) -> None:
         sent = 0
@@ -156,4 +189,15 @@ def _deflection(message: Any) -> Array | None:
         numbers = np.array(message.removeprefix(JOG).split(), dtype=float)
         if numbers.shape == (6,) and np.isfinite(numbers).all():
             return np.asarray(np.clip(numbers, -1.0, 1.0))
+    return None
+
+
+def _speed(message: Any) -> float | None:
+    """The fraction of the usual speed in a message, within 0 and 1; None in another message."""
+    if not isinstance(message, str) or not message.startswith(SPEED):
+        return None
+    with suppress(ValueError):
+        speed = float(message.removeprefix(SPEED))
+        if 0.0 < speed <= 1.0:
+            return speed
     return None

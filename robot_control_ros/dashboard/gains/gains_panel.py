@@ -14,13 +14,16 @@ from ...core.errors import ConfigError
 from ...laws import law_names
 from ..availability import Availability
 from ..link import RobotLink
-from ..markup import GREEN, GREY, RED, note
+from ..markup import note
 from ..page_thread import PageThread
+from ..theme import GREEN, GREY, RED
 from . import gains_file
 from .law_panel import LawPanel
-from .presets import SCALES, preset
+from .main_gains import in_order, main_gains
+from .presets import SCALES, preset, preset_in_force
 from .saved_view import apply_view, view_of
 from .sliders import Control, changed, controls, describe_axes, shown
+from .undo import Changes, defaults
 
 # s after a person's last change of a control, in which the node's value doesn't change it
 TOUCHED = 0.3
@@ -36,7 +39,9 @@ FOLDERS = {
     "integral.": "Integral action",
     "limits.": "Limits",
 }  # by the prefix of settings
-FIRST = 2  # gains that are always visible; the others are in a folder
+IN_FORCE = "✓ "  # before the name of the preset in force
+UNDO = "Undo"
+RESET = "Reset to defaults"
 
 
 class GainsPanel:
@@ -58,12 +63,17 @@ class GainsPanel:
         self._law = gui.add_dropdown("Law", ("…",), hint="The control law that runs.")
         thread.connect(self._law, self._choose_law)
         hint = "Stiffness as a multiple of the robot's own: 0.2, 1, 3, and 0 to guide it by hand."
-        presets = thread.connect(
+        self._presets = thread.connect(
             gui.add_button_group("Preset", tuple(SCALES), hint=hint), self._apply_preset
         )
-        self._equation = LawPanel(gui)
+        self._judged: object = None  # law and parameters that the mark of a preset is for
         self._first = gui.add_folder(None)
         self._bounds = gui.add_html("")
+        self._changes = Changes()
+        hint = "Take back the last change of gains on this page; or give all gains their defaults."
+        taking_back = gui.add_button_group("Gains", (UNDO, RESET), hint=hint)
+        thread.connect(taking_back, self._take_back)
+        self._equation = LawPanel(gui)
         with gui.add_folder("More gains, wrench, files", expand_by_default=False):
             self._per_axis = gui.add_checkbox(
                 "Per axis", False, hint="A slider for each axis or joint."
@@ -79,7 +89,7 @@ class GainsPanel:
             load = gui.add_upload_button("Load gains and view", hint=hint)
             thread.take_file(load, self._load)
             self._file = gui.add_html("")  # how the last loading ended
-        self._always_shown = Availability(self._law, presets, load)
+        self._always_shown = Availability(self._law, self._presets, taking_back, load)
 
     def draw(self, obstacle: str) -> None:
         """Show the node's values, except of controls that are being changed.
@@ -91,9 +101,10 @@ class GainsPanel:
             return
         law = self._link.law()
         per_axis = self._per_axis.value
-        self._parameters = self._link.parameters()
+        self._parameters = in_order(law, self._link.parameters())
         self._draw_law(law)
-        self._equation.draw(law, self._parameters)
+        self._equation.draw(law, self._link.parameters())
+        self._mark_preset(law)
         built = law, tuple(self._parameters), per_axis
         wanted = [
             (name, each)
@@ -150,7 +161,7 @@ class GainsPanel:
         law = "" if prefix in self._settings else self._link.law()
         kind = (law, name, control, parameter.text, parameter.choices)
         if kind not in self._made:
-            is_first = name in tuple(self._parameters)[:FIRST]
+            is_first = name in main_gains(law, self._parameters)
             with self._settings.get(prefix, self._first if is_first else self._rest):
                 handle = self._thread.connect(
                     self._make(name, control), partial(self._edit, name, control)
@@ -194,7 +205,20 @@ class GainsPanel:
             edits = self._edits
             self._edits = {}
             self._waiting = True
-            self._link.set_gains(edits, self._thread.reply(self._settle))
+            self._set(edits)
+
+    def _set(self, values: dict[str, Value]) -> None:
+        """Set gains; once they are accepted, those of before can come back by Undo."""
+        law = self._link.law()
+        known = self._link.parameters()
+        before = {name: known[name].value for name in values if name in known}
+
+        def settle(result: RequestResult) -> None:
+            if result.accepted:
+                self._changes.add(law, before)
+            self._settle(result)
+
+        self._link.set_gains(values, self._thread.reply(settle))
 
     def _settle(self, result: RequestResult) -> None:
         self._waiting = False
@@ -210,7 +234,40 @@ class GainsPanel:
         self._send()
 
     def _apply_preset(self, name: str) -> None:
-        self._apply(lambda: preset(name, self._link.law(), self._parameters))
+        chosen = name.removeprefix(IN_FORCE)
+        self._apply(lambda: preset(chosen, self._link.law(), self._parameters))
+
+    def _mark_preset(self, law: str) -> None:
+        """Mark the preset whose gains are in force."""
+        parameters = self._link.parameters()
+        if self._judged == (law, parameters):
+            return
+        self._judged = law, parameters
+        found = preset_in_force(law, parameters)
+        options = tuple(f"{IN_FORCE}{name}" if name == found else name for name in SCALES)
+        if options != tuple(self._presets.options):
+            self._presets.options = options
+
+    def _take_back(self, what: str) -> None:
+        """Undo the last change, or give all gains of the law their defaults."""
+        law = self._link.law()
+        if self._waiting:
+            self._thread.refuse("another change is not finished: press it again")
+            return
+        if what == RESET:
+            values = defaults(self._link.parameters())
+            if not values:
+                self._thread.refuse(f"nothing to reset: all gains of {law} have their defaults")
+                return
+            self._waiting = True
+            self._set(values)
+            return
+        values = self._changes.take(law)
+        if not values:
+            self._thread.refuse(f"nothing to undo: no gain of {law} was changed on this page")
+            return
+        self._waiting = True
+        self._link.set_gains(values, self._thread.reply(self._settle))
 
     def _make_file(self, clicked: bool, camera: Any) -> tuple[str, bytes]:
         law = self._link.law()
@@ -219,9 +276,11 @@ class GainsPanel:
 
     def _load(self, name: str, content: bytes, camera: Any) -> None:
         """Take over a whole file, or nothing of it."""
+        law = self._link.law()
 
         def settle(result: RequestResult) -> None:
             if result.accepted:
+                self._changes.add(law, before)
                 self._file.content = note(f"{name}: {len(values)} gains taken over.", GREEN)
                 if view:
                     apply_view(view, camera)
@@ -232,12 +291,14 @@ class GainsPanel:
         try:
             if self._waiting:
                 raise ConfigError("another change is not finished: load it again", name="file")
-            values = gains_file.read(content, self._link.law())
+            values = gains_file.read(content, law)
             view = gains_file.read_view(content)
         except ConfigError as error:
             self._thread.refuse(str(error))
             self._refuse_file(name, str(error))
             return
+        known = self._link.parameters()
+        before = {name: known[name].value for name in values if name in known}
         self._waiting = True
         self._link.set_gains(values, self._thread.reply(settle))
 

@@ -57,6 +57,20 @@ def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str
     return values
 
 
+def preset_in_force(law: str, parameters: Mapping[str, Parameter]) -> str:
+    """Name of the preset whose gains are those of the law now; empty where none is."""
+    for name in SCALES:
+        try:
+            values = preset(name, law, parameters)
+        except ConfigError:
+            return ""
+        if values and all(
+            np.allclose(parameters[each].value, values[each], rtol=1e-6) for each in values
+        ):
+            return name
+    return ""
+
+
 def _guiding(damping: Array, stiffness: Array) -> Array:
     if damping.shape != stiffness.shape:
         return GUIDING_DAMPING * damping

@@ -10,7 +10,8 @@ from ...core.gains import AXES
 from ...core.types import Array, CommandMode
 from ...robot.configuration import RobotConfig
 from ...robot.model import JointLimits
-from ..chart import LINE_GREY, LINE_RED, TIME, Chart, Curve, csv
+from ..chart import TIME, Chart, Curve, csv
+from ..theme import CURVE_GREY, CURVE_RED, CURVES
 from .history import History
 
 POSE = "Pose error"
@@ -20,7 +21,6 @@ POSITIONS = "Joint positions"
 LOOP = "Control loop"
 QUANTITIES = (POSE, WRENCH, COMMAND, POSITIONS, LOOP)
 OF_ONE_JOINT = (COMMAND, POSITIONS)  # have a chart of the chosen joint
-COLOURS = ("#d9480f", "#0f9d76", "#1c7ed6", "#e8a200", "#c2558f", "#66b6f0", "#8d6e3f", "#7950c8")
 UNITS = {CommandMode.EFFORT: "N·m", CommandMode.POSITION: "rad", CommandMode.VELOCITY: "rad/s"}
 FORCE = ("N", "N·m")
 OF_AXES = {
@@ -97,7 +97,7 @@ class Charts:
         of_joint = f"{joint}: terms"
         of_all = "command"
         if mode is CommandMode.EFFORT:
-            terms.insert(0, Curve("total", command[:, index], LINE_GREY, width=2.5))
+            terms.insert(0, Curve("total", command[:, index], CURVE_GREY, width=2.5))
             of_joint = f"{joint}: torque [N·m]"
             of_all = "total torque [N·m]"
         elif mode is not None:
@@ -115,7 +115,7 @@ class Charts:
         curves = [Curve("position", q[:, index], _colour(index))]
         if limited[index]:
             curves += [
-                Curve(f"{word} limit", np.full(len(q), bound[index]), LINE_RED, dashed=True)
+                Curve(f"{word} limit", np.full(len(q), bound[index]), CURVE_RED, dashed=True)
                 for word, bound in (("upper", upper), ("lower", lower))
             ]
         percent = 100.0 * (q - lower) / np.where(limited, upper - lower, np.nan)
@@ -133,7 +133,7 @@ class Charts:
     def _loop(self, record: History) -> Sequence[Chart]:
         t = record.t
         rate = record.block("rate [Hz]", 1)[:, 0]
-        nominal = Curve("nominal", np.full(len(rate), self._rate), LINE_GREY, dashed=True)
+        nominal = Curve("nominal", np.full(len(rate), self._rate), CURVE_GREY, dashed=True)
         near = 0.9 * self._rate, 1.1 * self._rate
         period = _percentiles(record, {"period": "period"})
         latency = _percentiles(
@@ -150,7 +150,7 @@ class Charts:
 
 
 def _colour(number: int) -> str:
-    return COLOURS[number % len(COLOURS)]
+    return CURVES[number % len(CURVES)]
 
 
 def _of_axes(

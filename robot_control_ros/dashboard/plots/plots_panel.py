@@ -29,8 +29,7 @@ DIAGNOSES = 1000  # samples of /diagnostics that are kept
 SETTLING = 1.0  # s in which new plots are drawn even if paused
 # s: data that come while uPlot changes its size leave it without axes, until a range changes
 NUDGE = 1e-6
-WIDTH = 400  # px
-HEIGHT = 380  # px, of all charts together, without legends
+HEIGHT = 270  # px, of all charts together, without legends
 # of uPlot's soft bounds, where the data don't reach them
 NO_PAD = 1
 KEEP_PAD = 2
@@ -92,15 +91,16 @@ class PlotsPanel:
         self._built = 0.0
         self._nudge = 0.0
         self._open = gui.add_checkbox(
-            "Plots", False, hint="Curves of the last minute, in a panel at the left."
+            "Plots", False, hint="Curves of the last minute, above the controls."
         )
         thread.connect(self._open, self._show)
         self.panel = gui.add_panel(visible=False)
         self._tab = self.panel.add_tab("Plots")
         with self._tab:
+            self._curves = gui.add_folder(None)
             self._make_controls(gui, thread)
-        self.panel.dock_left()
-        self.panel.set_width(WIDTH)
+        # in their column, so that the arm keeps most of a small window
+        self.panel.dock_above(gui.main_panel)
 
     def _make_controls(self, gui: Any, thread: PageThread) -> None:
         self._quantity = gui.add_dropdown("Quantity", QUANTITIES, hint="What is plotted.")
@@ -192,7 +192,7 @@ class PlotsPanel:
         self._built = time.monotonic()
         for plot in self.plots:
             plot.remove()
-        with self._tab:
+        with self._curves:
             self.plots = [_add(self._gui, chart, HEIGHT // len(charts)) for chart in charts]
 
     # --- files ---

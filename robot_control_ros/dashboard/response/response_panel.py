@@ -16,19 +16,17 @@ from ...robot.model import RobotModel
 from ..availability import Availability
 from ..chart import TIME, Chart, Curve, add_plot, show
 from ..link import RobotLink
-from ..markup import AMBER, GREY, RED, block, legend, note, table
+from ..markup import block, legend, note, table
 from ..page_thread import PERIOD as DRAWING
 from ..page_thread import PageThread
+from ..theme import AMBER, GREY, IDEAL, MEASURED, RED
 from .evaluation import ResponseResult, degrees, result_csv
 from .experiment import BASELINE, Experiment
 from .plan import ANGULAR, BAND, LINEAR, Expectation, Plan, expect
 
-WIDTH = 300  # px: beside the other panels there is still room for STOP
 # px
 STEP_HEIGHT = 220
 BODE_HEIGHT = 145
-MEASURED = "#1c7ed6"
-IDEAL = "#e8590c"
 STEP = "Step"
 CHIRP = "Chirp"
 RUN = "Run"
@@ -68,15 +66,17 @@ class ResponsePanel:
         self._experiment: Experiment | None = None
         self._result: tuple[Plan, ResponseResult] | None = None
         self._due = 0.0  # time of the next expectation
-        hint = "Measure how the tip answers a force, and compare with the ideal, in a panel at the left."
+        hint = (
+            "Measure how the tip answers a force, and compare with the ideal, above the controls."
+        )
         self._open = gui.add_checkbox("Step and chirp", False, hint=hint)
         thread.connect(self._open, lambda shown: setattr(self.panel, "visible", shown))
         self.panel = gui.add_panel(visible=False)
         with self.panel.add_tab("Step and chirp"):
             self._make_controls(gui, thread)
             self._make_plots(gui, thread)
-        self.panel.dock_left()
-        self.panel.set_width(WIDTH)
+        # in their column, so that the arm keeps most of a small window
+        self.panel.dock_above(gui.main_panel)
 
     def _make_controls(self, gui: Any, thread: PageThread) -> None:
         movable = [

@@ -13,12 +13,13 @@ import numpy as np
 from ...control.requests import CycleAnswer
 from ...core.cycle import COMMAND
 from ...core.errors import ConfigError
-from ..chart import LINE_RED, TIME, Chart, Curve, add_plot, csv, fill, png
+from ..chart import TIME, Chart, Curve, add_plot, csv, fill, png
 from ..link import RobotLink
-from ..markup import AMBER, GREY, RED, note
+from ..markup import note
 from ..page_thread import PageThread
-from ..plots.charts import COLOURS, UNITS
+from ..plots.charts import UNITS
 from ..plots.plots_panel import mode_of
+from ..theme import AMBER, CURVE_RED, CURVES, GREY, RED
 from .cycle_fields import FIELDS
 from .field_choice import ChosenField, FieldChoice
 from .scope import CycleQuery, Scope, ScopeSettings, Trace
@@ -29,7 +30,6 @@ LOOK = 0.1  # s between two looks for new cycles, where all that there are have 
 RETRY = 1.0  # s after a refusal
 SETTLING = 1.0  # s in which new plots are drawn again and again
 NUDGE = 1e-6  # s: as in the plots, uPlot may have no axes until its range changes
-WIDTH = 400  # px
 HEIGHT = 300  # px, of all charts together, without legends
 LONGEST = 5.0  # s before the trigger, and after it
 HIGHEST = 1e6  # level, in any unit
@@ -79,7 +79,7 @@ class ScopePanel:
         self._look: object = None  # of the plots
         self.drawn: DrawnTrace | None = None
         self.plots: list[Any] = []
-        hint = "The controller's cycles at its full rate, around a trigger, in a panel at the left."
+        hint = "The controller's cycles at its full rate, around a trigger, above the controls."
         self._open = gui.add_checkbox("Scope", False, hint=hint)
         thread.connect(self._open, self._show)
         self.panel = gui.add_panel(visible=False)
@@ -95,8 +95,8 @@ class ScopePanel:
                 "Next trace", hint="Look for the next trigger.", visible=False
             )
         self._thread.connect(self._next, lambda clicked: self.scope.go_on())
-        self.panel.dock_left()
-        self.panel.set_width(WIDTH)
+        # in their column, so that the arm keeps most of a small window
+        self.panel.dock_above(gui.main_panel)
         self.scope = Scope(self._settings())
         self._arrange()
 
@@ -272,12 +272,12 @@ class ScopePanel:
         t = trace.t - trace.zero + self._nudge
         columns = trace.values[chosen.name]
         curves = [
-            Curve(component.name, columns[:, component.place], COLOURS[number % len(COLOURS)])
+            Curve(component.name, columns[:, component.place], CURVES[number % len(CURVES)])
             for number, component in enumerate(chosen.shown)
         ]
         trigger = self.scope.settings.trigger
         if trigger is not None and trigger is not AT_FAULT and trigger.field == chosen.name:
-            curves.append(Curve("level", np.full(len(t), trigger.level), LINE_RED, dashed=True))
+            curves.append(Curve("level", np.full(len(t), trigger.level), CURVE_RED, dashed=True))
         unit = chosen.shown[0].unit
         label = (
             f"{chosen.name.replace('_', ' ')} [{unit}]" if unit else chosen.name.replace("_", " ")

@@ -36,10 +36,9 @@ class NamedAxes:
                 f"{node.name}/name", f"{role}: {frame}", position=origin, font_screen_scale=0.8
             )
             for axis, end in zip("xyz", 1.12 * length * np.eye(3), strict=True):
-                text = f"{axis} {role}"
                 scene.add_label(
                     f"{node.name}/{axis}",
-                    text,
+                    axis,
                     position=end,
                     font_screen_scale=0.7,
                     anchor="center-left",

@@ -8,12 +8,12 @@ import numpy as np
 
 from ...robot.model import RobotModel
 from ..link import RobotLink
+from ..theme import PUSH
 from .arrows import ForceArrow
 from .dragging import MOVES_ONLY, Drag
 
 SPRING = 200.0  # N/m between link and handle
 MAX_FORCE = 150.0  # N
-COLOUR = (0.85, 0.2, 0.55)
 
 
 class PushHandle:
@@ -36,7 +36,12 @@ class PushHandle:
         self._frame = model.tip
         self._pushed = ""  # the link that is being pushed
         self._drag = Drag(scene, "/push", scale=0.16 * reach, visible=False, **MOVES_ONLY)
-        self._arrow = ForceArrow(scene, "/push_force", COLOUR, "push", reach, anchor="top-right")
+        self._arrow = ForceArrow(scene, "/push_force", PUSH, "push", reach, anchor="top-right")
+
+    @property
+    def pushes(self) -> bool:
+        """True while somebody pushes the arm on this page."""
+        return bool(self._pushed)
 
     def choose(self, on: bool, frame: str) -> None:
         """Show the handle, at this link, or hide it; a push that goes on ends."""

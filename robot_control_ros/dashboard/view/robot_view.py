@@ -10,11 +10,12 @@ import trimesh
 
 from ...core.types import Array
 from ...robot.model import RobotModel
+from ..theme import AT_LIMIT, FREE_JOINT, NEAR_LIMIT
 from .placing import place, placed
 from .shapes import Description, DrawnShape, along
 
 NEAR = 0.25  # rad or m before a limit from which a joint shows it; at the limit it is red
-GREEN, AMBER, RED = np.array([[76, 173, 107], [255, 184, 26], [230, 26, 26]])  # of rings
+GREEN, AMBER, RED = np.array([FREE_JOINT, NEAR_LIMIT, AT_LIMIT])  # of rings
 UNMOVED = 1e-4  # rad or m
 
 
@@ -26,6 +27,7 @@ class RobotView:
         model: Model that gives the poses of the links and the limits of the joints.
         description: Description that gives the shapes.
         reach: Reach of the arm [m], for the sizes of frames and rings.
+        root: Name of the node that the links are below.
 
     Attributes:
         near: Warnings, one for each joint near a limit.
@@ -33,7 +35,12 @@ class RobotView:
     """
 
     def __init__(
-        self, scene: Any, model: RobotModel, description: Description, reach: float
+        self,
+        scene: Any,
+        model: RobotModel,
+        description: Description,
+        reach: float,
+        root: str = "/robot",
     ) -> None:
         self._model = model
         self._scene = scene
@@ -55,7 +62,7 @@ class RobotView:
         self._offsets = {}
         carriers = {link: description.carrier(link, model.joints) for link in model.frames}
         for link, carrier in carriers.items():
-            name = f"/robot/{link}" if link == carrier else f"/robot/{carrier}/{link}"
+            name = f"{root}/{link}" if link == carrier else f"{root}/{carrier}/{link}"
             self._frames[link] = scene.add_frame(name, show_axes=False, **sizes)
             if link != carrier:
                 offset = np.linalg.solve(model.frame_pose(carrier), model.frame_pose(link))

@@ -17,10 +17,8 @@ from ...core.spatial import make_pose
 from ...core.types import Array
 from ...robot.description import end_link, origin_pose
 from ...robot.mesh_files import mesh_path
+from ..theme import HOUSING, SHELL
 
-# if the description has no colour
-SHELL = (0.86, 0.87, 0.88)
-HOUSING = (0.27, 0.31, 0.36)
 # radius of a link without shapes, as a fraction of the arm's length
 MAX_RADIUS = 0.055
 MIN_RADIUS = 0.032

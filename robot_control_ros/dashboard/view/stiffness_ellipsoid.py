@@ -17,9 +17,9 @@ from ...laws.softening import softening_of
 from ...laws.spring.compliance_frame import BASE, ComplianceFrame
 from ...robot.model import RobotDynamics, RobotModel
 from ..link import RobotLink, RobotTelemetry
+from ..theme import STIFFNESS
 from .placing import place
 
-COLOUR = (120, 90, 200)
 OPACITY = 0.35
 ONE = np.ones(1)
 # times the reach: half an axis, the stiffest and the softest
@@ -52,7 +52,7 @@ class StiffnessEllipsoid:
             "receive_shadow": False,
             "visible": False,
         }
-        self._ball = scene.add_icosphere("/stiffness", 1.0, COLOUR, subdivisions=4, **look)
+        self._ball = scene.add_icosphere("/stiffness", 1.0, STIFFNESS, subdivisions=4, **look)
         self._label = scene.add_label("/stiffness/label", "", anchor="top-center", visible=False)
 
     def show(self, shown: bool) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.spatial import pose_error
 from ...core.types import Array
 from ..link import RobotLink
+from ..theme import REFERENCE
 from .dragging import Drag
 from .placing import place
 
@@ -62,7 +63,7 @@ class Target:
         scene.add_icosphere(
             "/reference/ghost",
             0.04 * reach,
-            (60, 140, 250),
+            REFERENCE,
             opacity=0.35,
             cast_shadow=False,
             receive_shadow=False,

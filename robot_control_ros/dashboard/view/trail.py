@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...core.types import Array
+from ..theme import TRAIL
 
 SPACING = 0.002  # m between two points
 PIECE = 60  # points
 PIECES = 60  # kept
 NAMES = PIECES + 1  # of pieces
-COLOUR = (230, 120, 20)
 
 
 class Trail:
@@ -63,7 +63,7 @@ class Trail:
             self._scene.add_line_segments(
                 f"/trail/{self._count % NAMES}",
                 segments,
-                COLOUR,
+                TRAIL,
                 thickness=2.5,
                 thickness_units="screen",
             )

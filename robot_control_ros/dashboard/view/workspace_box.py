@@ -11,8 +11,8 @@ import numpy as np
 from ...control.requests import Parameter
 from ...core.types import Array
 from ...references.workspace import FAR, is_bounded
+from ..theme import WORKSPACE
 
-COLOUR = (90, 140, 200)
 SHOWN = 1.5  # reaches from the base, to where the edges go if there is no wall
 # of corners by their bits
 EDGES = [(a, b) for a, b in product(range(8), range(8)) if a < b and (a ^ b) in (1, 2, 4)]
@@ -72,7 +72,7 @@ class WorkspaceBox:
         return self._scene.add_line_segments(
             "/workspace",
             corners[EDGES].astype(np.float32),
-            COLOUR,
+            WORKSPACE,
             thickness=1.5,
             thickness_units="screen",
         )

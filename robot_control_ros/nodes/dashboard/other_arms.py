@@ -1,18 +1,30 @@
-"""The other arms in a ROS domain, which a page can stop, too."""
+"""The other arms in a ROS domain, which a page shows, and can stop, too."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from ...control.requests import Reply, RequestResult
+from ...core.errors import RobotControlError
+from ...dashboard.link import Neighbour
+from ...robot.configuration import load_robot
 from ...ros.bus_services import BusServices
+from ...ros.controller_client import Calls, Script
 from ...ros.entities import Entities, in_namespace
+from ...ros.polled import PolledSubscriptions
+from ...ros.robot_states import RobotStateReader
 
 PERIOD = 1.0  # s between two looks who is there
+STATES_PERIOD = 1.0 / 15.0  # s between two looks at their joint states
+PARAMETERS = ["robot", "profile", "prefix"]  # of a controller, which name its robot
 STOP = "controller/stop"  # service below an arm's namespace
 KIND = "std_srvs/srv/Trigger"
 
@@ -38,12 +50,28 @@ class OtherArms:
         self._buses: dict[str, BusServices] = {}  # by namespace
         # By arm, the client of STOP and the services of its bus; replaced, as other threads read it.
         self._present: Mapping[str, tuple[Any, BusServices]] = {}
+        self._calls = Calls()
+        self._polled = PolledSubscriptions(node, "other_arms")
+        # by arm; replaced, as other threads read it
+        self._neighbours: Mapping[str, Neighbour] = {}
+        self._asked: set[str] = set()  # arms whose robot was asked for
+        self._states: dict[str, tuple[Callable[[], Any], RobotStateReader, str]] = {}
         entities.timer(PERIOD, self._look)
+        entities.timer(STATES_PERIOD, self._poll)
+
+    def close(self) -> None:
+        self._polled.close()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Namespaces of the arms that are there."""
         return tuple(self._present)
+
+    @property
+    def neighbours(self) -> Mapping[str, Neighbour]:
+        """The arms that are there, and whose robots are known on this machine."""
+        present = self._present
+        return {name: arm for name, arm in self._neighbours.items() if name in present}
 
     def stop(self, reply: Reply) -> None:
         """Stop each of these arms; a refusal names its arm."""
@@ -72,7 +100,55 @@ class OtherArms:
                 if stop.service_is_ready():
                     arm = namespace.strip("/") or "the arm without a namespace"
                     present[arm] = (stop, self._buses[namespace])
+                    self._ask_robot(arm, namespace)
         self._present = present
+        self._calls.give_up()
+
+    def _ask_robot(self, arm: str, namespace: str) -> None:
+        """Ask a controller for the names of its robot, once; again where it doesn't answer."""
+        if arm in self._asked:
+            return
+        self._asked.add(arm)
+        client = self._entities.client(GetParameters, f"{namespace}/controller/get_parameters")
+
+        def script() -> Script:
+            response = yield client, GetParameters.Request(names=PARAMETERS)
+            names = [str(value.string_value) for value in response.values]
+            if len(names) == len(PARAMETERS) and names[0]:
+                self._know(arm, namespace, names)
+
+        def answered(result: RequestResult) -> None:
+            self._asked.discard(arm)  # only a missing answer comes here
+
+        self._calls.run(script(), answered)
+
+    def _know(self, arm: str, namespace: str, names: list[str]) -> None:
+        """Read an arm's robot, and subscribe to its joint states."""
+        try:
+            robot = load_robot(*names)
+            neighbour = Neighbour(robot, robot.urdf())
+        except RobotControlError as error:
+            logging.getLogger(__name__).warning("%s isn't drawn: %s", arm, error)
+            return
+        topic = robot.profile.joint_states
+        name = topic if topic.startswith("/") else f"{namespace}/{topic}"
+        take = self._polled.add_newest(JointState, name)
+        self._states[arm] = take, RobotStateReader(robot), name
+        self._neighbours = {**self._neighbours, arm: neighbour}
+
+    def _poll(self) -> None:
+        """Take the newest joint states of each arm."""
+        new = {}
+        for arm, (take, reader, name) in self._states.items():
+            message = take()
+            if message is None:
+                continue
+            with self._entities.refusals.told(name):
+                state = reader.read_message(message)
+                if state is not None:
+                    new[arm] = replace(self._neighbours[arm], q=state.q.copy())
+        if new:
+            self._neighbours = {**self._neighbours, **new}
 
     def _client(self, name: str) -> Any:
         if name not in self._clients:

@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 from ...control.requests import CycleReply, Parameter, Reply, RequestResult
 from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
-from ...dashboard.link import Health, RobotTelemetry
+from ...dashboard.link import Health, Neighbour, RobotTelemetry
 from ...identification.dialog import Dialog
 from ...identification.session_thread import IdentificationThread
 from ...robot.configuration import RobotConfig
@@ -85,6 +85,7 @@ class RosLink:
         """End an identification, so that the arm holds; then destroy all topics and services."""
         self.identification.close(IDENTIFICATION_ENDS)
         self._topics.close()
+        self._other_arms.close()
         self._entities.close()
 
     def telemetry(self) -> RobotTelemetry:
@@ -147,6 +148,9 @@ class RosLink:
 
     def others(self) -> tuple[str, ...]:
         return self._other_arms.names
+
+    def neighbours(self) -> Mapping[str, Neighbour]:
+        return self._other_arms.neighbours
 
     def set_target_pose(self, pose: Array) -> None:
         self._poses.publish(pose_message(self.robot.base, pose))

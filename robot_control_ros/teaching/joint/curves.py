@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.types import Array
-from ...dashboard.chart import LINE_GREY, TIME, Chart, Curve, csv
+from ...dashboard.chart import TIME, Chart, Curve, csv
+from ...dashboard.theme import CURVE_GREY, OWN_CURVE, SOURCE_CURVE
 from ..joint_step.response import STEP, Step, StepRun, T
 from ..joint_step.source import SourceLine, reference
 
 TICK = 1e-3  # s between two moments that are drawn; all physics steps are multiples of it
 MAX_ERROR = 3.0  # steps from the target, up to which a response is drawn
-OWN = "#1c6fc4"
-REFERENCE = "#b35300"
-TARGET = LINE_GREY
+OWN = OWN_CURVE
+REFERENCE = SOURCE_CURVE
+TARGET = CURVE_GREY
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,7 @@ class JointPage(WebPage):
         self._stale = True
         self.curves: Curves | None = None
         super().__init__(TITLE, host, port, token)
+        self.bar.sheet_starts_open = True  # its plots are in the panel
         gui = self.server.gui
         self._tab = BrowserTab(gui, TITLE)
         self._controls = JointControls(gui, self.thread, callback, self._change)

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from ...dashboard.markup import GREY, RED, legend, span, table
+from ...dashboard.markup import legend, span, table
+from ...dashboard.theme import GREY, RED
 from ..joint_step.response import STEP
 from ..joint_step.source import SourceLine
 from .curves import OWN, REFERENCE, TARGET, Curves

@@ -15,7 +15,8 @@ from ...dashboard.availability import Availability
 from ...dashboard.bar.status_bar import BarState
 from ...dashboard.browser_script import BrowserTab, picture_button
 from ...dashboard.last_refusal import LastRefusal
-from ...dashboard.markup import GREEN, RED, block, note, span, table
+from ...dashboard.markup import block, note, span, table
+from ...dashboard.theme import BLUE, GREEN, RED
 from ...dashboard.web_page import WebPage
 from ..planar_arm import DT, PlanarArm
 from .equation import COMPARISON, comparison, equation, pair
@@ -30,7 +31,6 @@ MODES = (KINEMATICS, IMPEDANCE, JOINT_PD)
 INERTIAS = {"1/48": 1.0 / 48.0, "1/12": 1.0 / 12.0}
 INTEGRATORS = {"semi-implicit Euler": False, "with a dt²/2": True}
 WHY = "The source's 13/48 is I + 1/4, so I = 1/48 kg·m². A uniform rod has 1/12."
-BLUE = "light-dark(#1864ab, #74c0fc)"
 
 
 class PlanarPage(WebPage):

@@ -12,6 +12,17 @@ import numpy as np
 
 from ...core.types import Array
 from ...dashboard.page_thread import PageThread
+from ...dashboard.theme import (
+    GRID_CELL,
+    GRID_SECTION,
+    PLANAR_BASE,
+    PLANAR_CONTACT,
+    PLANAR_ELBOW,
+    PLANAR_LINK,
+    PLANAR_TARGET,
+    PLANAR_TIP,
+    PLANAR_WALL,
+)
 from ...dashboard.view.arrows import ForceArrow
 from ...dashboard.view.trail import Trail
 from ..planar_arm import PlanarArm
@@ -32,13 +43,6 @@ THIN = 0.01  # m
 WALL_DEPTH = 0.4  # m that are drawn
 FULL = 50.0  # N, of the longest arrow
 FLAT = {"cast_shadow": False, "receive_shadow": False}
-GREY = (90, 105, 125)
-DARK = (55, 62, 72)
-BLUE = (33, 110, 190)
-ORANGE = (214, 90, 30)
-GREEN = (40, 150, 80)
-BROWN = (190, 160, 125)
-RED = (0.75, 0.15, 0.15)
 
 
 class PlanarView:
@@ -64,20 +68,26 @@ class PlanarView:
         self._add_paper()
         self._add_lines(arm.reach)
         self._links = [self._add_link(name) for name in ("/AB", "/BE")]
-        self._add_joint("A", DARK)
-        self._elbow = self._add_joint("B", BLUE)
-        self._tip = self._add_joint("E", ORANGE)
+        self._add_joint("A", PLANAR_BASE)
+        self._elbow = self._add_joint("B", PLANAR_ELBOW)
+        self._tip = self._add_joint("E", PLANAR_TIP)
         self._target = self._add_target()
         self._wall = scene.add_box(
             "/wall",
-            BROWN,
+            PLANAR_WALL,
             dimensions=(WALL_DEPTH, HEIGHT, THIN),
             opacity=0.6,
             visible=False,
             **FLAT,
         )
         self._contact = ForceArrow(
-            scene, "/contact", RED, "contact", arm.reach, anchor="center-right", full=FULL
+            scene,
+            "/contact",
+            PLANAR_CONTACT,
+            "contact",
+            arm.reach,
+            anchor="center-right",
+            full=FULL,
         )
         self.trail = Trail(scene)
 
@@ -155,8 +165,8 @@ class PlanarView:
             infinite_grid=True,
             cell_size=0.1,
             section_size=1.0,
-            cell_color=(235, 238, 242),
-            section_color=(200, 205, 212),
+            cell_color=GRID_CELL,
+            section_color=GRID_SECTION,
             fade_distance=1000.0,
             shadow_opacity=0.0,
             position=(0.0, 0.0, LINES),
@@ -166,7 +176,9 @@ class PlanarView:
             (reach * np.cos(around), reach * np.sin(around), np.full(around.size, LINES)), axis=1
         )
         dashes = np.stack((rim[:-1], rim[1:]), axis=1)[::2]
-        scene.add_line_segments("/reach", dashes, GREY, thickness=1.0, thickness_units="screen")
+        scene.add_line_segments(
+            "/reach", dashes, PLANAR_LINK, thickness=1.0, thickness_units="screen"
+        )
         for number in (-2, -1, 1, 2):
             for axis, at, anchor in (
                 ("x", (number, -0.05), "top-center"),
@@ -186,7 +198,7 @@ class PlanarView:
         frame = self._scene.add_frame(name, show_axes=False)
         middle = (length / 2.0, 0.0, 0.0)
         self._scene.add_box(
-            f"{name}/bar", GREY, dimensions=(length, 0.07, THIN), position=middle, **FLAT
+            f"{name}/bar", PLANAR_LINK, dimensions=(length, 0.07, THIN), position=middle, **FLAT
         )
         return frame
 
@@ -200,12 +212,12 @@ class PlanarView:
         return disc
 
     def _add_target(self) -> Any:
-        disc = self._scene.add_cylinder("/target", 0.12, THIN, GREEN, opacity=0.35, **FLAT)
+        disc = self._scene.add_cylinder("/target", 0.12, THIN, PLANAR_TARGET, opacity=0.35, **FLAT)
         cross = 0.12 * np.array(
             [[[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], [[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]]]
         )
         self._scene.add_line_segments(
-            "/target/cross", cross, GREEN, thickness=2.0, thickness_units="screen"
+            "/target/cross", cross, PLANAR_TARGET, thickness=2.0, thickness_units="screen"
         )
         return disc
 
