@@ -31,6 +31,7 @@ html_title = "robot_control_ros"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["versions_list.js"]
+html_show_search_summary = False  # it would be fetched, which a browser refuses from disk
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
