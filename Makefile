@@ -25,13 +25,15 @@ DOCS := $(VENV)/.installed-docs
 # The simulated Franka robot needs an older NumPy and MuJoCo: it has an environment of its own.
 FRANKA := $(VENV)/.installed-franka
 FRANKA_SIM := $(VENV)-franka-sim
+# LeRobot brings PyTorch, some gigabytes, and an older NumPy: it has one, too.
+LEROBOT := $(VENV)-lerobot
 # What is compiled already is only loaded. Programs that start at once would wait for one another else.
 WARM_UP := $(BIN)/python -m robot_control_ros.control.warm_up
 # Editors look them up by the first line of the YAML files in config. They are made, not kept.
 SCHEMAS := config/schemas
 MAKE_SCHEMAS := $(BIN)/robot_control docs --schemas $(SCHEMAS)
 
-.PHONY: help demo demo-ethercat demo-planar test test-franka test-long test-all lint site schemas browser screenshots bench clean
+.PHONY: help demo demo-ethercat demo-planar test test-franka test-lerobot test-long test-all lint site schemas browser screenshots bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -59,6 +61,10 @@ test-long: $(DEV) ## the long tests alone
 test-franka: $(FRANKA) $(FRANKA_SIM)/.installed ## the long tests of the Franka driver, on a simulated robot
 	@$(WARM_UP)
 	FRANKA_SIM_PYTHON=$(abspath $(FRANKA_SIM))/bin/python $(BIN)/python -m pytest -p no:randomly test/franka $(ARGS)
+
+test-lerobot: $(DEV) $(LEROBOT)/.installed ## LeRobot itself records, trains and rolls out on simulated arms (8 GB to install)
+	@$(WARM_UP)
+	LEROBOT_PYTHON=$(abspath $(LEROBOT))/bin/python $(BIN)/python -m pytest -p no:randomly test/lerobot $(ARGS)
 
 lint: $(DEV) ## style, formatting, types, who imports whom, names, and the language of the pages
 	$(BIN)/ruff check
@@ -91,7 +97,7 @@ bench: $(DEV) ## timing of the control loop
 	$(BIN)/python -m evidence speed $(ARGS)
 
 clean: ## remove the environment, builds and caches
-	rm -rf $(VENV) $(VENV)-franka-sim .venv-ci $(SCHEMAS) demo-output reproduction stability speed.json soak.png build dist *.egg-info robot_control_learning/build robot_control_learning/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-franka-sim $(VENV)-lerobot .venv-ci $(SCHEMAS) demo-output reproduction stability speed.json soak.png build dist *.egg-info robot_control_learning/build robot_control_learning/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
@@ -131,6 +137,13 @@ $(FRANKA_SIM)/.installed:
 	@echo "Installing the simulated Franka robot into $(FRANKA_SIM) …"
 	@$(PYTHON) -m venv $(FRANKA_SIM)
 	@$(FRANKA_SIM)/bin/python -m pip --disable-pip-version-check install 'franka-sim==1.1.7'
+	@touch $@
+
+$(LEROBOT)/.installed: setup.py robot_control_learning/pyproject.toml
+	@echo "Installing LeRobot and PyTorch into $(LEROBOT): some gigabytes, ten minutes or more …"
+	@$(PYTHON) -m venv $(LEROBOT)
+	@$(LEROBOT)/bin/python -m pip --disable-pip-version-check install --no-compile \
+		--editable '.[sim]' --editable './robot_control_learning[lerobot]'
 	@touch $@
 
 # At once with what runs needs, where both are missing: pip is slow to look again.

@@ -23,7 +23,7 @@ class Ball:
     """A ball that is over.
 
     Attributes:
-        center: Its centre (3,) [m].
+        center: Centre (3,) of the ball [m].
         reached: True where the tip stayed in it.
         seconds: Time for which it was there [s].
         distance: Distance of the tip from its centre at the end [m].

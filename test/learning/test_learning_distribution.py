@@ -100,10 +100,11 @@ def test_the_extra_that_it_takes_of_the_package_is_one_of_setup_py(wheel):
 
 
 @built
-def test_the_command_for_datasets_is_installed(wheel):
+@pytest.mark.parametrize("command", ["lerobot-from-mcap", "lerobot-to-mcap", "lerobot-replay-arm"])
+def test_the_commands_for_datasets_are_installed(wheel, command):
     _, _, entry_points = wheel
     module, function = re.search(
-        r"^lerobot-from-mcap = ([\w.]+):(\w+)$", entry_points, re.MULTILINE
+        rf"^{command} = ([\w.]+):(\w+)$", entry_points, re.MULTILINE
     ).groups()
     path = ROOT / LEARNING / f"{module.replace('.', '/')}.py"
     assert f"\ndef {function}(" in path.read_text(encoding="utf-8")
