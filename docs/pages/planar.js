@@ -160,6 +160,7 @@ function choose(mode) {
   arm.drive(mode !== BY_HAND);
   arm.change({ joint_pd: mode === JOINT_PD });
   arm.leadTarget(arm.target); // the joints' goal, for the elbow as it is now
+  draw();
 }
 
 function leadTarget(point) {

@@ -27,7 +27,9 @@ from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.ros.messages import fill_pose
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
+ALONE = FOLDER.parent / "pages"  # pages that run in the browser alone
 WINDOW, SMALL = (1280, 720), (960, 540)  # px
+PHONE = (390, 640)  # px
 CAMERA, NEAR = (
     Camera((1.3, -1.2, 0.85), (0.27, 0.0, 0.3)),
     Camera((1.05, -1.3, 0.6), (0.1, -0.12, 0.22)),
@@ -232,6 +234,28 @@ def still(browser: Browser) -> bool:
     return browser.screenshot() == before
 
 
+def alone() -> None:
+    """The planar arm without a server, in a window of a phone's size; its target is dragged."""
+    with Browser((ALONE / "planar.html").as_uri(), *PHONE) as browser:
+        browser.wait(lambda: browser.evaluate("document.readyState === 'complete'"), "the page")
+        browser.click("Impedance")
+        browser.click("Trace", CHECKBOX)
+        browser.evaluate("scrollTo(0, 0)")
+        x, y, width, height = browser.evaluate(
+            "(at => [at.x, at.y, at.width, at.height])(drawing.getBoundingClientRect())"
+        )
+        metre = min(width, height) / PLANE
+        centre = (x + width / 2, y + height / 2)
+        with browser.recording():
+            drag(
+                browser,
+                (centre[0], centre[1] - 2.0 * metre),
+                (centre[0] + 1.2 * metre, centre[1] - 0.8 * metre),
+                held=2.5,
+            )
+    animate(browser.frames, "planar_alone")
+
+
 # --- the mouse ---
 
 
@@ -283,7 +307,7 @@ def write(picture: Image.Image, name: str, **options: object) -> None:
     print(f"{FOLDER / name}: {(FOLDER / name).stat().st_size / 1e3:.0f} kB", flush=True)
 
 
-PICTURES = {make.__name__: make for make in (arm, scope, demo, ball, gripper, planar, joint)}
+PICTURES = {make.__name__: make for make in (arm, scope, demo, ball, gripper, planar, joint, alone)}
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@ disk, without a network, on a phone and on a desk.
 
 import json
 import math
+import os
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 
@@ -271,6 +273,28 @@ def test_the_verdict_on_stability_is_the_packages(joint, gains, dt):
 
 
 # --- in the hand ---
+
+# path of axe.min.js, or the package that has it
+AXE = os.environ.get("AXE_CORE") or find_spec("axe_core_python")
+BROKEN_RULES = (
+    "axe.run().then(found => found.violations.map(each => each.id + ': ' + each.nodes[0].html))"
+)
+
+
+@pytest.mark.skipif(AXE is None, reason="needs axe-core-python, or AXE_CORE with its script's path")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["planar", "joint"])
+def test_a_page_can_be_used_by_keyboard_and_screen_reader(name, scheme):
+    script = (
+        next(Path(AXE.origin).parent.rglob("axe.min.js")) if hasattr(AXE, "origin") else Path(AXE)
+    )
+    with opened(name) as browser:
+        preference = {"name": "prefers-color-scheme", "value": scheme}
+        browser.do("Emulation.setEmulatedMedia", features=[preference])
+        if name == "planar":
+            browser.click("Impedance")
+        browser.evaluate(script.read_text("utf-8") + ";1")
+        assert browser.evaluate(BROKEN_RULES) == []
 
 
 def measured(browser, width):
