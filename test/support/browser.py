@@ -23,6 +23,8 @@ from urllib.request import urlopen
 
 from websockets.sync.client import connect
 
+from robot_control_ros.bringup.program_session import die_with_parent
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 LIMIT = 60.0  # s, for anything to happen at all
 FLAGS = (
@@ -112,6 +114,7 @@ class Browser:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            preexec_fn=die_with_parent,  # a killed test would leave it running for ever
         )
         try:
             self._socket = connect(self._target(), max_size=None, ping_interval=None)
