@@ -246,8 +246,13 @@ class TunedParameters:
             ).value
         tuning.set(given)
         tuning.finish()
+        complete = {name: plain_value(spec, tuning.target) for name, spec in specs.items()}
         node.set_parameters(
-            [Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()]
+            [
+                Parameter(name, value=value)
+                for name, value in complete.items()
+                if not _is_complete(given[specs[name].name], value)
+            ]
         )
 
     def _completed(self, parameter: Parameter) -> Parameter:
@@ -291,6 +296,14 @@ class TunedParameters:
     def _apply(self, parameters: list[Parameter]) -> None:
         for tuning, values in self._changes(parameters):
             tuning.set(values)
+
+
+def _is_complete(given: Any, complete: bool | float | str | list[float]) -> bool:
+    """Return True where a given value is the complete one: of its type, and as many numbers."""
+    if isinstance(complete, list):
+        numbers = [] if isinstance(given, (bool, int, float, str)) else list(given)
+        return numbers == complete and all(type(number) is float for number in numbers)
+    return type(given) is type(complete) and given == complete
 
 
 def gain_descriptor(

@@ -45,7 +45,7 @@ def test_commands_are_offered_in_each_shell(shell, tmp_path):
     }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("line", "names"),
     [

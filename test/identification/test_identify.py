@@ -40,6 +40,8 @@ from robot_control_ros.identification.recording import ArmRecording
 from robot_control_ros.identification.running_arm import RunningIdentification
 from robot_control_ros.identification.simulated import identify_plan
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.sensing.base_tilt import tilted_mount
 from robot_control_ros.simulation.imperfect.imperfections import (
     CommandLine,
     Imperfections,
@@ -52,10 +54,11 @@ SERVO = 150.0  # rad/s, of the simulated position servo, critically damped
 
 
 @cache
-def identified(seed, joints=MOVED, step=STEP):
+def identified(seed, joints=MOVED, step=STEP, rate=ROBOT.profile.rate):
     arm = random_arm(seed)
-    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=joints))
-    return arm, plan, *identify_plan(ROBOT, arm, plan, physics_step=step)
+    robot = ROBOT.at_rate(rate)
+    plan = plan_motion(robot, MODEL, HOME, MotionBounds(joints=joints))
+    return arm, plan, *identify_plan(robot, arm, plan, physics_step=step)
 
 
 @pytest.mark.sim
@@ -71,7 +74,7 @@ def test_one_joint_tells_line_noise_and_friction():
 @pytest.mark.sim
 def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
     """No payload loads it: nothing is known of one, and that is no error."""
-    arm, _, found, _ = identified(4, ("wrist_3_joint",), 2.0 * STEP)
+    arm, _, found, _ = identified(4, ("wrist_3_joint",), 2.0 * STEP, SLOW)
     assert bool(found.coulomb.holds(np.array(arm.friction.coulomb))[5])
     assert float(found.payload_mass.half_width) > 100.0
     read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, found)))
@@ -86,24 +89,26 @@ def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
     ("seed", "tilt"), [(4, (0.06, -0.05)), (7, (-0.087, 0.0)), (9, (0.0, 0.12))]
 )
 def test_a_tilted_base_is_found_beside_friction_and_load(seed, tilt, tmp_path):
-    """By three joints, one of which turns about the vertical; its load is found as before."""
+    """By three joints, one of which turns about the vertical; its load is found as before.
+
+    To a model that is mounted so the same base is level.
+    """
     joints = ("shoulder_pan_joint", *MOVED)
     arm = random_arm(seed)
     arm = replace(arm, model=replace(arm.model, base_tilt=tilt))
     plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=joints))
-    found, _ = identify_plan(ROBOT, arm, plan, physics_step=STEP)
+    found, recording = identify_plan(ROBOT, arm, plan, physics_step=STEP)
     assert found.base_tilt.value == pytest.approx(tilt, abs=0.01)
     assert found.base_tilt.holds(np.array(tilt)).all()
     assert wrong_figures(figures(arm, joints, found)) == []
     read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, found)))
     read.check(ROBOT)
     assert read.model.base_tilt == pytest.approx(found.base_tilt.value, rel=1e-3)
-
-
-@pytest.mark.sim
-def test_a_level_base_is_no_tilt():
-    found = identified(4)[2]
-    assert found.base_tilt.holds(np.zeros(2)).all()
+    place = (*ROBOT.mount[:3], *tilted_mount(ROBOT.mount, np.array(tilt)))
+    mounted = replace(ROBOT, mount=place)
+    level = identify(recording, plan, RobotModel.of(mounted), ROBOT.profile)
+    assert level.base_tilt.value == pytest.approx((0.0, 0.0), abs=0.01)
+    assert level.base_tilt.holds(np.zeros(2)).all()
 
 
 @pytest.mark.sim
@@ -326,6 +331,7 @@ def test_20_random_arms_are_found_within_the_stated_uncertainty():
         arm, _, found, _ = identified(seed)
         sets.append(figures(arm, MOVED, found))
         assert wrong_figures(sets[-1]) == [], seed
+        assert found.base_tilt.value == pytest.approx((0.0, 0.0), abs=0.01)
     print_table(sets)
     assert min(inside(sets).values()) >= SHARE
 

@@ -15,7 +15,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableSequence
 from concurrent import futures
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,10 +27,12 @@ import rclpy
 from rclpy.clock import Clock
 from rclpy.exceptions import ParameterException
 from rclpy.impl.rcutils_logger import Throttle
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future, Task
 from rclpy.time import Time
-from ros_support import TIMED, Ros
+from ros_support import TIMED, Inbox, Ros
 
 from robot_control_ros.bringup import NodeSpec
 from robot_control_ros.client import ros_backend, ros_thread
@@ -132,6 +134,46 @@ class LockstepExecutor:
         waiting, self._unfinished = self._unfinished, []
         for task in waiting:
             self._run(task)
+
+
+class UnreadMessages(MutableSequence[Any]):
+    """Messages in the order of their arrival, each of which is read when somebody looks at it.
+
+    Args:
+        kind: of the messages.
+    """
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+        self._arrived: list[Any] = []  # bytes, or the message once it was read
+
+    def __len__(self) -> int:
+        return len(self._arrived)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self._read(k) for k in range(*place.indices(len(self)))]
+        return self._read(place)
+
+    def __setitem__(self, place: Any, message: Any) -> None:
+        self._arrived[place] = message
+
+    def __delitem__(self, place: Any) -> None:
+        del self._arrived[place]
+
+    def insert(self, place: int, message: Any) -> None:
+        self._arrived.insert(place, message)
+
+    def clear(self) -> None:
+        self._arrived.clear()
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == other
+
+    def _read(self, k: int) -> Any:
+        if isinstance(self._arrived[k], bytes):
+            self._arrived[k] = deserialize_message(self._arrived[k], self._kind)
+        return self._arrived[k]
 
 
 class NestedExecutor(LockstepExecutor):
@@ -538,6 +580,31 @@ class LockstepRos(Ros):
         )
         self.children.append(child)
         return child
+
+    def subscribe(
+        self,
+        kind: type,
+        topic: str,
+        *,
+        latched: bool = False,
+        on_message: Any = None,
+        depth: int = 1000,
+    ) -> Inbox:
+        """Keep all messages of a topic; see :meth:`ros_support.Ros.subscribe`.
+
+        Where nobody is called for each, a message is read when the test looks at it: of telemetry
+        at the rate of control most tests look at the last one alone.
+        """
+        if on_message is not None:
+            return super().subscribe(
+                kind, topic, latched=latched, on_message=on_message, depth=depth
+            )
+        inbox = Inbox()
+        inbox.messages = UnreadMessages(kind)
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+        qos = QoSProfile(depth=depth, durability=durability)
+        self.node.create_subscription(kind, topic, inbox.messages.append, qos, raw=True)
+        return inbox
 
     def until(self, *given: Any, **named: Any) -> Any:
         self.graph.use()
