@@ -37,7 +37,10 @@ OTHERS = {
     "ros2 service call /friction_model_controller": "of Universal Robots' driver",
     "ros2 service call /ur_configuration_controller": "of Universal Robots' driver",
     "ros2 service call /franka/enable": "of the robot",
-    "lerobot-": "of LeRobot",
+    "lerobot-": "of LeRobot; make test-lerobot",
+    "plugin=": "an option of the lines below it",
+    "python3.11 -m venv": "of Python",
+    ". .venv-lerobot/bin/activate": "of Python",
     "python3 - <<'END'": "its lines are run below",
 }
 # What begins so is run, or its words are compared, by another test, which finds it in the pages itself.
@@ -59,6 +62,7 @@ def tutorials():
     return [ROOT / "README.md", *(page.resolve() for page in named)]
 
 
+OWN_LAW = (ROOT / "docs" / "own_law.md").read_text("utf-8")
 PAGES = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in tutorials()}
 
 
@@ -98,6 +102,8 @@ def test_each_command_is_checked_somewhere_or_is_a_program_of_others(page):
 def is_of_repository(line):
     """Whether a line runs pytest, pip or a release command on what the checkout has."""
     words = shlex.split(line)
+    if words[:3] == ["python", "-m", "pytest"] and words[3] == "test_my_law.py":
+        return "robot_control init-law my_law" in OWN_LAW  # which writes it
     if "pytest" in words:
         files = [word for word in words if word.startswith("test/")]
         return bool(files) and all((ROOT / file).exists() for file in files)
@@ -140,8 +146,16 @@ def simulations():
 
 @pytest.mark.sim
 @pytest.mark.parametrize(("line", "printed"), simulations())
-def test_a_simulation_of_a_tutorial_prints_what_stands_below_it(line, printed, capsys):
+def test_a_simulation_of_a_tutorial_prints_what_stands_below_it(
+    line, printed, capsys, tmp_path, monkeypatch
+):
     pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    for module in re.findall(r"--law (\w+):", line):  # as the page writes it before
+        (written,) = re.findall(rf"^robot_control (init-law {module}.*)$", OWN_LAW, re.MULTILINE)
+        sys.modules.pop(module, None)  # of another line of the page
+        assert main(shlex.split(written)) == 0
+        monkeypatch.syspath_prepend(tmp_path)
     main(shlex.split(line)[1:])
     assert printed in [each.strip() for each in capsys.readouterr().out.splitlines()]
 
