@@ -12,15 +12,13 @@ import numpy as np
 from robot_control_ros import RobotModel
 from robot_control_ros.robot.joint_chain import place_joints
 
-SKY = (200, 220, 235)
-FLOOR = (150, 150, 145), (175, 175, 170)
-SQUARE = 0.2  # m, of the floor's pattern
+BACKGROUND = (60, 60, 60)
 LIGHT = np.array((0.3, -0.4, 0.87))
 SHADE = 0.4  # brightness of what the light doesn't reach
 BASE = 0.06  # m, radius of the first drawn link; they taper towards the tip
 TIP = 0.01  # m, radius of the last one
-LINK_COLOR = (70, 90, 120)
-TIP_COLOR = (40, 170, 70)
+LINK_COLOR = (105, 110, 120)
+TIP_COLOR = (60, 140, 80)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +52,7 @@ def arm_capsules(model: RobotModel, q: np.ndarray, tip: np.ndarray) -> list[Caps
 
 
 class RayPicture:
-    """Draws capsules above a floor at height 0.
+    """Draws capsules before a plain background: what moves is all that there is to see.
 
     Args:
         position: Position (3,) of the camera [m].
@@ -89,7 +87,8 @@ class RayPicture:
 
     def draw(self, capsules: Sequence[Capsule]) -> np.ndarray:
         """The picture (height, width, 3), red, green and blue as bytes."""
-        nearest, colors = self._background()
+        nearest = np.full(len(self._rays), np.inf)
+        colors = np.tile(np.array(BACKGROUND, dtype=float), (len(self._rays), 1))
         for capsule in capsules:
             distance = self._distance(capsule)
             seen = np.flatnonzero(distance < nearest)
@@ -97,18 +96,6 @@ class RayPicture:
             colors[seen] = self._shaded(capsule, seen, distance[seen])
         picture: np.ndarray = np.clip(colors, 0.0, 255.0).astype(np.uint8)
         return picture.reshape(self._shape)
-
-    def _background(self) -> tuple[np.ndarray, np.ndarray]:
-        """Distance (k,) and color (k, 3) of the floor and the sky."""
-        falling = self._rays[:, 2]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            distance = np.where(falling < -1e-6, -self._origin[2] / falling, np.inf)
-            points = self._origin[:2] + distance[:, None] * self._rays[:, :2]
-        colors = np.tile(np.array(SKY, dtype=float), (len(falling), 1))
-        below = np.flatnonzero(np.isfinite(distance) & (distance > 0.0))
-        square = np.floor(points[below] / SQUARE).sum(axis=1) % 2 > 0.0
-        colors[below] = np.where(square[:, None], np.array(FLOOR[0]), np.array(FLOOR[1]))
-        return np.where(distance > 0.0, distance, np.inf), colors
 
     def _distance(self, capsule: Capsule) -> np.ndarray:
         """Distance (k,) to a capsule along each ray; infinite beside it."""

@@ -1,5 +1,6 @@
 """The LeRobot plug-in and its datasets, with a stand-in of LeRobot."""
 
+import dataclasses
 import re
 import sys
 from importlib import import_module
@@ -51,6 +52,22 @@ def test_the_commands_of_the_pages_load_the_plugin(page, monkeypatch):
     assert packages == [NAME] * len(types) != []
     lerobot_stand_in.load_plugin(NAME)
     assert set(types) == {sys.modules[f"{NAME}.config_compliant_arm"].CompliantArmConfig.type}
+
+
+def test_the_options_of_the_page_are_entries_of_the_configurations(plugin):
+    page = (ROOT / "docs/lerobot.md").read_text(encoding="utf-8")
+    options = re.findall(r"--(robot|teleop)\.(\w+)=(\S+)", page)
+    robot = {each.name for each in dataclasses.fields(plugin.CompliantArmConfig)}
+    gamepad = import_module(f"{NAME}.config_teleoperators").CompliantArmLeaderConfig
+    teleop = {each.name for each in dataclasses.fields(gamepad)}
+    known = {"robot": robot, "teleop": teleop}
+    assert len(options) > 5
+    for device, name, _ in options:
+        assert name in known[device] | {"type", "discover_packages_path"}
+    types = {plugin.CompliantArmGamepadConfig, plugin.CompliantArmLeaderConfig}
+    types |= {plugin.CompliantArmExpertConfig}
+    for kind in types:
+        assert f"`{kind.type}`" in page
 
 
 def test_its_features_are_known_before_it_is_connected(plugin):

@@ -134,3 +134,28 @@ def test_a_dataset_of_another_arm_is_refused_before_motion(lerobot, tmp_path):
     )
     assert "ConfigError" in said
     assert "shoulder_pan_joint.pos" in said
+
+
+def test_a_dataset_is_replayed_under_a_law_and_becomes_a_record_and_a_dataset(lerobot, opened):
+    config = f"--config_path={REACH / 'record.yaml'}"
+    everything = '--robot.observed=["position","velocity","pose","wrench"]'
+    short = ["--dataset.root=data", "--dataset.episode_time_s=4", "--dataset.num_episodes=1"]
+    lerobot("lerobot-record", config, PLUGIN, everything, "--robot.stiffness=true", *short)
+    data = ["--repo-id=me/reach", "--root=data", "--episode=0"]
+    said = lerobot("lerobot-replay-arm", *data, "--simulated", "--law=admittance")
+    assert "under admittance" in said
+    said = lerobot("lerobot-replay-arm", *data, "--simulated", "--robot=gen3", status=2)
+    assert "joints" in said
+    said = lerobot("lerobot-replay-arm", *data, "--simulated", "--fps=30", status=2)
+    assert "fps" in said
+    lerobot("lerobot-to-mcap", "back.mcap", *data)
+    task = ["--repo-id=me/back", "--root=back", "--task=bring the tip into the ball", "--fps=10"]
+    cameras = [f"--camera={name}=/{name}/image" for name in ("front", "side")]
+    lerobot("lerobot-from-mcap", "back.mcap", *task, *cameras)
+    first = opened("me/reach", "data")
+    again = opened("me/back", "back")
+    assert again["frames"] == first["frames"]
+    assert again["action"] == pytest.approx(first["action"][:9], abs=1e-5)
+    assert again["shapes"]["observation.wrench"] == [6]
+    assert again["shapes"]["observation.stiffness"] == [6]
+    assert again["shapes"]["observation.images.front"] == [3, 48, 48]
