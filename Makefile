@@ -33,7 +33,7 @@ WARM_UP := $(BIN)/python -m robot_control_ros.control.warm_up
 SCHEMAS := config/schemas
 MAKE_SCHEMAS := $(BIN)/robot_control docs --schemas $(SCHEMAS)
 
-.PHONY: help demo demo-ethercat demo-planar test test-franka test-lerobot test-long test-all lint site schemas browser screenshots bench clean
+.PHONY: help demo demo-ethercat demo-planar test test-franka test-lerobot test-long test-all lint site schemas browser warm-up screenshots bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -48,9 +48,13 @@ demo-ethercat: $(ETHERCAT) ## six emulated drives on an EtherCAT bus along a con
 demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 	$(BIN)/robot_control planar $(ARGS)
 
-test: $(DEV) browser ## the tests, without the long ones: the pure ones, and those of the system
-	@$(WARM_UP)
+# A browser is loaded while the processors compile.
+test: $(DEV) ## the tests, without the long ones: the pure ones, and those of the system
+	@$(MAKE) --no-print-directory --jobs=2 browser warm-up
 	@$(BIN)/python test/support/run_parts.py $(ARGS)
+
+warm-up: $(DEV)
+	@$(WARM_UP)
 
 test-all: test test-long ## all tests: also those that take minutes each
 

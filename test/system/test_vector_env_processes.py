@@ -55,6 +55,7 @@ def test_in_each_mode_it_shows_what_gymnasiums_own_vector_shows(mode):
     envs.close()
 
 
+@pytest.mark.limit(240)  # it is two tests in one
 def test_it_shows_what_gymnasiums_own_vector_shows_is_read_and_changed_and_leaves_no_process():
     """In one test, as processes take longer to start than for all of these."""
     before = set(children(os.getpid()))
