@@ -115,7 +115,7 @@ $(VENV)/pyvenv.cfg:
 $(RUN): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and the page's library into $(VENV): one to three minutes the first time."
 	@echo "Step 1 of 3: pip shows each package and its size as it loads it."
-	@$(INSTALL) '.[ros,sim,dashboard]'
+	@$(INSTALL) '.[ros,sim,dashboard,records]'
 	@echo "Step 2 of 3: the control laws are compiled, and kept in this user's cache."
 	@$(WARM_UP)
 	@$(MAKE_SCHEMAS)
@@ -124,7 +124,7 @@ $(RUN): setup.py | $(VENV)/pyvenv.cfg
 
 $(ETHERCAT): $(RUN)
 	@echo "Installing the EtherCAT master into $(VENV) …"
-	@$(INSTALL) '.[ros,sim,dashboard,ethercat,records]'
+	@$(INSTALL) '.[ros,sim,dashboard,records,ethercat]'
 	@touch $@
 
 $(DOCS): $(RUN)
@@ -153,6 +153,6 @@ $(LEROBOT)/.installed: setup.py robot_control_learning/pyproject.toml
 # At once with what runs needs, where both are missing: pip is slow to look again.
 $(DEV): setup.py robot_control_learning/pyproject.toml | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and what tests and lint need into $(VENV): one to three minutes the first time."
-	@$(INSTALL) '.[ros,sim,dashboard,ethercat,can,tuning,test,dev]' --editable ./robot_control_learning
+	@$(INSTALL) '.[ros,sim,dashboard,records,ethercat,can,tuning,test,dev]' --editable ./robot_control_learning
 	@$(MAKE_SCHEMAS)
 	@touch $(RUN) $(ETHERCAT) $@

@@ -78,6 +78,7 @@ setup(
         "pin>=4.1,<5",
         "PyYAML",
         "argcomplete",
+        "tqdm",
     ],
     extras_require={
         # ROS 2 itself, for machines without a ROS installation. There are no wheels of launch and
@@ -114,7 +115,6 @@ setup(
             "distributed>=2024.8",
             "sqlalchemy>=2",
             "psycopg[binary]>=3.1,<4",
-            "tqdm",
         ],
         # The environments for Gymnasium and LeRobot are a distribution of their own:
         # ./robot_control_learning

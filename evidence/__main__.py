@@ -5,47 +5,74 @@ checkout of the repository.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from robot_control_ros.cli.command_runner import run_command
-from robot_control_ros.cli.options import CommandParser
+from robot_control_ros.cli.options import CommandParser, add_command
 
-# Each program: its module, which has add_arguments(parser) and run(options), and what it does.
+
+class Program(NamedTuple):
+    """A program of evidence.
+
+    Attributes:
+        module: Module that has `add_arguments(parser)` and `run(options)`.
+        sentence: Sentence that says what it does.
+        example: Words to type behind its name.
+        renamed: New names of options, by their former names.
+    """
+
+    module: str
+    sentence: str
+    example: str = ""
+    renamed: Mapping[str, str] = {}
+
+
 PROGRAMS = {
-    "reproduce": (
+    "reproduce": Program(
         ".reproduce.reproduce_program",
-        "the laws' sources, run again: each figure beside its bound",
+        "Run the experiments of the laws' sources again: each figure beside its bound.",
+        "joint_pid --output reproduction",
     ),
-    "stability": (
+    "stability": Program(
         ".stability.stability_program",
-        "the largest stable stiffness by rate and delay; takes minutes",
+        "Measure the largest stable stiffness by rate and delay; it takes minutes.",
+        "--robot ur5e --workers 2",
     ),
-    "contact": (
+    "contact": Program(
         ".contact.contact_program",
-        "pressed, released and pushed arms beside their bounds; status 1 where one fails; takes minutes",
+        "Press, release and push arms, and print figures beside bounds; it takes minutes.",
+        "--robot ur5",
     ),
-    "policy": (
+    "policy": Program(
         ".policy_stream",
-        "a policy that streams chunks of poses: seams, and what holds when it is late",
+        "Stream chunks of poses as a policy does: seams, and what holds when it is late.",
     ),
-    "contour": (
+    "contour": Program(
         ".contour.ethercat_demo",
-        "six emulated drives on an EtherCAT bus along a rectangle",
+        "Lead six emulated drives on an EtherCAT bus along a rectangle.",
+        "--domains matched --rate 500",
     ),
-    "faults": (
+    "faults": Program(
         ".faults.table",
-        "inject each fault of the ROS side, and print what became of the arm",
+        "Inject each fault of the ROS side, and print what became of the arm.",
+        "--rows 'controller*'",
     ),
-    "ethercat-faults": (
+    "ethercat-faults": Program(
         ".ethercat_faults.bus_table",
-        "every fault on an emulated bus; takes minutes",
+        "Inject every fault on an emulated bus; it takes minutes.",
     ),
-    "speed": (".speed.report", "how fast it all is, as ratios within one run"),
-    "soak": (
+    "speed": Program(
+        ".speed.report",
+        "Measure how fast it all is, as ratios within one run.",
+        "ticks simulate",
+    ),
+    "soak": Program(
         ".soak.demonstration",
-        "run the demonstration for long, and print what its processes take and miss",
+        "Run the demonstration for long, and print what its processes take and miss.",
+        "--minutes 5",
+        {"--load": "--busy"},
     ),
 }
 
@@ -58,22 +85,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def command_parser() -> CommandParser:
     """The parser of all programs. The options of a program are added when they are needed."""
     parser = CommandParser(
-        prog="python -m evidence", description=(__doc__ or "").partition("\n")[0]
+        prog="python -m evidence",
+        description="Prove the figures of the documentation, in a checkout of the repository.",
     )
-    commands = parser.add_subparsers(required=True, metavar="name")
-    for name, (module, text) in PROGRAMS.items():
-        _add_program(commands, name, module, text)
+    commands = parser.add_commands("program")
+    for name, program in PROGRAMS.items():
+        _add_program(commands, name, program)
     return parser
 
 
-def _add_program(commands: Any, name: str, module: str, text: str) -> None:
-    def program() -> Any:
-        return import_module(module, "evidence")
+def _add_program(commands: Any, name: str, program: Program) -> None:
+    def module() -> Any:
+        return import_module(program.module, "evidence")
 
-    parser = commands.add_parser(
-        name, help=text, fill=lambda parser: program().add_arguments(parser)
+    add_command(
+        commands,
+        name,
+        program.sentence,
+        lambda options: module().run(options),
+        f"python -m evidence {name} {program.example}".rstrip(),
+        fill=lambda parser: module().add_arguments(parser),
+        renamed=program.renamed,
     )
-    parser.set_defaults(run=lambda options: program().run(options))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def add_output_files(parser: argparse.ArgumentParser, output: str) -> None:
         default=output,
         type=OUTPUT_FOLDER,
         metavar="FOLDER",
-        help="for figures and CSV files",
+        help=f"folder for figures and CSV files (default: {output})",
     )
-    text = f"write a Markdown page, too, with its pictures in the folder {FIGURES} beside it"
+    text = f"Markdown page to write, with its pictures in the folder {FIGURES} beside it"
     parser.add_argument("--page", type=output_file(".md"), metavar="FILE", help=text)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from robot_control_ros.cli.progress import Progress
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.tuning.grid import Point, sweep
 
@@ -52,23 +54,18 @@ def contact_table(robots: Sequence[str] = (), *, workers: int = 0, scheduler: st
         load_robot(name)
     where: dict[str, Any] = {"workers": workers, "scheduler": scheduler}
     rows: list[Row] = []
-    if SECTIONS:
-        ideal = sweep(
-            section_rows,
-            {"robot": names, "section": list(SECTIONS)},
-            progress=_print_section,
-            **where,
-        )
-        rows += [row for section in ideal.results for row in section]
     known = [name for name in names if name in IMPERFECT]
-    if known and IMPERFECT_SECTIONS:
-        grid: dict[str, list[Any]] = {
-            "robot": known,
-            "section": list(IMPERFECT_SECTIONS),
-            "imperfect": [True],
-        }
-        imperfect = sweep(section_rows, grid, progress=_print_section, **where)
-        rows += [row for section in imperfect.results for row in section]
+    grids: list[dict[str, list[Any]]] = [
+        {"robot": names, "section": list(SECTIONS)},
+        {"robot": known, "section": list(IMPERFECT_SECTIONS), "imperfect": [True]},
+    ]
+    counts = [len(grid["robot"]) * len(grid["section"]) for grid in grids]
+    with Progress("contact", sum(counts), "sections", beats=True) as shown:
+        for grid, count, before in zip(grids, counts, (0, counts[0]), strict=True):
+            if count:
+                show = partial(_print_section, shown, before)
+                sections = sweep(section_rows, grid, progress=show, **where).results
+                rows += [row for section in sections for row in section]
     print(summary(rows))
     return exit_status(rows)
 
@@ -81,11 +78,11 @@ def section_rows(robot: str, section: str, imperfect: bool = False) -> list[Row]
     return [replace(row, excuse="the bound of the ideal arm") for row in rows]
 
 
-def _print_section(done: int, count: int, point: Point) -> None:
-    """Print the rows of a section; an error in it ends all."""
+def _print_section(shown: Progress, before: int, done: int, count: int, point: Point) -> None:
+    """Print the rows of a section; an error in it ends all. Other sections came before."""
     if point.error is not None:
         raise point.error
     robot = point.arguments["robot"]
     arm = IMPERFECT[robot] if point.arguments.get("imperfect") else robot
-    print(f"{arm}: {point.arguments['section']}")
-    print("\n".join(text_table(point.result)), flush=True)
+    shown.print(f"{arm}: {point.arguments['section']}", *text_table(point.result))
+    shown.show(before + done)

@@ -11,7 +11,7 @@ from . import contact_table
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the program's options to a parser."""
-    text = "name, or path of a YAML file; may be repeated"
+    text = "robot: name, or path of a YAML file; may be repeated"
     parser.add_argument("--robot", action="append", default=[], help=text)
     add_number(parser.add_argument, "--workers", WORKERS, default="this one alone")
     parser.add_argument("--scheduler", **SCHEDULER)

@@ -20,6 +20,7 @@ from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.ros.messages import read_message
 from robot_control_ros.ros.robot_states import RobotStateReader
 
+from .contour_steps import ContourSteps
 from .contour_trial import LEAD, ContourTrial, Setting, Track, dead_time
 
 BUS = "ethercat: bus"  # name of the bus's diagnosis
@@ -33,6 +34,7 @@ TRIAL = 2.0  # s in which the machine shows whether it keeps the rate
 SLOWEST = 0.5  # fraction of cycles on time, below which the machine is too slow
 # s: age of a state that reaches this process, so that the path it is told for begins in time
 FRESH = 0.2 * LEAD
+SHOWN = 0.2  # s between two looks at the progress
 RUNNING = 0  # level of the bus's diagnosis while the drives do what is commanded
 
 
@@ -63,6 +65,7 @@ class ContourSession:
         self._cycle = topology.cycle
         self._dead_time = dead_time(topology)
         self._recorder = recorder
+        self._shown_at = -np.inf  # when the progress was shown last [s]
         self._collected_at = time.monotonic()  # when the times were collected last [s]
 
     def enable(self) -> None:
@@ -123,13 +126,16 @@ class ContourSession:
             unrecorded=self._recorder.unrecorded,
         )
 
-    def follow(self, trial: ContourTrial, setting: Setting, path: Path) -> tuple[Track, int]:
+    def follow(
+        self, trial: ContourTrial, setting: Setting, path: Path, steps: ContourSteps
+    ) -> tuple[Track, int]:
         """Follow the contour, and record it; returns the track, and the cycles left out meanwhile.
 
         Args:
             trial: Trial that has the contour.
             setting: Setting of the law.
             path: Path of the record, a new MCAP file.
+            steps: Progress of the demonstration.
 
         Raises:
             ConfigError: The law refuses the gains.
@@ -141,13 +147,17 @@ class ContourSession:
         robot.wait(SETTLE)
         before = self._left_out()
         try:
-            self._follow(trial, setting, path)
+            steps.begin(f"{setting}: on the bus")
+            self._follow(trial, setting, path, steps)
+            steps.end()
             track = trial.track(*joint_angles(path, robot.config))
         except (HardwareFault, ConfigError) as error:
             raise HardwareFault(f"{setting}: {error}", name=error.name) from error
         return track, self._left_out() - before
 
-    def _follow(self, trial: ContourTrial, setting: Setting, path: Path) -> None:
+    def _follow(
+        self, trial: ContourTrial, setting: Setting, path: Path, steps: ContourSteps
+    ) -> None:
         """Follow the contour once, and record it."""
         robot = self._robot
         recording = robot.record(path)
@@ -155,8 +165,17 @@ class ContourSession:
         with recording:
             self._wait_for_fresh_state()
             robot.follow_joints(trial.times, trial.positions, trial.velocities, wait=False)
-            end = robot.time + trial.duration + AFTER
-            robot.wait_until(lambda state: self._collect_until(state, end, setting))
+            begin = robot.time
+            end = begin + trial.duration + AFTER
+
+            def ended(state: Snapshot) -> bool:
+                now = time.monotonic()
+                if now > self._shown_at + SHOWN:
+                    self._shown_at = now
+                    steps.show(state.time - begin)
+                return self._collect_until(state, end, setting)
+
+            robot.wait_until(ended)
 
     def _wait_for_fresh_state(self) -> None:
         """Wait for a state that isn't old: a path begins by the time of the newest one.

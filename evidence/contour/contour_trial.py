@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.differential_kinematics import DifferentialKinematics
 from robot_control_ros.robot.inverse_kinematics import solve_pose
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.simulation.in_process import lockstep, simulate
+from robot_control_ros.simulation.in_process import TOLD_EVERY, lockstep, simulate
 
 from ..reproduce.contour_benchmark import DWELL, UR5_ACCELERATION, UR5_STIFFNESS, ur5_rectangle
 
@@ -195,8 +195,13 @@ class ContourTrial:
             velocities.append(solver.velocities(self.model.at(q), twist))
         return np.array(positions), np.array(velocities)
 
-    def simulate(self, setting: Setting) -> Track:
-        """In process, in lockstep with MuJoCo: the torques act at once."""
+    def simulate(
+        self, setting: Setting, progress: Callable[[float], object] | None = None
+    ) -> Track:
+        """In process, in lockstep with MuJoCo: the torques act at once.
+
+        The function `progress` is told the simulated time [s] now and then.
+        """
         log = simulate(
             self.robot,
             LAW,
@@ -204,15 +209,28 @@ class ContourTrial:
             self._path(),
             self.duration,
             rate=self.robot.profile.rate,
+            progress=progress,
         )
         return self.track(log.t, log.q)
 
-    def simulate_drives(self, setting: Setting, topology: Topology) -> Track:
-        """In process, in lockstep with the emulated drives: see :class:`LockstepDrives`."""
+    def simulate_drives(
+        self,
+        setting: Setting,
+        topology: Topology,
+        progress: Callable[[float], object] | None = None,
+    ) -> Track:
+        """In process, in lockstep with the emulated drives: see :class:`LockstepDrives`.
+
+        The function `progress` is told the simulated time [s] now and then.
+        """
         plant = LockstepDrives(self.robot, topology)
         loop = ControlLoop(self.robot, LAW, setting.gains(dead_time(topology)), model=self.model)
         count = round(self.duration * self.robot.profile.rate)
-        states = [state for state, *_ in lockstep(plant, loop, count, self._path())]
+        states = []
+        for state, *_ in lockstep(plant, loop, count, self._path()):
+            states.append(state)
+            if progress is not None and len(states) % TOLD_EVERY == 0:
+                progress(len(states) * self.robot.period)
         return self.track(
             np.array([state.time for state in states]), np.array([state.q for state in states])
         )

@@ -16,6 +16,7 @@ from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.connection import connect
 from robot_control_ros.bringup.processes import Processes, interrupted_once
 from robot_control_ros.cli.options import OUTPUT_FOLDER, add_number
+from robot_control_ros.cli.progress import Progress
 from robot_control_ros.core.bounded import Bounded
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.core.output_files import write_text
@@ -30,6 +31,7 @@ from robot_control_ros.ros.process_environment import environment
 
 from ..reproduce.contour_benchmark import DOMAINS
 from .contour_figures import contour_table, draw_contours, draw_errors
+from .contour_steps import STEPS, ContourSteps
 from .contour_trial import (
     FEED,
     LAW,
@@ -80,16 +82,16 @@ def ethercat_demo(
     topology = _topology_at(rate, output)
     where = "in the bus's process" if in_process else "over topics"
     title = f"{robot.name} on an emulated bus at {robot.profile.rate:g} Hz, {LAW} {where}"
-    print(f"{title}: a rectangle at {1e3 * FEED:g} mm/s")
+    print(f"{title}: a rectangle at {1e3 * FEED:g} mm/s", flush=True)
     trial = ContourTrial(robot)
     settings = [Setting(domain, fraction) for domain in domains for fraction in FEEDFORWARDS]
-    in_lockstep = [
-        (trial.simulate(each), trial.simulate_drives(each, topology)) for each in settings
-    ]
+    total = len(settings) * STEPS * trial.duration
     try:
-        with interrupted_once():
+        with Progress("contour", total, "s", beats=True) as shown, interrupted_once():
+            steps = ContourSteps(shown, trial.duration)
+            in_lockstep = [_simulated(trial, each, topology, steps) for each in settings]
             tracks, jitter, bus, warnings = _on_the_bus(
-                robot, topology, trial, settings, in_process
+                robot, topology, trial, settings, in_process, steps
             )
     except KeyboardInterrupt:
         print("\nstopped")
@@ -120,6 +122,19 @@ def ethercat_demo(
     return 0
 
 
+def _simulated(
+    trial: ContourTrial, setting: Setting, topology: Topology, steps: ContourSteps
+) -> tuple[Track, Track]:
+    """Tracks of a setting in lockstep: with ideal drives, and with those of the topology."""
+    steps.begin(f"{setting}: simulated")
+    ideal = trial.simulate(setting, steps.show)
+    steps.end()
+    steps.begin(f"{setting}: simulated with its drives")
+    driven = trial.simulate_drives(setting, topology, steps.show)
+    steps.end()
+    return ideal, driven
+
+
 def _topology_at(rate: float, folder: Path) -> Topology:
     """Topology of the robot; for another rate than its own [Hz], that of a file made of it."""
     topology = load_topology(ROBOT)
@@ -137,6 +152,7 @@ def _on_the_bus(
     trial: ContourTrial,
     settings: Sequence[Setting],
     in_process: bool,
+    steps: ContourSteps,
 ) -> tuple[list[tuple[Track, int]], Jitter, Mapping[str, str], list[str]]:
     """Follow the contour on the bus with each setting.
 
@@ -147,12 +163,13 @@ def _on_the_bus(
     number = os.getpid()  # outside the namespace as well: the names are those of shared memory, too
     interfaces = f"ecm{number}", f"ecs{number}"
     make_pair(*interfaces)
+    steps.begin("the bus and the controller start")
     with (
         TemporaryDirectory(prefix="robot_control_ros.contour.") as folder,
         _running(robot, topology, interfaces, in_process) as session,
     ):
         tracks = [
-            session.follow(trial, setting, Path(folder) / f"{index}.mcap")
+            session.follow(trial, setting, Path(folder) / f"{index}.mcap", steps)
             for index, setting in enumerate(settings)
         ]
         return tracks, session.jitter(), session.diagnosis().values, session.warnings
@@ -206,19 +223,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["time", "matched"],
         choices=DOMAINS,
-        help="of the law (default: time matched)",
+        help="domains of the law (default: time matched)",
     )
     parser.add_argument(
-        "--topics", action="store_true", help="the law over ROS topics, not in the bus's process"
+        "--topics",
+        action="store_true",
+        help="run the law over ROS topics, not in the bus's process",
     )
-    rate = Bounded(default=RATE, above=0.0, unit="Hz", doc="of the bus")
-    add_number(parser.add_argument, "--rate", rate, metavar="HZ")
+    rate = Bounded(default=RATE, above=0.0, unit="Hz", doc="rate of the bus")
+    add_number(parser.add_argument, "--rate", rate)
     parser.add_argument(
         "--output",
         type=OUTPUT_FOLDER,
         default="demo-output/ethercat",
         metavar="FOLDER",
-        help="for plots and CSV (default: %(default)s)",
+        help="folder for plots and CSV (default: %(default)s)",
     )
 
 

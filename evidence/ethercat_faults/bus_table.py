@@ -228,7 +228,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "rows", nargs="*", metavar="FAULT", help="names of faults (default: the whole table)"
     )
     parser.add_argument(
-        "--json", type=output_file(".json"), metavar="FILE", help="write the records there, too"
+        "--json", type=output_file(".json"), metavar="FILE", help="JSON file for the records"
     )
 
 

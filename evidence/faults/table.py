@@ -59,16 +59,22 @@ LONGEST = 160  # characters of a text
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
     parser.add_argument(
-        "--rows", default="*", metavar="PATTERN", help="rows by name, as a shell matches names"
+        "--rows",
+        default="*",
+        metavar="PATTERN",
+        help="pattern of the rows' names, as a shell has it",
     )
     load = Bounded(default=0.0, lower=0.0, unit="kg", doc="mass on the tip that nobody knows of")
-    add_number(parser.add_argument, "--load", load, default="", metavar="KG")
+    add_number(parser.add_argument, "--load", load, default="")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument(
-        "--page", type=output_file(".md"), metavar="FILE", help="write the table into this page"
+        "--page",
+        type=output_file(".md"),
+        metavar="FILE",
+        help="Markdown page that the table is written into",
     )
     parser.add_argument(
-        "--json", type=output_file(".json"), metavar="FILE", help="write the records there, too"
+        "--json", type=output_file(".json"), metavar="FILE", help="JSON file for the records"
     )
 
 

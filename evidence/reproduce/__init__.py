@@ -7,21 +7,22 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from robot_control_ros.cli.progress import Progress
 from robot_control_ros.core.output_files import write_text
 from robot_control_ros.simulation.log import figure_class
 
 from ..options import FIGURES
 from ..row import Row, markdown_table, summary, text_table
-from .case import Result
+from .case import Result, Tell, tell_nobody
 
 CASES = ("joint_pid", "admittance", "task_space_pd", "position_domain", "planar")
 
 __all__ = ["CASES", "Result", "Row", "reproduce", "run_case"]
 
 
-def run_case(name: str) -> Result:
-    """The experiments of one source, of CASES."""
-    result: Result = import_module(f"{__name__}.{name}_case").run()
+def run_case(name: str, tell: Tell = tell_nobody) -> Result:
+    """The experiments of one source, of CASES; `tell` takes the part that is done."""
+    result: Result = import_module(f"{__name__}.{name}_case").run(tell)
     return result
 
 
@@ -45,25 +46,32 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
         figure_class()  # refuses now what could not be drawn in the end
     failed = 0
     sections = []
-    for name in names:
-        result = run_case(name)
-        failed += len(result.failed)
-        print(f"{name}: {result.title}")
-        print("\n".join(text_table(result.rows)))
-        for note in result.notes:
-            print(f"  note: {note}")
-        files = result.write(output, name)
-        if can_draw:
-            files += result.draw(output, name)
-        print(f"  {summary(result.rows)}; files: {', '.join(map(str, files))}\n", flush=True)
-        if page is not None:
-            sections.append(_section(name, result, page))
+    with Progress("reproduce", 100.0 * len(names), "%", beats=True) as shown:
+        for index, name in enumerate(names):
+            result = run_case(name, _teller(shown, index, name))
+            failed += len(result.failed)
+            files = result.write(output, name)
+            if can_draw:
+                files += result.draw(output, name)
+            shown.print(
+                f"{name}: {result.title}",
+                *text_table(result.rows),
+                *(f"  note: {note}" for note in result.notes),
+                f"  {summary(result.rows)}; files: {', '.join(map(str, files))}\n",
+            )
+            if page is not None:
+                sections.append(_section(name, result, page))
     if not can_draw:
         print("The figures were not drawn: matplotlib is not installed (pip install matplotlib)")
     if page is not None:
         write_text(page, "\n".join([PAGE_HEAD, *sections]), ".md")
         print(page)
     return 1 if failed else 0
+
+
+def _teller(shown: Progress, index: int, name: str) -> Tell:
+    """Function that shows the part of a source that is done, after `index` other sources."""
+    return lambda part: shown.show(100.0 * (index + part), name)
 
 
 PAGE_HEAD = """# Reproduction

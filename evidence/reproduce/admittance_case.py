@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from robot_control_ros.simulation.scene import load_scene
 
 from ..row import FOLLOWS, Row, calculated, required
 from . import literal_admittance
-from .case import Result, light_ur5, panels
+from .case import Result, Tell, counted, in_turn, light_ur5, panels, tell_nobody
 from .literal_admittance import MASS, STIFFNESS, TOOL
 
 DT = 0.002  # s
@@ -132,27 +133,28 @@ def moved(log: Log, point: Any = (0.0, 0.0, 0.0)) -> Array:
     return np.asarray(1000.0 * (position - position[0]))
 
 
-def run() -> Result:
+def run(tell: Tell = tell_nobody) -> Result:
     """Every experiment."""
     last = Push((FORCE, 0.0, 0.0), start=STEP_AT)
     steps = {name: arm("admittance", translation(), name, last) for name in SERVOS}
     literal = {name: arm(LITERAL, gains, "stiff PD", last) for name, gains in LITERAL_GAINS.items()}
+    tell(0.2)
+    pairs = list(product(DAMPINGS, SERVOS))
     held = {
         (b, name): arm("admittance", translation(b), name, None, 3.0, ball_to=BALL_AT)
-        for b in DAMPINGS
-        for name in SERVOS
+        for b, name in counted(pairs, tell, 0.2, 0.5)
     }
-    rows = [
-        *_virtual_rows(),
-        *_step_rows(steps),
-        *_rest_rows(),
-        *_ball_rows(held),
-        *_sign_rows(),
-        _bias_row(),
-        _torque_row(),
-        *_singular_rows(),
-        *_literal_rows(literal),
-    ]
+    groups = (
+        _virtual_rows(),
+        _step_rows(steps),
+        _rest_rows(),
+        _ball_rows(held),
+        _sign_rows(),
+        (each() for each in (_bias_row, _torque_row)),
+        _singular_rows(),
+        _literal_rows(literal),
+    )
+    rows = in_turn(groups, tell, 0.5)
     first = next(iter(steps.values()))
     contact = {b: log for (b, name), log in held.items() if name == "ideal servo"}
     return Result(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,40 @@ from robot_control_ros.robot.configuration import RobotConfig, load_robot
 from robot_control_ros.simulation.log import figure_class, save_picture
 
 from ..row import Origin, Row, csv_lines, failed
+
+T = TypeVar("T")
+
+
+Tell = Callable[[float], object]
+"""Takes the part of a source's experiments that is done, from 0 to 1."""
+
+
+def tell_nobody(part: float) -> None:
+    """Keep the part that is done to oneself."""
+
+
+def counted(items: Collection[T], tell: Tell, begin: float = 0.0, end: float = 1.0) -> Iterator[T]:
+    """Yield items, and tell how much is done each time that another one is wanted.
+
+    Args:
+        items: Items that there is work to do for.
+        tell: Function that is told.
+        begin, end: Part of all experiments that is done before the items, and after them.
+    """
+    for count, item in enumerate(items, 1):
+        yield item
+        tell(begin + (end - begin) * count / len(items))
+
+
+def in_turn(groups: Sequence[Iterable[Row]], tell: Tell, begin: float = 0.0) -> list[Row]:
+    """Rows of groups, such as generators, each of which does its work when its turn comes.
+
+    Args:
+        groups: Groups of rows.
+        tell: Function that is told how much is done.
+        begin: Part of all experiments that is done before.
+    """
+    return [row for group in counted(groups, tell, begin) for row in group]
 
 
 def light_ur5(rotor_inertia: float = 0.1) -> RobotConfig:

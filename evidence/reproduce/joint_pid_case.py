@@ -34,7 +34,7 @@ from robot_control_ros.teaching.joint_step.source import LINES, SourceLine
 from robot_control_ros.teaching.two_link import TwoLink
 
 from ..row import FOLLOWS, PRINTED, Row, calculated, required
-from .case import Result, panels
+from .case import Result, Tell, counted, in_turn, panels, tell_nobody
 
 WEIGHTLESS = TwoLink(gravity=0.0)
 WINDUP = LINES[1]
@@ -136,9 +136,9 @@ def simulated(line: SourceLine) -> tuple[StepRun, list[int]]:
     return StepRun(times, angles, np.diff(angles) / T), counts
 
 
-def run() -> Result:
+def run(tell: Tell = tell_nobody) -> Result:
     """Every figure of the source, and what follows from its formulae."""
-    runs = {line.name: step(line.gains) for line in LINES}
+    runs = {line.name: step(line.gains) for line in counted(LINES, tell, 0.0, 0.3)}
     spared = step({**WINDUP.gains, "anti_windup": True})
     rows = [row for line in LINES for row in _line_rows(line, runs[line.name])]
     name = f"{WINDUP.name}, anti-windup"
@@ -148,13 +148,16 @@ def run() -> Result:
             f"{name}: overshoot", spared.overshoot, WINDUP.overshoot[0] - 0.05, "%", REQUIRED
         ),
         Row.report(f"{name}: settled to 5 %", spared.settled(5.0), "s"),
-        *_stability_rows(),
-        *_reset_rows(),
-        *_cyclic_rows(),
-        *_formula_rows(),
-        *_effort_rows(),
-        *_simulation_rows(LINES[0], first),
     ]
+    groups = (
+        _stability_rows(),
+        _reset_rows(),
+        _cyclic_rows(),
+        _formula_rows(),
+        _effort_rows(),
+        _simulation_rows(LINES[0], first),
+    )
+    rows += in_turn(groups, tell, 0.3)
     drawn = {**runs, name: spared}
     return Result(
         "joint PID with a velocity servo",

@@ -19,7 +19,16 @@ from robot_control_ros.teaching.planar_arm import DAMPING, DT, STIFFNESS, UPRIGH
 from robot_control_ros.teaching.two_link import Pair, TwoLink
 
 from ..row import FOLLOWS, Row, calculated, required
-from .case import Result, near_each, panels, settled_at
+from .case import (
+    Result,
+    Tell,
+    counted,
+    in_turn,
+    near_each,
+    panels,
+    settled_at,
+    tell_nobody,
+)
 
 ARM = TwoLink()
 DURATION = 20.0  # s
@@ -144,30 +153,35 @@ def drive(
     return PlanarRun(time, angles, tip, torques, np.asarray(target, dtype=float))
 
 
-def run() -> Result:
+def run(tell: Tell = tell_nobody) -> Result:
     """Every experiment of the page."""
-    runs = {variant.name: drive(**variant.changes) for variant in VARIANTS}
+    runs = {variant.name: drive(**variant.changes) for variant in counted(VARIANTS, tell, 0.0, 0.5)}
     first = runs["Kp 50, Kd 5"]
     other = runs["from (90, 60) deg"]
     undamped = drive(damping=0.0)
     fine = drive(stiffness=300.0, dt=DT / 10.0)
     columns = (*first.tip.T, *first.q.T, *first.torque.T)
-    rows = [
-        *_trajectory_rows(first),
-        *_variant_rows(runs),
-        Row.at_least(
-            "Kp 50, Kd 0: error within the last 5 s",
-            undamped.error[-500:].max(),
-            0.05 * first.error[0],
-            "m",
-            calculated("no damper takes energy out"),
-        ),
-        *_statics_rows(),
-        *_identity_rows(),
-        *_integrator_rows(first),
-        Row.report("Kp 300, Kd 5 with dt = 1 ms: final t1", fine.q[-1, 0], "rad"),
-        Row.report("Kp 300, Kd 5 with dt = 1 ms: final t2", fine.q[-1, 1], "rad"),
-    ]
+    groups = (
+        _trajectory_rows(first),
+        _variant_rows(runs),
+        [
+            Row.at_least(
+                "Kp 50, Kd 0: error within the last 5 s",
+                undamped.error[-500:].max(),
+                0.05 * first.error[0],
+                "m",
+                calculated("no damper takes energy out"),
+            )
+        ],
+        _statics_rows(),
+        _identity_rows(),
+        _integrator_rows(first),
+        [
+            Row.report("Kp 300, Kd 5 with dt = 1 ms: final t1", fine.q[-1, 0], "rad"),
+            Row.report("Kp 300, Kd 5 with dt = 1 ms: final t2", fine.q[-1, 1], "rad"),
+        ],
+    )
+    rows = in_turn(groups, tell, 0.7)
     return Result(
         title="planar two-link arm under impedance control",
         source=(

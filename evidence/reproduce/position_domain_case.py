@@ -5,6 +5,7 @@ masters, and a UR5.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from robot_control_ros.laws.position_domain_pd import MasterAxis
 
 from ..row import CALCULATED, Row, required
 from . import contour_benchmark as benchmark
-from .case import Result, panels
+from .case import Result, Tell, counted, in_turn, panels, tell_nobody
 from .contour_benchmark import (
     DOMAINS,
     DT,
@@ -47,30 +48,31 @@ Runs = Mapping[str, Mapping[str, ContourRun]]  # by case, by domain
 Errors = Mapping[str, Mapping[str, ContourErrors]]
 
 
-def run() -> Result:
+def run(tell: Tell = tell_nobody) -> Result:
     """The benchmark in the three domains, the disturbed masters, and the UR5."""
     listed = cases()
     runs = {
-        name: {domain: drive(case, domain) for domain in DOMAINS} for name, case in listed.items()
+        name: {domain: drive(case, domain) for domain in DOMAINS}
+        for name, case in counted(listed.items(), tell, 0.0, 0.3)
     }
     arm_runs = {
         f"UR5, {1e3 * feed:.1f} mm/s, feed-forward {100.0 * fraction:.0f} %": {
             domain: drive_ur5(domain, feed, fraction) for domain in DOMAINS
         }
-        for feed in FEEDS
-        for fraction in (0.0, 1.0)
+        for feed, fraction in counted(list(product(FEEDS, (0.0, 1.0))), tell, 0.3, 0.6)
     }
     random = _random_ratios(listed)
     compared = {name: by_domain for name, by_domain in runs.items() if name != HELD}
-    rows = [
-        *_benchmark_rows(listed, runs),
-        *_gain_rows(runs),
-        *_matched_rows(compared),
-        *_disturbed_rows(runs, joint_path(listed[HELD].move).q[-1, 0]),
-        *_switch_rows(),
-        *_random_rows(random),
-        *_ur5_rows(arm_runs),
-    ]
+    groups = (
+        _benchmark_rows(listed, runs),
+        _gain_rows(runs),
+        _matched_rows(compared),
+        _disturbed_rows(runs, joint_path(listed[HELD].move).q[-1, 0]),
+        _switch_rows(),
+        _random_rows(random),
+        _ur5_rows(arm_runs),
+    )
+    rows = in_turn(groups, tell, 0.8)
     return Result(
         title="position-domain PD",
         source=(

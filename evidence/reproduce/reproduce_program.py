@@ -10,7 +10,7 @@ from . import CASES, reproduce
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the program's options to a parser."""
-    parser.add_argument("source", choices=("all", *CASES), help="which source")
+    parser.add_argument("source", choices=("all", *CASES), help="source whose experiments run")
     add_output_files(parser, "reproduction")
 
 

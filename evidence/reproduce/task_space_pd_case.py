@@ -19,7 +19,7 @@ from robot_control_ros.robot.model import RobotModel
 
 from ..row import CALCULATED, FOLLOWS, Row
 from . import rotation_errors
-from .case import Result, near_each, panels
+from .case import Result, Tell, in_turn, near_each, panels, tell_nobody
 from .motion_model import TaskSpaceMotionModel
 from .rotation_errors import Run, tip_errors
 
@@ -42,24 +42,26 @@ TRANSLATION_ONLY = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 APPROACH = np.array([0.6, -0.1, 0.5])  # m
 
 
-def run() -> Result:
+def run(tell: Tell = tell_nobody) -> Result:
     """The experiments, on the vendor's inertial parameters alone: without rotor inertia."""
     model = RobotModel.of(load_robot("gen3").with_rotors(0.0))
     following = {
         "position gains only": _follow(model, TRANSLATION_ONLY),
         "all gains": _follow(model, np.ones(6)),
     }
+    tell(0.3)
     rotations = rotation_errors.run(model)
+    groups = (
+        _zero_posture_rows(model),
+        _following_rows(model, following),
+        _approach_rows(model),
+        rotations.rows,
+    )
     return Result(
         title="task-space PD of the Kinova Gen3",
         source="A toolbox's task-space motion model: its two examples, its error vector against the rotation vector, "
         "and regulation with both vectors.",
-        rows=[
-            *_zero_posture_rows(model),
-            *_following_rows(model, following),
-            *_approach_rows(model),
-            *rotations.rows,
-        ],
+        rows=in_turn(groups, tell, 0.5),
         notes=[*_notes(following), *rotations.notes],
         drawings={"following": lambda: _draw_following(following), **rotations.drawings},
         series={

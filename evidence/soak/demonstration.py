@@ -43,17 +43,17 @@ HEAD = ("process", "memory at 10 min [MB]", "at the end [MB]", "grown [MB]", "ha
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
-    length = Bounded(default=30.0, above=0.0, unit="min", doc="length")
+    length = Bounded(default=30.0, above=0.0, unit="min", doc="length of the run")
     add_number(parser.add_argument, "--minutes", length)
-    text = "processes beside it that keep a processor busy each"
+    text = "number of processes beside it that keep a processor busy each"
     load = Bounded(default=0, lower=0, upper=64, whole=True, doc=text)
-    add_number(parser.add_argument, "--load", load, metavar="N")
+    add_number(parser.add_argument, "--busy", load)
     parser.add_argument(
         "--plot",
         type=picture,
         default="soak.png",
-        metavar="FILE.png",
-        help="the plot (default: soak.png)",
+        metavar="FILE",
+        help="picture of memory and misses (default: soak.png)",
     )
 
 
@@ -66,13 +66,13 @@ def run(options: argparse.Namespace) -> int:
         ConfigError: The plot can't be written.
     """
     with Programs() as programs:
-        soak = Soak(programs, options.load)
+        soak = Soak(programs, options.busy)
         soak.start()
         domain = int(programs.environment["ROS_DOMAIN_ID"])
         with Robot(ROBOT, domain=domain, timeout=START_LIMIT, lost_after=LOST_AFTER) as robot:
             soak.run(robot, 60.0 * options.minutes)
         statuses = programs.end()
-    print(f"Beside it, processes that kept a processor busy each: {options.load}\n")
+    print(f"Beside it, processes that kept a processor busy each: {options.busy}\n")
     print("\n".join(table(soak.usages)), end="\n\n")
     rows = soak_rows(soak.usages, soak.counts)
     rows += [

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from robot_control_ros.cli.options import add_number, output_file
+from robot_control_ros.cli.progress import Progress
 from robot_control_ros.core.bounded import Bounded
 from robot_control_ros.core.errors import ConfigError, missing_extra, unknown
 from robot_control_ros.core.input_files import read_text
@@ -48,28 +49,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "parts",
         nargs="*",
         metavar="PART",
-        help=f"{', '.join(names)} (default: {' '.join(USUAL)}, dds where ROS is)",
+        help=f"parts: {', '.join(names)} (default: {' '.join(USUAL)}, dds where ROS is)",
     )
-    seconds = Bounded(default=30.0, above=0.0, unit="s", doc="of each run in real time")
+    seconds = Bounded(default=30.0, above=0.0, unit="s", doc="length of each run in real time")
     add_number(parser.add_argument, "--seconds", seconds)
     parser.add_argument(
-        "--law", action="append", default=[], metavar="LAW", help="ticks: of this law alone"
+        "--law", action="append", default=[], help="law whose ticks are measured alone"
     )
     parser.add_argument(
         "--json",
         type=output_file(".json"),
         default="speed.json",
         metavar="FILE",
-        help="for the figures (default: speed.json)",
+        help="JSON file for the figures (default: speed.json)",
     )
     parser.add_argument(
         "--against", default="", metavar="FILE", help="figures of an earlier run to compare with"
     )
     parser.add_argument(
-        "--browser", default="", metavar="COMMAND", help="page: a Chromium that draws it here"
+        "--browser", default="", metavar="COMMAND", help="Chromium that draws the page here"
     )
-    browsers = Bounded(default=1, lower=1, upper=64, whole=True, doc="page: how many of them")
-    add_number(parser.add_argument, "--browsers", browsers, metavar="N")
+    browsers = Bounded(
+        default=1, lower=1, upper=64, whole=True, doc="number of browsers that draw the page"
+    )
+    add_number(parser.add_argument, "--browsers", browsers)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -83,17 +86,19 @@ def run(options: argparse.Namespace) -> int:
     before = _earlier(options.against) if options.against else {}
     results: dict[str, Any] = {"machine": _machine()}
     status = 0
-    for part in parts:
-        if part in LOADS:
-            module, name, taken, _ = LOADS[part]
-            arguments = [getattr(options, each) for each in taken]
-            status = max(status, int(getattr(import_module(module, __package__), name)(*arguments)))
-            continue
-        module, make, show, _ = PARTS[part]
-        room = import_module(module, __package__)
-        results[part] = getattr(room, make)(*_arguments(part, options))
-        getattr(room, show)(results[part])
-        print(flush=True)
+    with Progress("speed", len(parts), "parts", beats=True) as shown:
+        for index, part in enumerate(parts):
+            shown.show(index, part)
+            if part in LOADS:
+                with shown.paused():  # it prints while it runs
+                    status = max(status, _run_load(part, options))
+                continue
+            module, make, show, _ = PARTS[part]
+            room = import_module(module, __package__)
+            results[part] = getattr(room, make)(*_arguments(part, options))
+            with shown.paused():
+                getattr(room, show)(results[part])
+                print(flush=True)
     if len(results) > 1:
         print(
             f"written: {write_text(options.json, json.dumps(results, indent=2) + chr(10), '.json')}"
@@ -101,6 +106,13 @@ def run(options: argparse.Namespace) -> int:
     for line in _comparison(before, results):
         print(line)
     return status
+
+
+def _run_load(part: str, options: argparse.Namespace) -> int:
+    """Run a program of LOADS, which prints its figures; returns its exit status."""
+    module, name, taken, _ = LOADS[part]
+    arguments = [getattr(options, each) for each in taken]
+    return int(getattr(import_module(module, __package__), name)(*arguments))
 
 
 def ratios(results: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import astuple, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from robot_control_ros.cli.progress import Progress
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.output_files import write_rows, write_text
 from robot_control_ros.robot.configuration import load_robot
@@ -66,7 +68,9 @@ def stability(
     )
     where: dict[str, Any] = {"scheduler": scheduler} if scheduler else {"workers": workers}
     grid = {"name": names, "rate": RATES, "delay": DELAYS}
-    cells = sweep(measure, grid, progress=_print_cell, **where).results
+    count = len(names) * len(RATES) * len(DELAYS)
+    with Progress("stability", count, "cells", beats=True) as shown:
+        cells = sweep(measure, grid, progress=partial(_print_cell, shown), **where).results
     table = output / "stability.csv"
     table.parent.mkdir(parents=True, exist_ok=True)
     write_rows(table, [[field.name for field in fields(Cell)], *map(astuple, cells)])  # in SI units
@@ -88,11 +92,12 @@ def half_of_both_row(cells: Sequence[Cell]) -> Row:
     return Row.at_least(name, stable, len(cells), "", REQUIRED)
 
 
-def _print_cell(done: int, count: int, point: Point) -> None:
+def _print_cell(shown: Progress, done: int, count: int, point: Point) -> None:
     """Print a cell; an error in it ends all."""
     if point.error is not None:
         raise point.error
     cell = point.result
     values = "".join(f"{quantity.text(cell):>13}" for quantity in QUANTITIES)
     values += f"{least_contact_damping(cell):>13.0f}"
-    print(f"{cell.robot:<8}{cell.rate:>6g}{cell.delay * 1e3:>4g}{values}", flush=True)
+    shown.print(f"{cell.robot:<8}{cell.rate:>6g}{cell.delay * 1e3:>4g}{values}")
+    shown.show(done)

@@ -16,20 +16,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the program's options to a parser."""
     add = parser.add_argument
     add(
-        "--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated"
+        "--robot",
+        action="append",
+        default=[],
+        help="robot: name, or path of a YAML file; may be repeated",
     )
     add(
         "--wall",
         action="store_true",
-        help="instead: press every law into a wall, and print how the contact holds",
+        help="only press every law into a wall, and print how the contact holds",
     )
-    text = "instead: compute how stiff and how light each law may be at home, by rate and delay of a profile (sim)"
+    text = "only compute how stiff and how light each law may be at home, by rate and delay of a profile (sim)"
     add("--gains", nargs="?", const="sim", default="", metavar="PROFILE", help=text)
-    text = "the same, with delay, friction and rotor inertia of a file of imperfections (a name or a path)"
+    text = "imperfections, name or path, whose delay, friction and rotor inertia --gains takes"
     add("--measured", default="", metavar="FILE", help=text)
-    text = "instead: each law with its default gains, at rest, pushed and at a wall, on the ideal and the imperfect arm"
+    text = "only try each law with its default gains, at rest, pushed and at a wall, on both arms"
     add("--defaults", action="store_true", help=text)
-    workers = replace(WORKERS, default=os.cpu_count() or 1, doc="processes that measure")
+    workers = replace(WORKERS, default=os.cpu_count() or 1, doc="number of processes that measure")
     add_number(add, "--workers", workers, default="all cores")
     add("--scheduler", **SCHEDULER)
     add_output_files(parser, "stability")

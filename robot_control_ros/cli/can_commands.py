@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .options import add_command, add_group
+
 
 def add_can(commands: Any) -> None:
     """Add the command `can` to the subcommands of a parser."""
-    parser = commands.add_parser("can", help="motors on CAN: an emulated bus with an arm on it")
-    can = parser.add_subparsers(required=True, metavar="command")
-    _add_emulate(can)
+    _add_emulate(add_group(commands, "can", "Emulate motors on CAN, with an arm on them."))
 
 
 def _add_emulate(commands: Any) -> None:
@@ -19,8 +19,12 @@ def _add_emulate(commands: Any) -> None:
     def program() -> Any:
         return import_module("..fieldbus.emulation.can_program", __package__)
 
-    text = "an arm in MuJoCo whose motors are on an emulated bus"
-    parser = commands.add_parser(
-        "emulate", help=text, fill=lambda parser: program().add_arguments(parser)
+    add_command(
+        commands,
+        "emulate",
+        "Run an arm in MuJoCo whose motors are on an emulated CAN bus.",
+        lambda options: program().run(options),
+        "robot_control can emulate --robot openarm",
+        details="It ends by Ctrl-C.",
+        fill=lambda parser: program().add_arguments(parser),
     )
-    parser.set_defaults(run=lambda options: program().run(options))

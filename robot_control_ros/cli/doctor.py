@@ -6,18 +6,24 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from ..core.errors import ConfigError
 from ..core.types import CommandMode
 from ..laws.running_law import RunningLaw
-from ..robot.configuration import load_robot
+from ..robot.configuration import RobotConfig, load_robot
 from ..robot.implausible import torque_problem
 from ..robot.model import RobotModel
 from ..robot.profile import HardwareProfile
-from ..robot.workcell import MARK
+from ..robot.workcell import arm_namespace
 from ..ros.findings import Finding, Level, errors
 from ..ros.process_environment import environment
+
+if TYPE_CHECKING:
+    from ..nodes.doctor.running_controllers import RunningController
 
 # s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
 DISCOVERY = 4.0
@@ -26,15 +32,24 @@ MARKS = {Level.OK: "  ok  ", Level.WARNING: " warn ", Level.ERROR: " FAIL "}
 
 
 def doctor(
-    robot: str, profile: str, law: str, seconds: float, namespace: str = "", prefix: str = ""
+    robot: str = "",
+    profile: str = "",
+    law: str = "",
+    seconds: float = DISCOVERY,
+    namespace: str = "",
+    prefix: str = "",
 ) -> int:
     """Examine a running system, and print the findings.
+
+    What isn't named is that of the controllers that run. Each of them is examined, as in a work
+    cell. Where none runs, the robot is a ur5 under the profile sim.
 
     Args:
         robot: Robot whose system is examined: a name, or the path of a YAML file.
         profile: Hardware profile of the robot.
-        law: Law that is to run. Empty takes `impedance`, or `admittance` where the profile takes no
-            efforts or the description gives no torques.
+        law: Law that is to run. Empty takes that of the running controller. Where none runs, it is
+            `impedance`, or `admittance` where the profile takes no efforts or the description
+            gives no torques.
         seconds: Time of listening [s].
         namespace: Namespace of the robot's nodes; empty takes the arm's name for an arm of a work
             cell.
@@ -52,31 +67,100 @@ def doctor(
             f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen"
         )
         raise ConfigError(message, name="seconds", value=seconds, bound=DISCOVERY)
-    config = load_robot(robot, profile, prefix)
-    namespace = namespace.strip("/") or robot.partition(MARK)[2]
-    takes_efforts = CommandMode.EFFORT in config.profile.commands
-    takes_efforts = takes_efforts and torque_problem(RobotModel.of(config)) == ""
-    running = RunningLaw(config, law or ("impedance" if takes_efforts else "admittance"))
+    asked = Patient(namespace.strip("/"), robot, profile, prefix, law)
+    named = replace(asked, robot=robot or "ur5", profile=profile or "sim")
+    named = replace(named, namespace=named.namespace or arm_namespace(named.robot))
+    config = load_robot(named.robot, named.profile, named.prefix)
+    if law:
+        RunningLaw(config, law)  # refuses what doesn't fit, before anything is looked for
     os.environ.update(
         environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ})
     )
+    patients = [named]
+    if not (robot and law):
+        from ..nodes.doctor.running_controllers import find_controllers
+
+        patients = _patients(asked, named, find_controllers(DISCOVERY))
+    statuses = [_examine(each, seconds) for each in patients]
+    return max(statuses)
+
+
+@dataclass(frozen=True)
+class Patient:
+    """A system that is examined.
+
+    Attributes:
+        namespace: Namespace of its nodes.
+        robot, profile, prefix, law: Names; empty where nobody says.
+    """
+
+    namespace: str
+    robot: str
+    profile: str
+    prefix: str
+    law: str
+
+
+def _patients(
+    asked: Patient, named: Patient, running: Sequence[RunningController]
+) -> list[Patient]:
+    """Systems to examine: those of the controllers that run, where they fit what is asked for.
+
+    Args:
+        asked: System that is asked for; what is empty is to be filled in.
+        named: System that is examined where no controller runs.
+        running: Controllers that run.
+    """
+    fitting = []
+    for each in running:
+        if asked.namespace not in ("", each.namespace) or asked.profile not in ("", each.profile):
+            continue
+        if asked.robot and (each.robot, each.namespace) != (named.robot, named.namespace):
+            continue
+        fitting.append(
+            Patient(
+                each.namespace,
+                each.robot,
+                each.profile,
+                asked.prefix or each.prefix,
+                asked.law or each.law,
+            )
+        )
+    return fitting or [named]
+
+
+def _examine(patient: Patient, seconds: float) -> int:
+    """Examine one system for some seconds, and print the findings; returns the exit status."""
     from ..nodes.doctor.node import examine
 
-    system = config.profile.description or profile
+    config = load_robot(patient.robot, patient.profile, patient.prefix)
+    running = RunningLaw(config, patient.law or _usual_law(config))
+    system = config.profile.description or patient.profile
     name = config.description or config.name
-    print(
-        f"{name}, profile {profile} ({system}), law {running.name}: listening for {seconds:g} s …"
+    where = f" in namespace {patient.namespace}" if patient.namespace else ""
+    _print_wrapped(
+        "",
+        f"{name}{where}, profile {patient.profile} ({system}), law {running.name}: "
+        f"listening for {seconds:g} s …",
     )
-    findings = examine(config, running, robot, seconds, namespace)
+    findings = examine(config, running, patient.robot, seconds, patient.namespace)
     for finding in findings:
         _print_wrapped(MARKS[finding.level], finding.text)
         if finding.remedy:
             _print_wrapped("       ->", finding.remedy + ":" * bool(finding.command))
         if finding.command:
             print(f"          {_runnable(finding.command)}")
-    _print_profile(config.profile, namespace)
+    _print_profile(config.profile, patient.namespace)
     _print_next(findings)
     return 1 if errors(findings) else 0
+
+
+def _usual_law(config: RobotConfig) -> str:
+    """Law for a robot that no controller runs for."""
+    takes_efforts = CommandMode.EFFORT in config.profile.commands
+    if takes_efforts and torque_problem(RobotModel.of(config)) == "":
+        return "impedance"
+    return "admittance"
 
 
 def _print_profile(profile: HardwareProfile, namespace: str) -> None:
@@ -95,11 +179,19 @@ def _print_profile(profile: HardwareProfile, namespace: str) -> None:
 
 
 def _print_wrapped(mark: str, text: str) -> None:
-    """Print a text after a mark, in lines that fit."""
-    lines = textwrap.wrap(
-        text, WIDTH - len(mark) - 1, break_long_words=False, break_on_hyphens=False
+    """Print a text after a mark, where there is one, in lines that fit."""
+    begin = f"{mark} " if mark else ""
+    print(
+        textwrap.fill(
+            text,
+            WIDTH,
+            initial_indent=begin,
+            subsequent_indent=" " * len(begin),
+            break_long_words=False,
+            break_on_hyphens=False,
+        ),
+        flush=True,
     )
-    print(f"\n{' ' * len(mark)} ".join([f"{mark} {lines[0]}", *lines[1:]]))
 
 
 def _runnable(command: str) -> str:

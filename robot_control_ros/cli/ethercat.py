@@ -5,26 +5,27 @@ scan|info|read|write|icube|jitter|emulate``.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.bounded import Bounded
 from ..core.errors import ConfigError
-from ..core.output_files import write_text
 from ..fieldbus.process.scheduling import PRIORITY, PROCESSOR
 from .ethercat_slaves import add_slave_commands
 from .options import (
+    INTERFACE,
     OUTPUT_FOLDER,
     ROBOT,
+    STANDARD_OUTPUT,
     TOPOLOGY,
     add_command,
+    add_group,
+    add_json,
     add_number,
-    output_file,
     picture,
+    show_json,
 )
 
 if TYPE_CHECKING:
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
 
 def add_ethercat(commands: Any) -> None:
     """Add the command `ethercat` to the subcommands of a parser."""
-    parser = commands.add_parser(
-        "ethercat", help="drives on EtherCAT: what is on a bus, an emulated one, its timing"
-    )
-    ethercat = parser.add_subparsers(required=True, metavar="command")
+    sentence = "Look at drives on EtherCAT, emulate them, or measure the timing of their bus."
+    ethercat = add_group(commands, "ethercat", sentence)
     add_slave_commands(ethercat)
     _add_icube(ethercat)
     _add_jitter(ethercat)
@@ -49,35 +48,52 @@ def _add_emulate(commands: Any) -> None:
     def program() -> Any:
         return import_module("..fieldbus.emulation.program", __package__)
 
-    text = "an arm in MuJoCo on an emulated bus"
-    parser = commands.add_parser(
-        "emulate", help=text, fill=lambda parser: program().add_arguments(parser)
+    add_command(
+        commands,
+        "emulate",
+        "Run an arm in MuJoCo whose drives are on an emulated EtherCAT bus.",
+        lambda options: program().run(options),
+        "robot_control ethercat emulate --robot ur5 --interface eth1",
+        details="It ends by Ctrl-C.",
+        fill=lambda parser: program().add_arguments(parser),
     )
-    parser.set_defaults(run=lambda options: program().run(options))
 
 
 def _add_icube(commands: Any) -> None:
     add = add_command(
-        commands, "icube", "write the slave files of ICube's ethercat_driver_ros2", _icube
+        commands,
+        "icube",
+        "Write the slave files of ICube's ethercat_driver_ros2.",
+        _icube,
+        "robot_control ethercat icube --robot ur5 --output slaves",
     )
     add("--robot", **ROBOT)
     add("--topology", **TOPOLOGY)
-    add("--output", required=True, type=OUTPUT_FOLDER, metavar="FOLDER", help="for the files")
+    text = "folder for the files"
+    add("--output", required=True, type=OUTPUT_FOLDER, metavar="FOLDER", help=text)
 
 
 def _add_jitter(commands: Any) -> None:
-    add = add_command(commands, "jitter", "how well cycles keep their time", _jitter)
-    add("--interface", default="", help="network interface that the bus is on; not with --emulate")
-    add("--emulate", action="store_true", help="on an emulated bus of this machine: no hardware")
+    add = add_command(
+        commands,
+        "jitter",
+        "Measure how well the cycles of a bus keep their time.",
+        _jitter,
+        "robot_control ethercat jitter --emulate --seconds 10",
+        "robot_control ethercat jitter --interface eth1 --plot jitter.png",
+    )
+    add("--interface", **{**INTERFACE, "default": ""})
+    add("--emulate", action="store_true", help="emulate the bus on this machine, without hardware")
     add("--robot", **ROBOT)
     add("--topology", **TOPOLOGY)
-    add_number(add, "--seconds", Bounded(default=60.0, above=0.0, unit="s", doc="length"))
-    add(
-        "--law", default="", help="that runs in the bus's process and holds the arm (default: none)"
-    )
-    text = "which --law needs: a real arm is then held by it, and may move"
+    length = Bounded(default=60.0, above=0.0, unit="s", doc="length of the measurement")
+    add_number(add, "--seconds", length)
+    text = "law that runs in the bus's process and holds the arm (default: none)"
+    add("--law", default="", help=text)
+    text = "enable the drives, as --law needs: a real arm is then held by it, and may move"
     add("--enable-drives", action="store_true", help=text)
-    add_number(add, "--priority", replace(PRIORITY, upper=99, doc="of SCHED_FIFO; 0 for none"))
+    priority = replace(PRIORITY, upper=99, doc="priority of SCHED_FIFO; 0 for none")
+    add_number(add, "--priority", priority)
     processor = replace(
         PROCESSOR,
         upper=(os.cpu_count() or 1) - 1,
@@ -85,8 +101,8 @@ def _add_jitter(commands: Any) -> None:
     )
     default = "any; with --emulate, one that all else here is kept off, where there are several"
     add_number(add, "--cpu", processor, default=default)
-    add("--plot", type=picture, metavar="FILE", help="write a picture")
-    add("--json", type=output_file(".json"), metavar="FILE", help="write the figures")
+    add("--plot", type=picture, metavar="FILE", help="picture of the cycles' times")
+    add_json(add, "figures")
 
 
 # --- without a bus ---
@@ -149,14 +165,35 @@ def _jitter(options: argparse.Namespace) -> int:
 
 
 def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
-    """Print the figures; returns the exit status, 1 where the bus has not run to the end."""
-    from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
-    from ..fieldbus.tools.jitter import PERCENTILES
+    """Print or write the figures; returns the exit status, 1 where the bus has not run to the end."""
+    if options.json:
+        about = {
+            "robot": options.robot,
+            "law": options.law,
+            "emulated": options.emulate,
+            "seconds": options.seconds,
+        }
+        show_json(options.json, {**about, **jitter.data()})
+    title = _title(options, jitter)
+    if options.plot:
+        jitter.plot(options.plot, title)
+    if options.json != STANDARD_OUTPUT:
+        _print_table(options, jitter, title)
+    return 1 if jitter.trouble else 0
 
+
+def _title(options: argparse.Namespace, jitter: Jitter) -> str:
     law = f"{options.law} in the bus's process" if options.law else "no law, drives disabled"
     where = "an emulated bus on this machine" if options.emulate else options.interface
     rate = f"{1.0 / jitter.cycle:g} Hz"
-    print(f"{options.robot} on {where}, {rate} for {options.seconds:g} s; {law}")
+    return f"{options.robot} on {where}, {rate} for {options.seconds:g} s; {law}"
+
+
+def _print_table(options: argparse.Namespace, jitter: Jitter, title: str) -> None:
+    from ..fieldbus.process.pacing import EMULATED_BUS_TIMEOUTS
+    from ..fieldbus.tools.jitter import PERCENTILES
+
+    print(title)
     if options.emulate:
         print(
             f"  here a frame may take up to {1e3 * EMULATED_BUS_TIMEOUTS['frame_timeout']:g} ms, since virtual "
@@ -183,19 +220,6 @@ def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
         print(f"the times of {jitter.unrecorded} more cycles are lost: this process was held up")
     if jitter.trouble:
         print(f"trouble: {jitter.trouble}")
-    _write_files(options, jitter, f"{options.robot} on {where}, {rate}: {law}")
-    return 1 if jitter.trouble else 0
-
-
-def _write_files(options: argparse.Namespace, jitter: Jitter, title: str) -> None:
-    if options.plot:
-        print(jitter.plot(options.plot, title))
-    if options.json:
-        path: Path = options.json
-        about = {
-            "robot": options.robot,
-            "law": options.law,
-            "emulated": options.emulate,
-            "seconds": options.seconds,
-        }
-        print(write_text(path, json.dumps({**about, **jitter.data()}, indent=2) + "\n", ".json"))
+    for path in (options.plot, options.json):
+        if path:
+            print(path)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError, HardwareFault
+from .options import INTERFACE, add_command
 
 if TYPE_CHECKING:
     from ..fieldbus.ethercat.bus import Master
@@ -27,47 +28,36 @@ def add_slave_commands(commands: Any) -> None:
     """Add `scan`, `info`, `read` and `write` to the subcommands of ``robot_control ethercat``."""
 
     def add(
-        name: str, text: str, run: Callable[[argparse.Namespace], int]
-    ) -> argparse.ArgumentParser:
-        description = (
-            f"{text[0].upper()}{text[1:]}. {_TO_INIT} It refuses a bus that another master has."
-        )
-        parser: argparse.ArgumentParser = commands.add_parser(
-            name, help=text, description=description
-        )
-        parser.add_argument(
-            "--interface", required=True, help="network interface that the bus is on, such as eth1"
-        )
-        parser.set_defaults(run=run)
-        return parser
+        name: str, sentence: str, run: Callable[[argparse.Namespace], int], example: str
+    ) -> Callable[..., argparse.Action]:
+        details = f"{_TO_INIT} It refuses a bus that another master has."
+        command = f"robot_control ethercat {name} --interface eth1 {example}".rstrip()
+        add_argument = add_command(commands, name, sentence, run, command, details=details)
+        add_argument("--interface", required=True, **INTERFACE)
+        return add_argument
 
-    scan = add("scan", "which slaves are on a bus, and which drive files fit", _scan)
-    scan.add_argument(
-        "--topology", default="", help="name, or path of a YAML file, to compare the bus with"
-    )
-    scan.add_argument(
-        "--template",
-        action="store_true",
-        help="print a topology to start from instead of the table",
-    )
-    info = add("info", "what slaves say of themselves", _info)
-    info.add_argument("--position", type=int, help="of the slave on the bus, from 0 (default: all)")
-    read = add("read", "an object of a slave", _read)
-    write = add("write", "change an object of a slave", _write)
-    for parser in (read, write):
-        parser.add_argument(
-            "--position", type=int, required=True, help="of the slave on the bus, from 0"
+    scan = add("scan", "List the slaves of a bus, and the drive files that fit.", _scan, "")
+    text = "topology to compare the bus with: name, or path of a YAML file"
+    scan("--topology", default="", help=text)
+    text = "print a topology to start from, in place of the table"
+    scan("--template", action="store_true", help=text)
+    info = add("info", "Print what slaves say of themselves.", _info, "--position 0")
+    text = "position of the slave on the bus, from 0"
+    info("--position", type=int, metavar="NUMBER", help=f"{text} (default: all slaves)")
+    read = add("read", "Read an object of a slave.", _read, "--position 0 0x6041:0")
+    write = add("write", "Write an object of a slave.", _write, "--position 0 --type i8 0x6060:0 8")
+    for argument in (read, write):
+        argument("--position", type=int, required=True, metavar="NUMBER", help=text)
+        argument(
+            "object",
+            metavar="INDEX[:SUB]",
+            help="object, such as 0x6041:0; the index is hexadecimal",
         )
-        parser.add_argument(
-            "object", metavar="INDEX[:SUB]", help="such as 0x6041:0; the index is hexadecimal"
-        )
-    read.add_argument(
-        "--type", default="", help="i8, u8, i16, u16, i32, u32 or string (default: by its length)"
-    )
-    write.add_argument("--type", required=True, help="i8, u8, i16, u16, i32 or u32")
-    write.add_argument(
-        "value", type=_number, metavar="VALUE", help="decimal, or hexadecimal with 0x"
-    )
+    types = "type of the value: i8, u8, i16, u16, i32"
+    read("--type", default="", help=f"{types}, u32 or string (default: by its length)")
+    write("--type", required=True, help=f"{types} or u32")
+    text = "value to write: decimal, or hexadecimal with 0x"
+    write("value", type=_number, metavar="VALUE", help=text)
 
 
 def _number(text: str) -> int:

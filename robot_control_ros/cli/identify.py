@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.bounded import Bounded
 from ..identification.dialog import IdentificationStep, StopRequested
 from .options import ROBOT, add_command, add_number, option_type, picture
+from .progress import Progress
 
 if TYPE_CHECKING:
     from ..identification.motion_plan import MotionPlan
@@ -25,33 +26,42 @@ INTERRUPTED = 130  # exit status after Ctrl-C
 
 def add_identify(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
-    text = "delay, noise, friction and payload of an arm, from a slow motion: of the running one, or of a simulated one"
-    add = add_command(commands, "identify", text, _identify)
-    add(
-        "--controller",
-        default="controller",
-        metavar="NAME",
-        help="the controller that runs (default: controller)",
+    add = add_command(
+        commands,
+        "identify",
+        "Measure delay, noise, friction, payload and base tilt of an arm by a slow motion.",
+        _identify,
+        "robot_control identify --output my_arm.yaml --plot my_arm.png   # the running arm",
+        "robot_control identify --robot ur5e --simulated like_ur5e --yes",
+        details="It moves the running arm, or a simulated one. It asks before the motion.",
+        renamed={"--out": "--output"},
     )
-    text = "identify a simulated arm in this process, without ROS: name of imperfections, or path of a YAML file"
+    text = "name of the controller that runs (default: controller)"
+    add("--controller", default="controller", metavar="NAME", help=text)
+    text = (
+        "identify a simulated arm in this process, without ROS: "
+        "name of its imperfections, or path of a YAML file"
+    )
     add("--simulated", metavar="NAME", help=text)
-    add("--robot", **{**ROBOT, "help": f"{ROBOT['help']}; with --simulated"})
-    add("--joints", nargs="+", default=[], metavar="JOINT", help="that move (default: all)")
-    speed = Bounded(default=0.4, above=0.0, unit="rad/s", doc="of the fastest strokes")
+    text = f"{ROBOT['help']}; only with --simulated"
+    add("--robot", **{**ROBOT, "help": text})
+    text = "names of the joints that move (default: all)"
+    add("--joints", nargs="+", default=[], metavar="JOINT", help=text)
+    speed = Bounded(default=0.4, above=0.0, unit="rad/s", doc="speed of the fastest strokes")
     add_number(add, "--speed", speed)
-    amplitude = Bounded(default=0.25, above=0.0, unit="rad", doc="of the strokes")
+    amplitude = Bounded(default=0.25, above=0.0, unit="rad", doc="amplitude of the strokes")
     add_number(add, "--amplitude", amplitude)
-    text = "commands of the motion: effort or position (default: effort where the arm takes it)"
+    text = "mode of the motion's commands (default: effort where the arm takes it)"
     add("--mode", choices=("effort", "position"), default="", help=text)
-    rate = Bounded(default=500.0, above=0.0, unit="Hz", doc="of control with --simulated")
+    rate = Bounded(default=500.0, above=0.0, unit="Hz", doc="rate of control with --simulated")
     add_number(add, "--rate", rate)
     add(
-        "--out",
+        "--output",
         type=_imperfections_file,
         metavar="FILE",
-        help="write the arm as imperfections, YAML",
+        help="YAML file that gets the arm as imperfections",
     )
-    add("--plot", type=picture, metavar="FILE", help="write a picture")
+    add("--plot", type=picture, metavar="FILE", help="picture of the motion and its estimate")
     add("--yes", action="store_true", help="don't ask before the motion")
 
 
@@ -60,11 +70,14 @@ def _identify(options: argparse.Namespace) -> int:
     from ..identification.session import IdentificationRequest
 
     bounds = MotionBounds(options.amplitude, options.speed, tuple(options.joints))
-    request = IdentificationRequest(bounds, options.mode, options.out, options.plot)
+    request = IdentificationRequest(bounds, options.mode, options.output, options.plot)
     dialog = TerminalDialog(asks=not options.yes)
-    if options.simulated:
-        return _simulated(options, request, dialog)
-    return _running(options.controller, request, dialog)
+    try:
+        if options.simulated:
+            return _simulated(options, request, dialog)
+        return _running(options.controller, request, dialog)
+    finally:
+        dialog.end_motion()
 
 
 def _simulated(
@@ -108,6 +121,7 @@ class TerminalDialog:
         self._asks = asks
         self._asking = False
         self._stop_waits = False
+        self._motion: Progress | None = None  # bar of the motion; None while nothing moves
 
     @contextmanager
     def hears_signals(self) -> Iterator[None]:
@@ -125,11 +139,24 @@ class TerminalDialog:
                 signal.signal(number, handler)
 
     def report(self, step: IdentificationStep) -> None:
-        """Print the words of a step, then the files."""
+        """Show how far the motion is; of another step print the words, then the files."""
+        if step.progress is not None:
+            if self._motion is None:
+                self._motion = Progress("identify", 100.0, "%").begin()
+            self._motion.show(100.0 * step.progress)
+            return
+        self.end_motion()
         paths = (str(path) for path in (step.file, step.picture) if path is not None)
         print("\n".join((step.text, *paths)), flush=True)
 
+    def end_motion(self) -> None:
+        """End the bar of the motion, where there is one."""
+        if self._motion is not None:
+            self._motion.end()
+            self._motion = None
+
     def warn(self, text: str) -> None:
+        self.end_motion()
         print(text, file=sys.stderr)
 
     def agrees(self, robot: RobotConfig, plan: MotionPlan) -> bool:

@@ -9,7 +9,15 @@ from typing import Any
 
 from ..core.bounded import Bounded
 from ..core.errors import refused
-from .options import VALUES, add_command, add_number, gain_value, output_file
+from .options import (
+    VALUES,
+    add_command,
+    add_json,
+    add_number,
+    gain_value,
+    output_file,
+    show_json,
+)
 
 # s; all is done by then, so a middleware that hangs at its end is no failure of the command
 CLOSED_WITHIN = 2.0
@@ -17,8 +25,18 @@ CLOSED_WITHIN = 2.0
 Action = Callable[[Any, argparse.Namespace], str]  # leads a Robot; returns the text to print
 
 
-def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[..., Any]]:
-    """Return a function that adds a command: it connects, runs the action, and prints its text."""
+def _command(
+    name: str, sentence: str, action: Action, *examples: str, details: str = ""
+) -> Callable[[Any], Callable[..., Any]]:
+    """Return a function that adds a command: it connects, runs the action, and prints its text.
+
+    Args:
+        name: Name of the command.
+        sentence: Sentence that says what the command does.
+        action: Function that leads the robot.
+        examples: Command lines to type.
+        details: More sentences for the command's help.
+    """
 
     def run(options: argparse.Namespace) -> int:
         from ..client.robot import Robot
@@ -37,28 +55,27 @@ def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[.
         return 0
 
     def add_to(commands: Any) -> Callable[..., Any]:
-        add = add_command(commands, name, f"of a running robot: {text}", run)
-        add("--namespace", default="", help="of the controller")
-        add(
-            "--controller",
-            default="controller",
-            metavar="NAME",
-            help="of its node (default: controller)",
-        )
-        domain = Bounded(lower=0, upper=232, whole=True, doc="of ROS")
+        add = add_command(commands, name, sentence, run, *examples, details=details)
+        add("--namespace", default="", help="namespace of the controller (default: none)")
+        text = "name of the controller's node (default: controller)"
+        add("--controller", default="controller", metavar="NAME", help=text)
+        domain = Bounded(lower=0, upper=232, whole=True, doc="domain of ROS")
         add_number(add, "--domain", domain, default="ROS_DOMAIN_ID")
-        within = Bounded(default=10.0, above=0.0, unit="s", doc="to find the controller")
-        add_number(add, "--within", within, metavar="SECONDS")
-        meaning = "of silence, after which the controller counts as gone"
+        within = Bounded(default=10.0, above=0.0, unit="s", doc="time to find the controller")
+        add_number(add, "--within", within)
+        meaning = "time of silence, after which the controller counts as gone"
         silence = Bounded(default=0.4, above=0.0, unit="s", doc=meaning)
-        add_number(add, "--lost-after", silence, metavar="SECONDS")
+        add_number(add, "--lost-after", silence)
         return add
 
     return add_to
 
 
 def _add_status(commands: Any) -> None:
-    _command("status", "law, pose, force, joints, fault", _status)(commands)
+    sentence = "Print the law, pose, force, joints and fault of the running robot."
+    example = "robot_control status --json"
+    add = _command("status", sentence, _status, "robot_control status", example)(commands)
+    add_json(add, "status")
 
 
 def _status(robot: Any, options: argparse.Namespace) -> str:
@@ -68,22 +85,57 @@ def _status(robot: Any, options: argparse.Namespace) -> str:
 
     state = robot.state
     config = robot.config
-    force = "no sensor" if np.isnan(state.wrench).any() else f"{_text(state.wrench[:3])} N"
+    rpy = rotation_to_rpy(state.pose[:3, :3])
+    has_wrench = not np.isnan(state.wrench).any()
+    if options.json:
+        status = {
+            "robot": config.name,
+            "profile": config.profile_name,
+            "law": robot.law,
+            "position": state.pose[:3, 3],
+            "rpy": rpy,
+            "error": state.pose_error[:3],
+            "force": state.wrench[:3] if has_wrench else None,
+            "joints": dict(zip(config.joints, state.q.tolist(), strict=True)),
+            "moving": bool(state.moving),
+            "fault": robot.fault or None,
+        }
+        show_json(options.json, status)
+        return ""
     lines = {
         "robot": f"{config.name}, profile {config.profile_name}, law {robot.law}",
-        "tip": f"{_text(state.pose[:3, 3])} m, rpy {_text(rotation_to_rpy(state.pose[:3, :3]))} rad",
-        "error": f"{_text(state.pose_error[:3] * 1e3)} mm",
-        "force": force,
-        "joints": f"{_text(state.q)} rad",
+        "tip": f"{numbers(state.pose[:3, 3], 3)} m, rpy {numbers(rpy, 3)} rad",
+        "error": f"{numbers(state.pose_error[:3] * 1e3, 3)} mm",
+        "force": f"{numbers(state.wrench[:3], 1)} N" if has_wrench else "no sensor",
+        "joints": _joints_text(robot),
         "reference": "moves" if state.moving else "rests",
         "fault": robot.fault or "none",
     }
     return "\n".join(f"{name:<10} {text}" for name, text in lines.items())
 
 
+def numbers(values: Any, decimals: int) -> str:
+    """Numbers with so many decimals, with spaces between them; none of them is a negative zero."""
+    rounded = (round(float(value), decimals) + 0.0 for value in values)
+    return " ".join(f"{value:.{decimals}f}" for value in rounded)
+
+
+def _joints_text(robot: Any) -> str:
+    """Joint angles and ways of a robot, with their unit, or with one each where these differ."""
+    units = [unit.position for unit in robot.model.limits.units]
+    if len(set(units)) == 1:
+        return f"{numbers(robot.q, 3)} {units[0]}"
+    each = (f"{numbers([q], 3)} {unit}" for q, unit in zip(robot.q, units, strict=True))
+    return ", ".join(each)
+
+
 def _add_get(commands: Any) -> None:
-    add = _command("get", "its gains and settings", _get)(commands)
-    add("gain", nargs="*", metavar="GAIN", help="only these")
+    sentence = "Print gains and settings of the running robot."
+    add = _command("get", sentence, _get, "robot_control get stiffness", "robot_control get")(
+        commands
+    )
+    add("gain", nargs="*", metavar="GAIN", help="gain or setting to print (default: all)")
+    add_json(add, "gains and settings")
 
 
 def _get(robot: Any, options: argparse.Namespace) -> str:
@@ -95,12 +147,17 @@ def _get(robot: Any, options: argparse.Namespace) -> str:
     for name in names:
         if name not in known:
             raise unknown("gain", name, known)
+    if options.json:
+        show_json(options.json, {name: known[name] for name in names or known})
+        return ""
     return "\n".join(f"{name} = {_text(known[name])}" for name in names or known)
 
 
 def _add_set(commands: Any) -> None:
-    add = _command("set", "change gains and settings, all or none", _set)(commands)
-    add("gain", nargs="+", metavar="GAIN=VALUE", help=VALUES)
+    sentence = "Change gains and settings of the running robot, all or none."
+    example = "robot_control set stiffness=400 damping_ratio=0.7"
+    add = _command("set", sentence, _set, example)(commands)
+    add("gain", nargs="+", metavar="GAIN=VALUE", help=f"gain and its value: {VALUES}")
 
 
 def _set(robot: Any, options: argparse.Namespace) -> str:
@@ -110,22 +167,30 @@ def _set(robot: Any, options: argparse.Namespace) -> str:
 
 def _add_law(commands: Any) -> None:
     add = _command(
-        "law", "go on with another law", lambda robot, options: robot.set_law(options.law)
+        "law",
+        "Let the running robot go on under another law.",
+        lambda robot, options: robot.set_law(options.law),
+        "robot_control law joint_impedance",
     )(commands)
-    add("law", metavar="LAW", help="name, or package.module:Class")
+    add("law", metavar="LAW", help="law: name, or package.module:Class")
 
 
 def _add_move(commands: Any) -> None:
-    add = _command("move", "move the tip, or the joints", _move)(commands)
-    values = Bounded(doc="x y z of the tip in m, or angles in rad")
+    add = _command(
+        "move",
+        "Move the tip of the running robot to a point, or its joints to angles.",
+        _move,
+        "robot_control move --by 0 0 0.05   # 50 mm up",
+        "robot_control move 0.4 0.1 0.5",
+        "robot_control move --joints 0 -1.57 1.57 0 0 0",
+        details="It returns when the arm is there.",
+    )(commands)
+    values = Bounded(doc="x y z of the tip in m, or with --joints one number for each joint")
     add_number(add, "values", values, nargs="+", metavar="NUMBER")
-    add("--joints", action="store_true", help="the numbers are joint angles")
-    add(
-        "--by",
-        action="store_true",
-        help="the numbers count from where the reference is; with --joints, the joints",
-    )
-    seconds = Bounded(default=30.0, above=0.0, unit="s", doc="after which it holds")
+    add("--joints", action="store_true", help="move the joints, to angles in rad")
+    text = "count from where the reference is; with --joints, from where the joints are"
+    add("--by", action="store_true", help=text)
+    seconds = Bounded(default=30.0, above=0.0, unit="s", doc="longest time, after which it holds")
     add_number(add, "--seconds", seconds)
 
 
@@ -135,28 +200,27 @@ def _move(robot: Any, options: argparse.Namespace) -> str:
     target = np.array(options.values)
     if options.by:
         start = robot.q if options.joints else robot.state.reference_pose[:3, 3]
-        with suppress(ValueError):  # of another size: it is refused
+        if target.shape == start.shape:  # another size is refused
             target = target + start
     state = robot.move_to(**{"q" if options.joints else "pose": target}, timeout=options.seconds)
-    return (
-        f"{_text(state.pose[:3, 3])} m, error {np.linalg.norm(state.pose_error[:3]) * 1e3:.1f} mm"
-    )
+    error = 1e3 * float(np.linalg.norm(state.pose_error[:3]))
+    return f"{numbers(state.pose[:3, 3], 3)} m, error {error:.1f} mm"
 
 
 def _add_gripper(commands: Any) -> None:
-    add = _command("gripper", "open, close or move its fingers, or print what they do", _gripper)(
-        commands
-    )
-    add(
-        "target",
-        nargs="?",
-        default="",
-        metavar="open|close|WIDTH",
-        help="WIDTH in m; nothing prints the state only",
-    )
-    force = Bounded(above=0.0, unit="N", doc="of each finger, at most")
+    add = _command(
+        "gripper",
+        "Open, close or move the gripper of the running robot, or print its state.",
+        _gripper,
+        "robot_control gripper close --force 20",
+        "robot_control gripper 0.04   # 40 mm between the fingers",
+    )(commands)
+    text = "WIDTH between the fingers in m (default: print the state only)"
+    add("target", nargs="?", default="", metavar="open|close|WIDTH", help=text)
+    force = Bounded(above=0.0, unit="N", doc="largest force of each finger")
     add_number(add, "--force", force, default="the gripper's")
-    add_number(add, "--seconds", Bounded(default=10.0, above=0.0, unit="s", doc="for the motion"))
+    seconds = Bounded(default=10.0, above=0.0, unit="s", doc="longest time of the motion")
+    add_number(add, "--seconds", seconds)
 
 
 def _gripper(robot: Any, options: argparse.Namespace) -> str:
@@ -180,29 +244,24 @@ def _gripper(robot: Any, options: argparse.Namespace) -> str:
 
 def _add_record(commands: Any) -> None:
     add = _command(
-        "record", "write its states as CSV, or all topics as MCAP; Ctrl-C ends it", _record
+        "record",
+        "Write the states of the running robot as CSV, or all its topics as MCAP.",
+        _record,
+        "robot_control record --csv states.csv",
+        "robot_control record session.mcap --seconds 0   # until Ctrl-C",
+        "robot_control record cycles.mcap --last 10   # what has just happened, for replay",
     )(commands)
-    add(
-        "file",
-        type=output_file(".mcap"),
-        nargs="?",
-        metavar="FILE.mcap",
-        help="all topics of the controller, and its states",
-    )
+    text = "MCAP file for all topics of the controller, and for its states"
+    add("file", type=output_file(".mcap"), nargs="?", metavar="FILE.mcap", help=text)
     length = Bounded(default=10.0, lower=0.0, unit="s", doc="length; 0 goes on until Ctrl-C")
     add_number(add, "--seconds", length)
-    text = "of one file, after which the next one begins: FILE_1 and so on"
+    text = "size of one file, after which the next one begins: FILE_1 and so on"
     size = Bounded(default=1000.0, above=0.0, unit="MB", doc=text)
-    add_number(add, "--split", size, metavar="MB")
-    last = Bounded(above=0.0, unit="s", doc="instead: the last control cycles, of 60 s at most")
-    add_number(add, "--last", last, metavar="SECONDS")
-    add(
-        "--csv",
-        type=output_file(".csv"),
-        default="record.csv",
-        metavar="FILE",
-        help="(default: record.csv)",
-    )
+    add_number(add, "--split", size)
+    text = "write the last control cycles in place of what comes, 60 s of them at most"
+    add_number(add, "--last", Bounded(above=0.0, unit="s", doc=text))
+    text = "CSV file for the states, where no MCAP file is named (default: record.csv)"
+    add("--csv", type=output_file(".csv"), default="record.csv", metavar="FILE", help=text)
 
 
 def _record(robot: Any, options: argparse.Namespace) -> str:
@@ -221,6 +280,11 @@ def _record(robot: Any, options: argparse.Namespace) -> str:
     return f"{recording.messages} {kind}, {recording.dropped} dropped: {', '.join(map(str, recording.paths))}"
 
 
+def _went_home(robot: Any) -> str:
+    robot.go_home()
+    return _joints_text(robot)
+
+
 def _text(value: Any) -> str:
     """Text of a value: numbers with four digits, joined by commas; words as they are."""
     if isinstance(value, (bool, str)):
@@ -234,10 +298,24 @@ LEADING: tuple[Callable[[Any], Any], ...] = (
     _add_set,
     _add_law,
     _add_move,
-    _command("hold", "hold it where it is", lambda robot, _: robot.hold()),
-    _command("home", "move the joints home", lambda robot, _: _text(robot.go_home().q) + " rad"),
     _command(
-        "zero-wrench", "make the present wrench zero", lambda robot, _: str(robot.zero_wrench())
+        "hold",
+        "Let the running robot hold where it is.",
+        lambda robot, _: robot.hold(),
+        "robot_control hold",
+    ),
+    _command(
+        "home",
+        "Move the joints of the running robot home.",
+        lambda robot, _: _went_home(robot),
+        "robot_control home",
+    ),
+    _command(
+        "zero-wrench",
+        "Make the present wrench of the running robot zero.",
+        lambda robot, _: str(robot.zero_wrench()),
+        "robot_control zero-wrench",
+        details="Nothing may touch the tool meanwhile.",
     ),
     _add_gripper,
     _add_record,

@@ -22,6 +22,7 @@ from .ethercat import add_ethercat
 from .identify import add_identify
 from .lead import LEADING
 from .options import (
+    EXAMPLES,
     GRIPPER,
     IMPERFECTIONS,
     LAW,
@@ -39,6 +40,7 @@ from .options import (
     run_of,
 )
 from .pages import add_page_options, add_pages
+from .progress import Progress
 from .tune import add_tune
 
 TURN = 5.0  # s, of a circle
@@ -86,9 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_parser() -> CommandParser:
     """The parser of the whole command line."""
-    parser = CommandParser(prog="robot_control", description="Compliant control of robot arms.")
+    parser = CommandParser(
+        prog="robot_control",
+        description="Control robot arms compliantly.",
+        epilog=f"{EXAMPLES[0]}\n  robot_control simulate --circle 0.08 --plot circle.png\n"
+        "  robot_control simulate --help   # all about one command",
+    )
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(required=True, metavar="command")
+    commands = parser.add_commands()
     for add in (
         _add_demo,
         _add_simulate,
@@ -119,26 +126,36 @@ def _need_ros(command: str) -> None:
 
 
 def _add_demo(commands: Any) -> None:
-    text = "simulator and controller over ROS 2, and the page to drag, push and tune"
-    add = add_command(commands, "demo", text, _demo)
+    add = add_command(
+        commands,
+        "demo",
+        "Run a simulated arm and its controller over ROS 2, with a page to drag, push and tune it.",
+        _demo,
+        "robot_control demo --law impedance --scene table",
+        "robot_control demo --no-page --seconds 12   # a circle and a push, with plot and CSV",
+        details="It ends by Ctrl-C.",
+    )
     add("--robot", **ROBOT)
     add("--gripper", **GRIPPER)
     add("--law", **LAW)
-    add("--gains", default="", metavar="FILE", help="ROS parameter file")
+    add("--gains", default="", metavar="FILE", help="ROS parameter file with gains")
     add("--scene", **SCENE)
     add("--imperfections", **IMPERFECTIONS)
     add("--workcell", **WORKCELL)
-    text = "instead: a circle and a push, in a scene the push alone; and a summary, plot and CSV"
+    text = (
+        "lead the arm along a circle and push it, in place of the page; in a scene only push it; "
+        "print a summary, and write plot and CSV"
+    )
     add("--no-page", action="store_true", help=text)
-    add("--headless", action="store_true", help="no live line")
-    length = Bounded(lower=0.0, unit="s", doc="length; 0 runs until Ctrl-C")
+    add("--headless", action="store_true", help="print no live line")
+    length = Bounded(lower=0.0, unit="s", doc="length of the run; 0 runs until Ctrl-C")
     add_number(add, "--seconds", length, default="0 with the page, else 20")
     add(
         "--output",
         type=OUTPUT_FOLDER,
         default="demo-output",
         metavar="FOLDER",
-        help="for plot and CSV",
+        help="folder for plot and CSV (default: demo-output)",
     )
     add_page_options(add)
 
@@ -173,23 +190,29 @@ def _add_simulate(commands: Any) -> None:
     add = add_command(
         commands,
         "simulate",
-        "the same in one process, without ROS, faster than real time",
+        "Simulate an arm under a law in one process, without ROS, faster than real time.",
         _simulate,
+        "robot_control simulate --circle 0.08 --plot circle.png",
+        "robot_control simulate --push 20 0 0 --set stiffness=400 --csv push.csv",
     )
     add("--robot", **ROBOT)
     add("--law", **LAW)
-    add_number(add, "--seconds", Bounded(default=10.0, above=0.0, unit="s", doc="length"))
+    add_number(
+        add, "--seconds", Bounded(default=10.0, above=0.0, unit="s", doc="length of the run")
+    )
     add("--scene", **SCENE)
     add("--imperfections", **IMPERFECTIONS)
-    add_number(add, "--rate", Bounded(default=1000.0, above=0.0, unit="Hz", doc="of control"))
+    add_number(add, "--rate", Bounded(default=1000.0, above=0.0, unit="Hz", doc="rate of control"))
     add(
         "--set",
         action="append",
         default=[],
         metavar="GAIN=VALUE",
-        help=f"a gain: {VALUES}; may be repeated",
+        help=f"gain and its value: {VALUES}; may be repeated",
     )
-    radius = Bounded(default=0.0, lower=0.0, unit="m", doc="follow a circle")
+    radius = Bounded(
+        default=0.0, lower=0.0, unit="m", doc="radius of a circle that the tip follows"
+    )
     add_number(add, "--circle", radius, default="", metavar="RADIUS")
     force = Bounded(unit="N", doc="force on the tip in base axes")
     add_number(add, "--push", force, nargs=3, metavar=("X", "Y", "Z"))
@@ -197,14 +220,14 @@ def _add_simulate(commands: Any) -> None:
     add_number(add, "--push-from", start)
     duration = Bounded(default=1.0, above=0.0, unit="s", doc="length of the push")
     add_number(add, "--push-for", duration)
-    add("--csv", type=output_file(".csv"), metavar="FILE", help="write the log")
+    add("--csv", type=output_file(".csv"), metavar="FILE", help="CSV file for the log")
     add(
         "--record",
         type=output_file(".mcap"),
         metavar="FILE",
-        help="write all control cycles, for replay",
+        help="MCAP file for all control cycles, which replay reads",
     )
-    add("--plot", type=picture, metavar="FILE", help="write a picture")
+    add("--plot", type=picture, metavar="FILE", help="picture of errors, forces and commands")
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -219,9 +242,13 @@ def _simulate(options: argparse.Namespace) -> int:
         else None
     )
     began = time.perf_counter()
-    with warnings.catch_warnings(record=True) as warned:
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        Progress("simulate", options.seconds, "s") as progress,
+    ):
         warnings.simplefilter("always", GainsWarning)
         warnings.simplefilter("always", DescriptionWarning)
+        progress.show(0.0)
         log = simulate(
             options.robot,
             options.law,
@@ -233,6 +260,7 @@ def _simulate(options: argparse.Namespace) -> int:
             scene=options.scene or None,
             imperfections=options.imperfections or None,
             record=options.record,
+            progress=progress.show,
         )
     spent = time.perf_counter() - began
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
@@ -290,50 +318,71 @@ def _circle(options: argparse.Namespace, start: Any) -> Any:
 
 
 def _add_list(commands: Any) -> None:
-    text = "robots, laws, scenes, imperfections and profiles, and which go together"
-    commands.add_parser("list", help=text, fill=_fill_list).set_defaults(run=run_of(".listing"))
+    add_command(
+        commands,
+        "list",
+        "List robots, laws, scenes, imperfections and profiles, and which go together.",
+        run_of(".listing"),
+        "robot_control list laws",
+        fill=_fill_list,
+    )
 
 
 def _fill_list(parser: argparse.ArgumentParser) -> None:
     from .listing import KINDS
 
-    parser.add_argument("kind", nargs="?", choices=tuple(KINDS), help="only these (default: all)")
+    parser.add_argument("kind", nargs="?", choices=tuple(KINDS), help="one list (default: all)")
 
 
 def _add_new(commands: Any) -> None:
-    text = "make a robot from a URDF, an MJCF or a name: its file, a first simulation, and a report"
-    add = add_command(commands, "new", text, run_of(".new_robot"))
+    add = add_command(
+        commands,
+        "new",
+        "Make a robot from a URDF, an MJCF or a name: its file, a first simulation, and a report.",
+        run_of(".new_robot"),
+        "robot_control new my_arm.urdf --tip tool0 --output my_arm",
+    )
     help_text = "URDF or MJCF file, robot of the package, or name of robot_descriptions"
     add("source", metavar="NAME|URDF|MJCF", help=help_text)
-    help_text = "for all files, empty or new (default: named as the robot)"
+    help_text = "folder for all files, empty or new (default: named as the robot)"
     add("--output", type=OUTPUT_FOLDER, metavar="FOLDER", help=help_text)
-    add("--base", default="", help="link that is fixed (default: the root)")
-    add("--tip", default="", help="link that is controlled (default: the last one)")
+    add("--base", default="", metavar="LINK", help="link that is fixed (default: the root)")
+    add("--tip", default="", metavar="LINK", help="link that is controlled (default: the last one)")
 
 
 def _add_init_robot(commands: Any) -> None:
     add = add_command(
-        commands, "init-robot", "write a robot's YAML file from its URDF", run_of(".init_robot")
+        commands,
+        "init-robot",
+        "Write a robot's YAML file from its URDF.",
+        run_of(".init_robot"),
+        "robot_control init-robot my_arm.urdf --tip tool0",
     )
-    add("urdf", type=Path, metavar="URDF", help="the robot description")
+    add("urdf", type=Path, metavar="URDF", help="file of the robot description")
     add(
         "--output",
         type=output_file(".yaml", ".yml"),
         metavar="FILE",
-        help="the YAML file (default: beside the URDF)",
+        help="YAML file to write (default: beside the URDF)",
     )
-    add("--base", default="", help="link that is fixed (default: the root)")
-    add("--tip", default="", help="link that is controlled (default: the last one)")
+    add("--base", default="", metavar="LINK", help="link that is fixed (default: the root)")
+    add("--tip", default="", metavar="LINK", help="link that is controlled (default: the last one)")
 
 
 def _add_replay(commands: Any) -> None:
-    text = "run the law of recorded cycles again: the same gains give the same commands, others show what they would do"
-    add = add_command(commands, "replay", text, run_of(".replay"))
+    add = add_command(
+        commands,
+        "replay",
+        "Run the law of recorded control cycles again, with the same gains or with others.",
+        run_of(".replay"),
+        "robot_control replay cycles.mcap --set stiffness=800",
+        details="The same gains give the same commands. Others show what they would have done.",
+    )
     add(
         "file",
         type=Path,
         metavar="FILE.mcap",
-        help="of record --last, of the controller, or of simulate --record",
+        help="record of control cycles, from record --last, the controller, or simulate --record",
     )
     add(
         "--set",
@@ -341,13 +390,13 @@ def _add_replay(commands: Any) -> None:
         type=gain_value,
         default=[],
         metavar="GAIN=VALUE",
-        help=f"a gain: {VALUES}",
+        help=f"gain and its value: {VALUES}; may be repeated",
     )
     add(
         "--csv",
         type=output_file(".csv"),
         metavar="FILE",
-        help="write recorded and replayed commands",
+        help="CSV file for recorded and replayed commands",
     )
 
 
@@ -355,32 +404,38 @@ def _add_init_law(commands: Any) -> None:
     add = add_command(
         commands,
         "init-law",
-        "write a law that runs, and its test, as files to change",
+        "Write a law that runs, and its test, as files to change.",
         run_of(".init_law"),
+        "robot_control init-law my_spring",
     )
-    add("name", metavar="NAME", help="of the law's file and module, such as my_spring")
-    text = "a law over records, which Numba compiles: more lines, and several times faster"
+    add("name", metavar="NAME", help="name of the law's file and module, such as my_spring")
+    text = "write a law over records, which Numba compiles: more lines, and several times faster"
     add("--compiled", action="store_true", help=text)
 
 
 def _add_doctor(commands: Any) -> None:
     add = add_command(
-        commands, "doctor", "what a running system has, lacks, and what to type next", _doctor
+        commands,
+        "doctor",
+        "Say what a running system has, what it lacks, and what to type next.",
+        _doctor,
+        "robot_control doctor",
+        "robot_control doctor --robot ur5e --profile real",
+        details="It listens only. Without options it looks at the controller that runs.",
     )
-    add("--robot", **ROBOT)
-    add(
-        "--law",
-        default="",
-        help="that is to run (default: impedance, or admittance where no effort is taken)",
+    text = "robot: name, or path of a YAML file (default: that of the running controller, or ur5)"
+    add("--robot", default="", help=text)
+    text = (
+        "law that is to run (default: that of the running controller; else impedance, "
+        "or admittance where no effort is taken)"
     )
-    add("--profile", default="sim", help="what is in front of the robot (default: sim)")
-    add(
-        "--namespace",
-        default="",
-        help="of the robot's nodes (default: that of an arm of a work cell)",
-    )
-    add("--prefix", default="", help="of joints and frames (default: the robot's)")
-    seconds = Bounded(default=5.0, above=0.0, unit="s", doc="of listening, 4 at least")
+    add("--law", default="", help=text)
+    text = "hardware profile of the robot (default: that of the running controller, or sim)"
+    add("--profile", default="", help=text)
+    text = "namespace of the robot's nodes (default: that of the running controller or of the arm)"
+    add("--namespace", default="", help=text)
+    add("--prefix", default="", help="prefix of joints and frames (default: the robot's)")
+    seconds = Bounded(default=5.0, above=0.0, unit="s", doc="time of listening, 4 s at least")
     add_number(add, "--seconds", seconds)
 
 
@@ -400,25 +455,20 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _add_docs(commands: Any) -> None:
     add = add_command(
-        commands, "docs", "print docs/laws.md, made from the laws' own declarations", _docs
+        commands,
+        "docs",
+        "Print the page of the laws, or another table that is made from the code.",
+        _docs,
+        "robot_control docs --law impedance",
+        "robot_control docs --entries robot",
     )
-    add("--law", metavar="LAW", help="only this one, which may be package.module:Class")
-    add(
-        "--entries",
-        metavar="KIND",
-        help="entries of a robot, workcell, profile, scene, imperfections, drive or topology",
-    )
-    add(
-        "--cycle",
-        action="store_true",
-        help="the table of docs/records.md: what is recorded of a control cycle",
-    )
-    add(
-        "--schemas",
-        type=OUTPUT_FOLDER,
-        metavar="FOLDER",
-        help="write the JSON Schema of each kind of YAML file there",
-    )
+    add("--law", help="law to print alone: name, or package.module:Class (default: all laws)")
+    text = "entries of a robot, workcell, profile, scene, imperfections, drive or topology"
+    add("--entries", metavar="KIND", help=f"print the {text}")
+    text = "print the table of docs/records.md: what is recorded of a control cycle"
+    add("--cycle", action="store_true", help=text)
+    text = "folder for the JSON Schemas of the YAML files, one for each kind"
+    add("--schemas", type=OUTPUT_FOLDER, metavar="FOLDER", help=text)
 
 
 def _docs(options: argparse.Namespace) -> int:

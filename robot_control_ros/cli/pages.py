@@ -14,10 +14,18 @@ from .options import add_command, add_number
 def add_pages(commands: Any) -> None:
     """Add the commands `joint` and `planar` to the subcommands of a parser."""
     joint = add_command(
-        commands, "joint", "a page: one joint's PID response as its gains move; without ROS", _joint
+        commands,
+        "joint",
+        "Open a page that shows one joint's PID response as its gains move; without ROS.",
+        _joint,
+        "robot_control joint --open",
     )
     planar = add_command(
-        commands, "planar", "a page: a planar arm to drag, its law, a wall; without ROS", _planar
+        commands,
+        "planar",
+        "Open a page with a planar arm to drag, its law and a wall; without ROS.",
+        _planar,
+        "robot_control planar --open",
     )
     for add in (joint, planar):
         add_page_options(add)
@@ -26,17 +34,17 @@ def add_pages(commands: Any) -> None:
             action="store_true",
             help="let every program of this machine in; only on 127.0.0.1",
         )
-    text = "a law of your own, see docs/joint_page.md"
+    text = "function of your own law, see docs/joint_page.md"
     joint("--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help=text)
 
 
 def add_page_options(add: Callable[..., Any]) -> None:
     """Add the options that all commands with a page have."""
-    add_number(add, "--port", replace(PORT, doc="of the page, or the next free one"))
+    add_number(add, "--port", replace(PORT, doc="port of the page, or the next free one"))
     add(
         "--host",
         default="127.0.0.1",
-        help="to listen on; 0.0.0.0: on every network (default: 127.0.0.1)",
+        help="address to listen on; 0.0.0.0 for every network (default: 127.0.0.1)",
     )
     add("--open", action="store_true", help="open the page in the browser of this machine")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from ..core.bounded import Bounded
 from ..core.errors import missing_extra
 from .options import LAW, OUTPUT_FOLDER, SCHEDULER, WORKERS, add_command, add_number
+from .progress import Progress
 
 RUN = "run"
 STATUS = "status"
@@ -22,48 +22,65 @@ ARMS = 4
 TRIALS = 200
 LAG = 16
 HELD_OUT = 20  # arms that no search has seen
-LINE_EVERY = 10.0  # s between two lines of progress, where nobody sees a bar
 MOST = 10**6
 
 
 def add_tune(commands: Any) -> None:
     """Add the command `tune` to the subcommands of a parser."""
-    text = "search for gains, on one core or on many machines; the same line again goes on"
-    add = add_command(commands, "tune", text, _tune)
-    add("robot", metavar="ROBOT", help="name, or path of a YAML file")
-    help_text = "run; or tell of the study: its status, its best gains; or export them"
-    add("action", nargs="?", choices=ACTIONS, default=RUN, help=help_text)
-    add("--law", **LAW)
-    text = "what is made small or large, with commas: track,contact (default). ? lists all with their units"
-    add("--objective", default="track,contact", metavar="NAMES", help=text)
-    text = "a gain to vary, as in stiffness=200:4000 or stiffness.linear=0.2x:5x; may be repeated (default: the usual)"
-    add("--vary", action="append", default=[], metavar="GAIN=LOWER:UPPER", help=text)
-    trials = Bounded(default=TRIALS, lower=1, upper=MOST, whole=True, doc="of the study in the end")
-    add_number(add, "--trials", trials)
-    arms = Bounded(default=ARMS, lower=1, upper=1000, whole=True, doc="simulated, for each trial")
-    add_number(add, "--arms", arms)
-    text = "imperfections that the arms lie around, such as an identified arm: name, or path of a YAML file"
-    add("--arm", default="", metavar="NAME", help=text)
-    seed = Bounded(
-        default=0, lower=0, upper=2**32 - 1, whole=True, doc="of the search and of the arms"
+    add = add_command(
+        commands,
+        "tune",
+        "Search for a law's gains in simulation, on one core or on many machines.",
+        _tune,
+        "robot_control tune ur5e --law impedance --trials 50 --workers 2",
+        "robot_control tune ur5e export --output gains",
+        details="The trials are kept: the same line again goes on with the search.",
+        renamed={"--arm": "--imperfections"},
     )
+    add("robot", metavar="ROBOT", help="robot: name, or path of a YAML file")
+    text = "search; or print the study's status or its best gains; or export them (default: run)"
+    add("action", nargs="?", choices=ACTIONS, default=RUN, help=text)
+    add("--law", **LAW)
+    text = "goals of the search, with commas; ? lists all with their units (default: track,contact)"
+    add("--objective", default="track,contact", metavar="NAMES", help=text)
+    text = (
+        "gain to vary, as in stiffness=200:4000 or stiffness.linear=0.2x:5x; "
+        "may be repeated (default: the usual)"
+    )
+    add("--vary", action="append", default=[], metavar="GAIN=LOWER:UPPER", help=text)
+    text = "number of trials that the study has in the end"
+    trials = Bounded(default=TRIALS, lower=1, upper=MOST, whole=True, doc=text)
+    add_number(add, "--trials", trials)
+    text = "number of arms that each trial simulates"
+    arms = Bounded(default=ARMS, lower=1, upper=1000, whole=True, doc=text)
+    add_number(add, "--arms", arms)
+    text = (
+        "imperfections that the arms lie around, such as an identified arm: "
+        "name, or path of a YAML file"
+    )
+    add("--imperfections", default="", metavar="NAME", help=text)
+    text = "seed of the search and of the arms"
+    seed = Bounded(default=0, lower=0, upper=2**32 - 1, whole=True, doc=text)
     add_number(add, "--seed", seed)
-    add("--sampler", default="tpe", help="tpe, nsga2 or random (default: tpe)")
-    text = "trial k knows the trials up to k - lag, so at most so many run at a time"
+    add("--sampler", default="tpe", help="kind of search: tpe, nsga2 or random (default: tpe)")
+    text = "number k: a trial knows those up to k before it, so at most k run at a time"
     lag = Bounded(default=LAG, lower=1, upper=MOST, whole=True, doc=text)
     add_number(add, "--lag", lag)
     add_number(add, "--workers", WORKERS, default="this one alone")
     add("--scheduler", **SCHEDULER)
-    text = "what keeps the trials, and may be shared: journal:///PATH or postgresql://… (default: a journal here)"
-    add("--storage", default="", metavar="URL", help=text)
-    add(
-        "--study", default=STUDY, metavar="NAME", help=f"its name in the storage (default: {STUDY})"
-    )
     text = (
-        "of export: for the gains, the table, the page and its picture (default: ROBOT-LAW-tuned)"
+        "storage of the trials, which machines may share: journal:///PATH or postgresql://… "
+        "(default: a journal here)"
+    )
+    add("--storage", default="", metavar="URL", help=text)
+    text = f"name of the study in the storage (default: {STUDY})"
+    add("--study", default=STUDY, metavar="NAME", help=text)
+    text = (
+        "folder that export writes the gains, the table, the page and its picture to "
+        "(default: ROBOT-LAW-tuned)"
     )
     add("--output", type=OUTPUT_FOLDER, metavar="FOLDER", help=text)
-    text = "of export: other arms, on which both gains are measured"
+    text = "number of other arms on which export measures both gains"
     held_out = Bounded(default=HELD_OUT, lower=1, upper=1000, whole=True, doc=text)
     add_number(add, "--held-out", held_out)
 
@@ -109,11 +126,12 @@ def _run(options: argparse.Namespace) -> int:
         options.objective,
         tuple(options.vary),
         options.arms,
-        options.arm,
+        options.imperfections,
         options.seed,
     )
     began = time.monotonic()
-    with _Bar() as bar:
+    with Progress("tune", options.trials, "trials") as shown:
+        trials = _Trials(shown)
         tuned = study.run(
             options.trials,
             storage=_storage(options),
@@ -123,10 +141,10 @@ def _run(options: argparse.Namespace) -> int:
             lag=options.lag,
             workers=options.workers,
             scheduler=options.scheduler,
-            tell=bar.tell,
-            progress=bar.show,
+            tell=shown.tell,
+            progress=trials.show,
         )
-    _print_costs(tuned.rows[bar.ended_before :], time.monotonic() - began, options)
+    _print_costs(tuned.rows[trials.ended_before :], time.monotonic() - began, options)
     _print_best(tuned)
     print(f"next: robot_control tune {options.robot} {EXPORT}{_same_study(options)}")
     return 0
@@ -155,59 +173,23 @@ def _print_costs(rows: Any, seconds: float, options: argparse.Namespace) -> None
     print(f", and {max(overhead, 0.0):.2f} s of overhead")
 
 
-class _Bar:
-    """Progress of a study: a bar on a terminal, else a line every 10 s.
+class _Trials:
+    """Progress of a study's trials.
 
     Attributes:
-        ended_before: Number of trials that had ended before this run.
+        ended_before: Number of trials that had ended before this run; None before it begins.
     """
 
-    def __init__(self) -> None:
-        self.ended_before = 0
-        self._bar: Any = None
-        self._lines = not sys.stderr.isatty()
-        self._last_line = -LINE_EVERY
-        self._first = True
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def tell(self, words: str) -> None:
-        """Print words on a line of their own, below the bar where there is one."""
-        print(f"\n{words}" if self._bar is not None else words, file=sys.stderr, flush=True)
+    def __init__(self, shown: Progress) -> None:
+        self.ended_before: int | None = None
+        self._shown = shown
 
     def show(self, progress: Any) -> None:
         """Show how far the study is."""
         ended = len(progress.tuned.rows)
-        if self._first:
-            self._first = False
+        if self.ended_before is None:
             self.ended_before = ended
-        best = _best_text(progress.tuned)
-        if self._lines:
-            self._show_line(progress, ended, best)
-            return
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=progress.trials, initial=ended, unit="trial", dynamic_ncols=True)
-        self._bar.n = ended
-        self._bar.set_postfix_str(best)
-
-    def _show_line(self, progress: Any, ended: int, best: str) -> None:
-        last = ended == progress.trials
-        if not last and progress.seconds < self._last_line + LINE_EVERY:
-            return
-        self._last_line = progress.seconds
-        left = f", ends in {progress.remaining:.0f} s" if progress.remaining > 0.0 else ""
-        print(
-            f"{ended} of {progress.trials} trials{left}; {best}",
-            file=sys.stderr,
-            flush=True,
-        )
+        self._shown.show(ended, _best_text(progress.tuned))
 
 
 def _best_text(tuned: Any) -> str:

@@ -25,6 +25,10 @@ NEAR_TIP = 0.005, 0.02
 FAR_TIP = 0.05, 0.2
 STANDS = 0.005, 0.02  # m/s and rad/s of a tip that doesn't follow a reference
 WAITS = 1.0  # s of that, while its spring is near the bound, after which its way counts as blocked
+TIP_RULE = (
+    "must be three numbers (x, y, z in m), or a pose: four rows of four numbers, "
+    "as robot.pose has them"
+)
 _IDENTITY = np.eye(3)
 
 
@@ -145,13 +149,15 @@ def tip_target(backend: RobotBackend, pose: Any) -> Array:
     Raises:
         ConfigError: It is no pose.
     """
-    if np.shape(pose) == (3,):
+    target = _numbers(pose)
+    if not np.isfinite(target).all() or target.shape not in ((3,), (4, 4)):
+        raise refused("pose", pose, TIP_RULE, ((3,), (4, 4)))
+    if target.shape == (3,):
         assert backend.feed.newest is not None
-        return make_pose(finite("pose", pose, (3,)), backend.feed.newest.reference_pose[:3, :3])
-    target = finite("pose", pose, (4, 4))
+        return make_pose(target, backend.feed.newest.reference_pose[:3, :3])
     rotation = target[:3, :3]
     if np.abs(rotation @ rotation.T - _IDENTITY).max() > 1e-6 or np.linalg.det(rotation) < 0.0:
-        raise refused("pose", pose, "its upper left (3, 3) must be a rotation")
+        raise refused("pose", pose, "its first three rows and columns must be a rotation matrix")
     return target
 
 
@@ -166,7 +172,9 @@ def send_tip_target(backend: RobotBackend, pose: Any) -> MotionGoal:
 
 def send_joint_target(backend: RobotBackend, q: Any) -> MotionGoal:
     """Send joint angles (n,) [rad]; ConfigError where they are refused."""
-    target = finite("q", q, (backend.config.n,))
+    target = _numbers(q)
+    if not np.isfinite(target).all() or target.shape != (backend.config.n,):
+        raise refused("q", q, _joint_rule(backend), (backend.config.n,))
     return _joint_goal(backend, backend.move_joints_to(target), target)
 
 
@@ -192,12 +200,26 @@ def _joint_goal(backend: RobotBackend, since: float, target: Array) -> MotionGoa
     )
 
 
+def _joint_rule(backend: RobotBackend) -> str:
+    """Rule for a target of the joints: their number, their units, and their names."""
+    units = dict.fromkeys(each.position for each in backend.model.limits.units)
+    names = ", ".join(backend.config.joints)
+    count = backend.config.n
+    return f"must be {count} numbers in {' or '.join(units)}, one for each joint: {names}"
+
+
+def _numbers(value: Any) -> Array:
+    """Copy of numbers; NaN where they are none."""
+    try:
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
 def finite(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """Copy of finite numbers of a shape, or ConfigError."""
-    try:
-        numbers = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
+    numbers = _numbers(value)
     if numbers.shape != shape or not np.isfinite(numbers).all():
-        raise refused(name, value, f"must be finite numbers of the shape {shape}", shape)
+        sizes = " rows of ".join(map(str, shape))
+        raise refused(name, value, f"must be {sizes} finite numbers", shape)
     return numbers

@@ -4,10 +4,13 @@ Each one also inherits from the standard library's nearest type, so that callers
 this package still catch what they expect.
 """
 
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 LONGEST = 500  # characters of a value in a message; a stranger's name may have a million
+SIMILAR = 0.6  # ratio of equal characters, from which on a name may have been meant
 
 _E = TypeVar("_E", bound="RobotControlError")
 
@@ -80,22 +83,37 @@ def unknown(
 ) -> _E:
     """The error for an unknown name.
 
-    It lists the valid names, then the hint, and has the names as `bound`.
+    It lists the valid names, then the hint, then the name that was probably meant. It has the names
+    as `bound`.
     """
     names = tuple(map(str, valid))
     plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
     message = f"unknown {kind} {_shown(value)}; {plural}: {', '.join(names) or 'none'}{hint}"
-    return error(message, name=kind, value=value, bound=names)
+    return error(f"{message}{did_you_mean(value, names)}", name=kind, value=value, bound=names)
+
+
+def did_you_mean(value: object, valid: Iterable[str]) -> str:
+    """End of a message that names the valid name most like a value; empty where none is like it."""
+    from difflib import get_close_matches
+
+    similar = get_close_matches(str(value)[:LONGEST], list(valid), n=1, cutoff=SIMILAR)
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def missing_extra(user: str, library: str, extra: str) -> ConfigError:
     """The error where a library that `user` needs isn't installed.
 
-    It names the extra of setup.py that brings the library.
+    It names the extra of setup.py that brings the library, and the command that installs it. In a
+    checkout of the repository that is the command of an editable installation, as the other kind
+    would put a copy in its place.
     """
-    return ConfigError(
-        f"{user} needs {library}: pip install '.[{extra}]' in the repository", name=library
-    )
+    python = sys.executable or "python3"
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "setup.py").is_file():
+        command = f"{python} -m pip install -e '{checkout}[{extra}]'"
+    else:
+        command = f"{python} -m pip install '.[{extra}]' in the repository"
+    return ConfigError(f"{user} needs {library}: {command}", name=library)
 
 
 def _shown(value: Any) -> str:

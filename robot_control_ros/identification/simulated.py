@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
 from ..simulation.imperfect.imperfect_plant import arm_and_plant
 from ..simulation.imperfect.imperfections import Imperfections
-from .dialog import Dialog
+from .dialog import Dialog, IdentificationStep
 from .estimate import Identification, identify
 from .motion_law import LAWS, motion_gains, motion_mode
 from .motion_plan import MotionPlan, plan_motion
@@ -44,7 +45,9 @@ def identify_simulated(
     plan = plan_motion(robot, RobotModel.of(robot), np.array(robot.home), request.bounds)
     if not dialog.agrees(robot, plan):
         return None
-    identification, recording = identify_plan(robot, imperfections, plan, request.mode)
+    identification, recording = identify_plan(
+        robot, imperfections, plan, request.mode, progress=_reporter(dialog)
+    )
     write_results(robot, identification, recording, request, dialog)
     return identification
 
@@ -54,6 +57,8 @@ def identify_plan(
     imperfections: str | Imperfections,
     plan: MotionPlan,
     mode: str = "",
+    *,
+    progress: Callable[[float], object] | None = None,
     **settings: Any,
 ) -> tuple[Identification, ArmRecording]:
     """Identify a simulated arm by a planned motion.
@@ -64,6 +69,8 @@ def identify_plan(
             the object.
         plan: Plan of the motion, from home.
         mode: Mode of the commands, effort or position; empty takes effort where the profile has it.
+        progress: Function that is called now and then with the part of the motion that is done,
+            from 0 to 1.
         settings: Settings of the simulated arm, see
             :class:`~...simulation.mujoco_plant.MujocoPlant`.
 
@@ -74,8 +81,17 @@ def identify_plan(
         ConfigError: See :func:`~.motion_law.motion_mode`, :func:`~.estimate.identify`.
         HardwareFault: The arm left the bounds, or tripped.
     """
-    recording = _record(robot, imperfections, plan, motion_mode(robot.profile, mode), settings)
+    recording = _record(
+        robot, imperfections, plan, motion_mode(robot.profile, mode), settings, progress
+    )
     return identify(recording, plan, RobotModel.of(robot), robot.profile), recording
+
+
+def _reporter(dialog: Dialog) -> Callable[[float], object]:
+    """Function that reports the part of the motion that is done to a person."""
+    return lambda part: dialog.report(
+        IdentificationStep("moving", f"moving: {part:.0%}", progress=part)
+    )
 
 
 def _record(
@@ -84,6 +100,7 @@ def _record(
     plan: MotionPlan,
     mode: CommandMode,
     settings: dict[str, Any],
+    progress: Callable[[float], object] | None,
 ) -> ArmRecording:
     _, plant = arm_and_plant(robot, imperfections, rate=robot.profile.rate, **settings)
     model = RobotModel.of(robot)
@@ -94,6 +111,7 @@ def _record(
     start = state.time + robot.period
     loop.motion.trajectory = plan.path(model, start)
     recorder = Recorder(round(plan.duration / robot.period) + 1, robot.n)
+    told = 0  # hundredths of the motion
     while state.time < start + plan.duration:
         state = plant.read()
         command = loop.tick(state)
@@ -103,4 +121,8 @@ def _record(
         if left := plan.left(state.q, state.v):
             raise HardwareFault(f"identification stopped: {left}")
         recorder.add(state, plant.time, command)
+        hundredths = int(100.0 * (state.time - start) / plan.duration)
+        if progress is not None and hundredths > told:
+            told = hundredths
+            progress(hundredths / 100.0)
     return recorder.recording(command.mode, start)

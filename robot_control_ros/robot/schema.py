@@ -24,7 +24,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..core.bounded import Bounded
-from ..core.errors import ConfigError, refused, short
+from ..core.errors import ConfigError, did_you_mean, refused, short
 from ..core.gains import JOINT
 
 REQUIRED = MISSING
@@ -330,7 +330,8 @@ def whole(what: str, value: Any, low: int, high: int) -> int:
 def choice(what: str, value: Any, choices: Iterable[str]) -> str:
     """One of the choices, or ConfigError."""
     if value not in (valid := tuple(choices)):
-        raise refused(what, value, f"must be one of: {', '.join(valid)}", valid)
+        rule = f"must be one of: {', '.join(valid)}{did_you_mean(value, valid)}"
+        raise refused(what, value, rule, valid)
     return str(value)
 
 

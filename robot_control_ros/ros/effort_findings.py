@@ -25,7 +25,11 @@ def resting(states: Sequence[RobotState]) -> list[RobotState]:
 
 
 def check_efforts(
-    robot: RobotConfig, model: RobotModel, states: Sequence[RobotState], alone: bool = False
+    robot: RobotConfig,
+    model: RobotModel,
+    states: Sequence[RobotState],
+    alone: bool = False,
+    contact: Array | None = None,
 ) -> list[Finding]:
     """Compare measured efforts with the profile, by the torques that hold the arm's weight.
 
@@ -38,6 +42,8 @@ def check_efforts(
         states: Joint states as the driver sent them.
         alone: True where nothing but its weight should load the arm: what its description doesn't
             explain is told then.
+        contact: Torques (n,) that a contact of the tool exerts on the joints [N·m]; None where
+            nothing is known to touch it.
     """
     rested = resting(states)
     if 2 * len(rested) < len(states):
@@ -50,6 +56,10 @@ def check_efforts(
         return [] if profile.joint_effort == "none" else [missing]
     kin = model.at(rested[-1].q)
     judged = judge_effort(profile, effort, kin.gravity)
+    if contact is not None and profile.measures_torque:
+        of_weight = judge_effort(profile, effort + contact / profile.effort_factor, kin.gravity)
+        if of_weight is not None and of_weight.expected:
+            judged = of_weight
     if judged is None or (profile.joint_effort == "none" and judged.kind in ("none", "")):
         return []
     if judged.expected and profile.measures_torque and alone:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
@@ -15,6 +16,8 @@ from ..control.wrench_supply import estimate, ways_out
 from ..core.types import CommandMode
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig
+from ..robot.files import read_config
+from ..robot.workcell import MARK, workcell_names
 from .controller_manager import list_controllers, manager_services
 from .entities import in_namespace
 from .findings import Finding, error, ok, warning
@@ -23,6 +26,8 @@ COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 JOINT_COMMAND_TYPE = "sensor_msgs/msg/JointState"
 WATCHDOG_ALIVE = "watchdog_alive"  # topic of its signs of life
 WATCHDOG = "watchdog"  # name of the node that also listens to commands, and may publish them
+
+SIMULATED = "sim"  # profile of the package's simulator
 
 UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw_dds_common: an end whose node isn't known yet
 
@@ -198,7 +203,16 @@ def joint_state_publishers(node: Node, topic: str = "joint_states") -> list[str]
 
 
 def how_to_start(robot: RobotConfig) -> tuple[str, str]:
-    """Advice on how to start the robot's system: a sentence, and a command line."""
+    """Advice on how to start the robot's system: a sentence, and a command line.
+
+    An arm of a work cell is simulated with the whole cell.
+    """
+    cell, mark, _ = robot.file.partition(MARK)
+    if mark and robot.profile_name == SIMULATED:
+        path = Path(cell)
+        known = path.stem in workcell_names() and path == read_config("workcell", path.stem)[0]
+        command = "ros2 launch robot_control_ros two_arms.launch.py workcell:="
+        return "Start the work cell", f"{command}{path.stem if known else cell}"
     return f"Start {_system(robot)}", robot.profile.start
 
 

@@ -40,6 +40,7 @@ Start = Callable[[Array], Trajectory]
 Warn = Callable[[Sequence[Trouble], str], object]
 Intervention = Callable[[MujocoPlant], None]
 _NO_FORCE = np.zeros(3)
+TOLD_EVERY = 100  # cycles between two reports of the simulated time
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,7 @@ def simulate(
     ringing_reaction: str = SOFTEN,
     record: str | Path | None = None,
     warn: Warn = warn_of,
+    progress: Callable[[float], object] | None = None,
 ) -> Log:
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
@@ -125,6 +127,7 @@ def simulate(
         warn: Function that is called with the trouble, and with what the gains can't do; by default
             it gives the warnings. By default numbers of the description that can't be are a
             DescriptionWarning as well.
+        progress: Function that is called now and then with the simulated time [s].
 
     Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a
         TroubleWarning.
@@ -154,7 +157,7 @@ def simulate(
     count = round(duration * rate)
     cycles = lockstep(plant, loop, count, reference, Disturbance(arm, config, push, intervene))
     with _recorded(loop, record):
-        log = _log(arm, loop, cycles, count)
+        log = _log(arm, loop, cycles, count, progress)
     warn(
         log.trouble,
         "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))),
@@ -300,13 +303,19 @@ def _log(
     loop: ControlLoop,
     cycles: Iterator[tuple[RobotState, RobotDynamics, Command]],
     count: int,
+    progress: Callable[[float], object] | None,
 ) -> Log:
-    """The log of the cycles that a loop has recorded; `count` is the number of them, at most."""
+    """The log of the cycles that a loop has recorded; `count` is the number of them, at most.
+
+    The function `progress` is told the simulated time [s] now and then.
+    """
     contacts = np.full((count, 6), np.nan)
     has_scene = plant.scene is not None
     for k, _ in enumerate(cycles):
         if has_scene:
             contacts[k] = plant.contact_wrench()
+        if progress is not None and k % TOLD_EVERY == 0:
+            progress(k * loop.robot.period)
     record = loop.recorder.last(math.inf)
     limited = record["limited"].astype(int)
     arrays = {

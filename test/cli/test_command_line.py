@@ -2,16 +2,20 @@
 command in a hint exists.
 """
 
+import argparse
 import os
 import re
+import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from command_lines import UNUSABLE, cases, exit_status, parsers
 
 from evidence.__main__ import PROGRAMS
+from evidence.__main__ import command_parser as evidence_parser
 from robot_control_ros.cli.main import MOVED, command_parser, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +38,21 @@ NEEDED = {
 }
 
 COMMANDS = parsers(command_parser())
+# Programs of evidence by their names; those that need a library that is missing are left out.
+PROGRAM_PARSERS = {
+    name: parser
+    for name, parser in evidence_parser().subcommands().items()
+    if name not in ("contour", "ethercat-faults") or find_spec("pysoem")
+}
+HELPED = {
+    **{f"robot_control {line}": parser for line, parser in COMMANDS.items()},
+    **{f"python -m evidence {line}": parser for line, parser in PROGRAM_PARSERS.items()},
+}
+# A help text that begins with one of these leans on the name of its option.
+LEANING = {
+    *("of", "for", "that", "which", "whose", "to", "on", "in", "with", "by", "from", "at"),
+    *("after", "before", "instead:", "what", "where", "when", "such", "as", "be"),
+}
 
 TEXTS = [
     *(ROOT / "robot_control_ros").rglob("*.py"),
@@ -150,3 +169,125 @@ def test_every_page_takes_host_port_and_open(command):
         [command, "--host", "127.0.0.2", "--port", "9000", "--open"]
     )
     assert (options.host, options.port, options.open) == ("127.0.0.2", 9000, True)
+
+
+@pytest.mark.parametrize("line", HELPED)
+def test_the_help_of_each_command_has_a_sentence_and_examples_that_are_taken(
+    line, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    parser = HELPED[line].filled()
+    first, _, _ = parser.description.partition(". ")
+    assert first[0].isupper(), parser.description
+    assert parser.description.endswith(".")
+    assert len(first.split()) > 3
+    title, *examples = parser.epilog.splitlines()
+    assert title in ("Example:", "Examples:")
+    assert (title == "Example:") is (len(examples) == 1)
+    main_parser = command_parser() if line.startswith("robot_control") else evidence_parser()
+    for example in examples:
+        assert example.strip().startswith(line)
+        words = shlex.split(example, comments=True)[len(main_parser.prog.split()) :]
+        main_parser.parse_args(words)  # ends the process where one isn't taken
+
+
+@pytest.mark.parametrize("line", HELPED)
+def test_no_help_of_an_option_is_a_fragment(line):
+    for action in HELPED[line].actions():
+        words = (action.help or "").split()
+        assert words, (line, action.dest)
+        assert words[0] not in LEANING, (line, action.dest, action.help)
+        assert words[0][0].isalnum(), (line, action.dest, action.help)
+
+
+def test_one_name_is_one_kind_of_option():
+    kinds = {}
+    for line, parser in HELPED.items():
+        for action in parser.actions():
+            for name in action.option_strings:
+                if action.nargs != 0:  # no switch
+                    kinds.setdefault(name, {}).setdefault(action.metavar, []).append(line)
+    several = {name: found for name, found in kinds.items() if len(found) > 1}
+    # a folder for several files, or one file
+    assert set(several.pop("--output")) == {"FOLDER", "FILE"}
+    # evidence computes them by a profile
+    assert set(several.pop("--gains")) == {"FILE", "PROFILE"}
+    assert several == {}
+    assert "--out" not in kinds
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["identify", "--out", "arm.yaml"], "--output"),
+        (["identify", "--out"], "--output"),
+        (["tune", "ur5", "--arm", "mine.yaml"], "--imperfections"),
+    ],
+)
+def test_a_renamed_option_is_refused_with_its_new_name(words, name, capsys):
+    assert exit_status(main, words) == 2
+    said = capsys.readouterr()
+    assert name in said.err.split()
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["simulat"], "simulate"),
+        (["ethercat", "sacn"], "scan"),
+        (["simulate", "--roboot", "ur5"], "--robot"),
+        (["list", "robot"], "robots"),
+        (["simulate", "--law", "impedence"], "impedance"),
+        (["simulate", "--robot", "ur55"], "ur5"),
+        (["tune", "ur5", "exprot"], "export"),
+        (["docs", "--entries", "robots"], "robot"),
+    ],
+)
+def test_a_name_that_is_nearly_right_gets_the_right_one(words, meant, capsys):
+    assert exit_status(main, words) == 2
+    said = capsys.readouterr()
+    assert f"did you mean {meant}?" in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.sim
+def test_a_gain_that_is_nearly_right_gets_the_right_one(capsys):
+    pytest.importorskip("mujoco")
+    assert main(["simulate", "--set", "stifness=400"]) == 2
+    assert "did you mean stiffness?" in capsys.readouterr().err
+
+
+def test_a_name_that_is_like_none_gets_none(capsys):
+    assert exit_status(main, ["zzz"]) == 2
+    assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["ethercat"], ["can"]])
+def test_without_a_command_the_list_is_printed(words, capsys):
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    parser = command_parser()
+    for word in words:
+        parser = parser.subcommands()[word]
+    assert parser.subcommands()
+    for name in parser.subcommands():
+        assert re.search(rf"^  +{name}\b", said.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("text", ["-1e-3", "-.5", "-0.2", "-3", "-1.5E+2"])
+def test_a_negative_number_is_a_number_and_no_option(text):
+    options = command_parser().parse_args(["move", "--by", text, "0", "0"])
+    assert options.values == [float(text), 0.0, 0.0]
+
+
+def test_an_unknown_option_is_refused_by_its_own_command(capsys):
+    assert exit_status(main, ["simulate", "--frobnicate"]) == 2
+    assert capsys.readouterr().err.startswith("robot_control simulate: ")
+
+
+def test_a_hidden_option_is_in_no_help():
+    for line, parser in HELPED.items():
+        shown = parser.filled().format_help()
+        assert argparse.SUPPRESS not in shown, line

@@ -17,9 +17,12 @@ from ros_support import Controller
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
+from robot_control_ros.bringup import SETUPS
 from robot_control_ros.cli.main import main
+from robot_control_ros.nodes.doctor import running_controllers
 from robot_control_ros.nodes.doctor.node import real_time_pause
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.ros.entities import Entities
 
 pytestmark = pytest.mark.ros
 
@@ -55,7 +58,17 @@ def visit(ros, monkeypatch, capsys):
         ros.executor.remove_node(node)
         node.destroy_node()
 
+    def find_controllers(within):
+        node = ros.create_node("finder")
+        entities = Entities(node)
+        namespaces = running_controllers.controller_namespaces(node, ros.wait, within)
+        found = running_controllers.Answers(entities, namespaces).await_all(ros.wait)
+        ros.executor.remove_node(node)
+        node.destroy_node()
+        return found
+
     monkeypatch.setattr("robot_control_ros.nodes.doctor.node.spinning", spinning)
+    monkeypatch.setattr(running_controllers, "find_controllers", find_controllers)
     monkeypatch.setattr(os, "environ", os.environ | {"ROS_DOMAIN_ID": "7"})
 
     def run(*options):
@@ -120,6 +133,36 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
         " controller --ros-args -p robot:=ur5 -p profile:=sim -p use_sim_time:=true "
         f"-p law:=admittance -r wrench:={WRENCH[1:]}"
     )
+
+
+def test_an_arm_of_a_work_cell_is_started_with_its_cell(ros, visit):
+    ros.node.destroy_node()
+    found = visit("--robot", "two_ur5e#left", "--seconds", "4")
+    assert found.next.startswith("ros2 launch robot_control_ros two_arms.launch.py ")
+    assert "workcell:=two_ur5e" in found.next.split()
+
+
+@pytest.mark.sim
+def test_each_arm_of_the_running_work_cell_is_examined_under_the_law_that_runs(ros, visit):
+    nodes = SETUPS["two_arms"].make(law="joint_impedance", rate="100", watchdog="false").nodes()
+    for spec in nodes:
+        if spec.executable in ("simulator", "controller"):
+            ros.start(spec.executable, dict(spec.parameters), namespace=spec.namespace)
+    states = {
+        arm: ros.subscribe(Float64MultiArray, f"/{arm}/controller/state")
+        for arm in ("left", "right")
+    }
+    ros.until(lambda: all(len(inbox) for inbox in states.values()), "both controllers")
+    found = visit("--seconds", "4")
+    heads = [line for line in found.lines if "listening for" in line or "in namespace" in line]
+    assert [arm for arm in states if f"in namespace {arm}," in " ".join(heads)] == list(states)
+    assert found.text.count("law joint_impedance") == 2
+    assert "law impedance" not in found.text
+    for line in found.lines:
+        assert "sim.launch.py" not in line
+    one = visit("--namespace", "right", "--seconds", "4")
+    assert "in namespace right," in one.text
+    assert "in namespace left," not in one.text
 
 
 def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
@@ -230,6 +273,7 @@ def test_a_command_of_the_documentation_is_not_refused(monkeypatch, capsys, line
     monkeypatch.setattr(
         "robot_control_ros.nodes.doctor.node.examine", lambda *given: seen.append(given) or []
     )
+    monkeypatch.setattr(running_controllers, "find_controllers", lambda within: [])
     assert main(line.split()[1:]) == 0
     assert seen
     assert "All is well." in capsys.readouterr().out

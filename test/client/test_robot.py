@@ -158,9 +158,20 @@ def test_what_is_refused_changes_nothing_and_says_why_in_fields(robot):
     beyond[0, 3] = 3.0
     mirrored = robot.pose
     mirrored[:, 0] *= -1.0
-    for target in (beyond, mirrored, np.full(3, np.nan), [1.0, 2.0]):
-        with pytest.raises(ConfigError):
+    for target in (
+        beyond,
+        mirrored,
+        np.full(3, np.nan),
+        [1.0, 2.0],
+        "there",
+        np.full((4, 4), np.inf),
+    ):
+        with pytest.raises(ConfigError) as refused:
             robot.move_to(target)
+        assert "shape" not in str(refused.value)
+    with pytest.raises(ConfigError) as refused:
+        robot.move_to(q=[0.0, 0.0])
+    assert (refused.value.name, refused.value.bound) == ("q", (6,))
     with pytest.raises(ConfigError):
         robot.move_to()
     with pytest.raises(ConfigError):

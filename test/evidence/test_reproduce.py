@@ -30,7 +30,7 @@ def fake(monkeypatch):
             figure.subplots().plot([0, 1])
             return figure
 
-        def run_case(name):
+        def run_case(name, tell):
             rows = [
                 Row.near("good", 1.0, 1.0, 0.1, "mm", PRINTED),
                 Row.at_most("other | one", measured, 2.0, "", CALCULATED),

@@ -9,6 +9,7 @@ import pytest
 
 from robot_control_ros.core.types import RobotState
 from robot_control_ros.nodes.controller.effort_check import SAMPLES, EffortCheck
+from robot_control_ros.nodes.doctor.examination import contact_torque
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.payload import Payload
@@ -183,3 +184,30 @@ def test_a_load_that_the_description_lacks_is_told():
     _, found = check_efforts(UR5, MODEL, at_rest(torque), alone=True)
     assert found.level is WARNING
     assert "1.00 kg" in found.text
+
+
+@pytest.mark.parametrize("height", [20.0, 60.0])
+def test_the_torques_of_an_arm_that_presses_are_not_called_none(height):
+    contact = MODEL.at(HOME).jacobian.T @ np.array([0.0, 10.0, height, 0.0, 0.0, 0.0])
+    states = at_rest(GRAVITY - contact)
+    assert check_efforts(UR5, MODEL, states)[0].level is not OK  # without the force
+    (found,) = check_efforts(UR5, MODEL, states, contact=contact)
+    assert found.level is OK
+
+
+def test_a_wrong_sign_is_told_of_an_arm_that_presses_too():
+    contact = MODEL.at(HOME).jacobian.T @ np.array([0.0, 0.0, 10.0, 0.0, 0.0, 0.0])
+    robot = under(joint_effort="reversed_torque")
+    (found,) = check_efforts(robot, MODEL, at_rest(GRAVITY - contact), contact=contact)
+    assert found.level is ERROR
+
+
+def test_the_contact_torque_is_that_of_the_wrench_in_the_sensor_s_frame():
+    pose, jacobian = MODEL.link("ft_frame", HOME)
+    force = np.array([3.0, -4.0, 12.0])  # in base axes
+    wrench = np.concatenate((pose[:3, :3].T @ force, np.zeros(3)))
+    torque = contact_torque(UR5, MODEL, wrench, "ft_frame", HOME)
+    np.testing.assert_allclose(torque, jacobian[:3].T @ force, atol=1e-9)
+    assert contact_torque(UR5, MODEL, wrench / 10.0, "ft_frame", HOME) is None  # free space
+    assert contact_torque(UR5, MODEL, wrench, "nowhere", HOME) is None
+    assert contact_torque(UR5, MODEL, np.full(6, np.nan), "ft_frame", HOME) is None

@@ -44,6 +44,7 @@ ROSDEP_KEYS = {
     "_pytest": "python3-pytest",
     "scipy": "python3-scipy",
     "setuptools": "python3-setuptools",
+    "tqdm": "python3-tqdm",
     "yaml": "python3-yaml",
     "argcomplete": "python3-argcomplete",
 }
@@ -53,7 +54,6 @@ EXTRAS_WITHOUT_KEY = {
     "distributed": "tuning",
     "optuna": "tuning",
     "sqlalchemy": "tuning",
-    "tqdm": "tuning",
     "pysoem": "ethercat",
     "pylibfranka": "franka",
     "robot_descriptions": "descriptions",
@@ -435,3 +435,10 @@ def test_the_installed_ethercat_node_says_that_it_needs_an_interface(installatio
     assert ended.stderr.endswith(
         "not started: interface is empty: must be the network interface that the bus is on, such as eth1\n"
     )
+
+
+def test_what_make_demo_installs_is_enough_to_record():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = makefile.partition("\n$(RUN): ")[2].partition("\n\n")[0]
+    (extras,) = re.findall(r"\(INSTALL\) '\.\[([\w,]+)\]'", recipe)
+    assert EXTRAS_WITHOUT_KEY["mcap"] in extras.split(",")

@@ -40,7 +40,6 @@ NAMES += (
 )
 FILES = (
     "--csv",
-    "--out",
     "--plot",
     "--json",
     "--page",

@@ -105,7 +105,7 @@ def emulated_can(robot: str, arm: str = "", faults: str = "") -> Iterator[str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line; :func:`run` runs what they say."""
     parser.add_argument(
-        "--robot", default="openarm", help="name, or path of a YAML file (default: openarm)"
+        "--robot", default="openarm", help="robot: name, or path of a YAML file (default: openarm)"
     )
     parser.add_argument(
         "--arm",
@@ -114,24 +114,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--port",
+        metavar="NUMBER",
         type=_port,
         default=PORT,
         help="TCP port on 127.0.0.1, for socketcand's protocol; 0 for any (default: %(default)s)",
     )
-    parser.add_argument("--interface", default="can0", help="name of the bus (default: can0)")
+    parser.add_argument(
+        "--interface", default="can0", metavar="NAME", help="name of the bus (default: can0)"
+    )
     parser.add_argument(
         "--vcan",
         action="store_true",
-        help="be at the CAN interface --interface of Linux, and not at a port",
+        help="use the CAN interface --interface of Linux, in place of a port",
     )
     parser.add_argument(
         "--faults",
         default="",
         metavar="SOCKET",
-        help="take faults there, a line each; `help` lists them",
+        help="socket that takes faults, a line each; the line help lists them",
     )
     parser.add_argument(
-        "--scene", default="", help="what stands around the robot: name, or path of a YAML file"
+        "--scene", default="", help="objects around the robot: name, or path of a YAML file"
     )
 
 

@@ -113,22 +113,27 @@ def emulated_bus(robot: str, topology: str, interface: str, faults: str = "") ->
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line; :func:`run` runs what they say."""
     parser.add_argument(
-        "--robot", default="ur5", help="name, or path of a YAML file (default: ur5)"
+        "--robot", default="ur5", help="robot: name, or path of a YAML file (default: ur5)"
     )
     parser.add_argument(
-        "--interface", required=True, help="network interface whose other end is the master's"
+        "--interface",
+        required=True,
+        metavar="NAME",
+        help="network interface whose other end is the master's",
     )
     parser.add_argument(
-        "--topology", default="", help="name, or path of a YAML file (default: the robot's)"
+        "--topology",
+        default="",
+        help="slaves on the bus: name, or path of a YAML file (default: the robot's)",
     )
     parser.add_argument(
         "--faults",
         default="",
         metavar="SOCKET",
-        help="take faults there, a line each; `help` lists them",
+        help="socket that takes faults, a line each; the line help lists them",
     )
     parser.add_argument(
-        "--scene", default="", help="what stands around the robot: name, or path of a YAML file"
+        "--scene", default="", help="objects around the robot: name, or path of a YAML file"
     )
 
 

@@ -13,6 +13,7 @@ from ...robot.configuration import RobotConfig
 from ...robot.implausible import doubts_of
 from ...robot.model import RobotModel
 from ...ros.findings import Finding, error, ok, warning
+from ...sensing.wrench import SIGNS, WrenchPipeline
 
 MAX_AGE = 0.05  # s that a stamp may be old, or ahead, when its message arrives
 ANOTHER_TIME = 1e7  # s: stamps that are further off are no wall time
@@ -162,6 +163,32 @@ def judge_force(force: Array, zero: str) -> Finding:
     if size > MAX_FREE_FORCE:
         return warning(f"wrench: {size:.1f} N", "If nothing touches the tool, zero it", zero)
     return ok(f"wrench: {size:.1f} N")
+
+
+def contact_torque(
+    robot: RobotConfig, model: RobotModel, wrench: Array, frame: str, q: Array
+) -> Array | None:
+    """Torques (n,) that a contact exerts on the joints, by the sensor's mean wrench [N·m].
+
+    Args:
+        robot: Configuration of the robot.
+        model: Model of the robot.
+        wrench: (6,) force and torque, as the sensor sends them [N, N·m].
+        frame: Frame of the wrench's messages.
+        q: (n,) joint angles.
+
+    Returns:
+        The torques; None where the force is small, or the frame unknown.
+    """
+    known = robot.profile.wrench_frames.get(frame, frame)
+    force = float(np.linalg.norm(wrench[:3]))
+    if known not in model.frames or not MAX_FREE_FORCE < force < np.inf:
+        return None
+    sign = SIGNS[WrenchPipeline(robot.profile.wrench_settings).settings.current.convention]
+    pose, jacobian = model.link(known, q)
+    rotation = pose[:3, :3]
+    exerted = sign * np.concatenate((rotation @ wrench[:3], rotation @ wrench[3:]))
+    return np.asarray(jacobian.T @ exerted)
 
 
 def _rate(what: str, samples: Samples, simulated: bool) -> tuple[str, float]:

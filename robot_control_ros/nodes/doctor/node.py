@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
 from ...core.errors import ConfigError
+from ...core.types import Array
 from ...laws.running_law import RunningLaw
 from ...references.clearance import Clearance
 from ...robot.configuration import RobotConfig
@@ -168,7 +169,11 @@ class Doctor(Node):
                     "joint states", samples, profile.rate, profile.simulated_time
                 )
             )
-        findings += check_efforts(robot, self._model, [state for _, state in heard], alone=True)
+        states = [state for _, state in heard]
+        contact = self._contact(states[-1].q)
+        findings += check_efforts(
+            robot, self._model, states, alone=contact is None, contact=contact
+        )
         return findings + examination.judge_clearance(Clearance(robot, self._model), heard[-1][1].q)
 
     def _silent(self, topic: str, text: str) -> list[Finding]:
@@ -181,6 +186,18 @@ class Doctor(Node):
             if self.count_publishers(topic)
             else []
         )
+
+    def _contact(self, q: Array) -> Array | None:
+        """Torques (n,) of a contact at joint angles q (n,); None where the wrench shows none."""
+        if not self._wrench_messages:
+            return None
+        wrenches = [
+            (*vector(message.wrench.force), *vector(message.wrench.torque))
+            for _, message in self._wrench_messages
+        ]
+        frame = self._wrench_messages[-1][1].header.frame_id
+        wrench = np.mean(wrenches, axis=0)
+        return examination.contact_torque(self._robot, self._model, wrench, frame, q)
 
     def _who_publishes(self) -> str:
         return f"ros2 topic info -v {self.resolve_topic_name(self._robot.profile.joint_states)}"
