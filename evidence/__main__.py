@@ -13,7 +13,7 @@ from robot_control_ros.cli.command_runner import run_command
 from robot_control_ros.cli.options import CommandParser, add_command
 
 
-class Program(NamedTuple):
+class EvidenceProgram(NamedTuple):
     """A program of evidence.
 
     Attributes:
@@ -30,45 +30,45 @@ class Program(NamedTuple):
 
 
 PROGRAMS = {
-    "reproduce": Program(
+    "reproduce": EvidenceProgram(
         ".reproduce.reproduce_program",
         "Run the experiments of the laws' sources again: each figure beside its bound.",
         "joint_pid --output reproduction",
     ),
-    "stability": Program(
+    "stability": EvidenceProgram(
         ".stability.stability_program",
         "Measure the largest stable stiffness by rate and delay; it takes minutes.",
         "--robot ur5e --workers 2",
     ),
-    "contact": Program(
+    "contact": EvidenceProgram(
         ".contact.contact_program",
         "Press, release and push arms, and print figures beside bounds; it takes minutes.",
         "--robot ur5",
     ),
-    "policy": Program(
+    "policy": EvidenceProgram(
         ".policy_stream",
         "Stream chunks of poses as a policy does: seams, and what holds when it is late.",
     ),
-    "contour": Program(
+    "contour": EvidenceProgram(
         ".contour.ethercat_demo",
         "Lead six emulated drives on an EtherCAT bus along a rectangle.",
         "--domains matched --rate 500",
     ),
-    "faults": Program(
+    "faults": EvidenceProgram(
         ".faults.table",
         "Inject each fault of the ROS side, and print what became of the arm.",
         "--rows 'controller*'",
     ),
-    "ethercat-faults": Program(
+    "ethercat-faults": EvidenceProgram(
         ".ethercat_faults.bus_table",
         "Inject every fault on an emulated bus; it takes minutes.",
     ),
-    "speed": Program(
+    "speed": EvidenceProgram(
         ".speed.report",
         "Measure how fast it all is, as ratios within one run.",
         "ticks simulate",
     ),
-    "soak": Program(
+    "soak": EvidenceProgram(
         ".soak.demonstration",
         "Run the demonstration for long, and print what its processes take and miss.",
         "--minutes 5",
@@ -94,7 +94,7 @@ def command_parser() -> CommandParser:
     return parser
 
 
-def _add_program(commands: Any, name: str, program: Program) -> None:
+def _add_program(commands: Any, name: str, program: EvidenceProgram) -> None:
     def module() -> Any:
         return import_module(program.module, "evidence")
 

@@ -168,9 +168,8 @@ class CommandParser(argparse.ArgumentParser):
         if isinstance(action, argparse._SubParsersAction):
             error: ConfigError = unknown(str(action.metavar), str(value), action.choices)
             raise argparse.ArgumentError(None, str(error))
-        names = map(str, action.choices)
-        name = action.option_strings[0] if action.option_strings else action.dest
-        raise argparse.ArgumentError(None, str(unknown(f"{name} value", str(value), names)))
+        error = unknown(action.dest.removesuffix("s"), str(value), map(str, action.choices))
+        raise argparse.ArgumentError(None, str(error))
 
     def error(self, message: str) -> NoReturn:
         """Print the message, and end the process with exit status 2."""

@@ -16,7 +16,7 @@ DRAWN_EVERY = 1.0  # s between two drawings of a bar that stands still
 
 
 class Progress:
-    """How far some work is, and how long it will still take.
+    """Shows how far some work is, and how long it will still take.
 
     Use it in a ``with`` block, or call :meth:`begin` and :meth:`end`.
 

@@ -21,9 +21,9 @@ def test_without_its_library_the_page_is_refused_with_the_way_out(monkeypatch, c
     pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
     monkeypatch.setattr("robot_control_ros.cli.demo.find_spec", lambda name: None)
     assert main(["demo"]) == 2
-    assert capsys.readouterr().err == (
-        "robot_control: the page (--no-page does without) needs viser: pip install '.[dashboard]' in the repository\n"
-    )
+    said = capsys.readouterr().err
+    assert said.startswith("robot_control: the page (--no-page does without) needs viser: ")
+    assert said.endswith("[dashboard]'\n")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def visit(ros, monkeypatch, capsys):
         node = ros.create_node("finder")
         entities = Entities(node)
         namespaces = running_controllers.controller_namespaces(node, ros.wait, within)
-        found = running_controllers.Answers(entities, namespaces).await_all(ros.wait)
+        found = running_controllers.ParameterAnswers(entities, namespaces).await_all(ros.wait)
         ros.executor.remove_node(node)
         node.destroy_node()
         return found

@@ -10,6 +10,7 @@ from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import RobotState
 
 REQUIRED = required("a page")
+pytestmark = pytest.mark.starts("a thread draws the progress")
 
 
 @pytest.mark.parametrize(("value", "status"), [(0.5, 0), (1.5, 1), (float("nan"), 1)])

@@ -3,6 +3,7 @@ machine is too slow.
 """
 
 import csv
+import io
 import time
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -15,8 +16,10 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from evidence.contour import contour_session
 from evidence.contour.contour_figures import contour_table
 from evidence.contour.contour_session import BUS, LOOP, ContourSession
+from evidence.contour.contour_steps import ContourSteps
 from evidence.contour.contour_trial import Comparison, ContourTrial, Setting, Track, write_figures
 from robot_control_ros import ConfigError, HardwareFault
+from robot_control_ros.cli.progress import Progress
 from robot_control_ros.client.backend import Diagnosis
 from robot_control_ros.core.errors import NotReached
 from robot_control_ros.fieldbus.ethercat.topology import load_topology
@@ -192,10 +195,13 @@ def follow(session_of, timing, monkeypatch, tmp_path):
     monkeypatch.setattr(contour_session, "COLLECT", -1.0)
     monkeypatch.setattr(contour_session, "joint_angles", lambda path, robot: ("track", path.name))
 
-    def run(trial, fault="", **changes):
+    def run(trial, fault="", shown=None, **changes):
+        shown = shown or Progress("contour", trial.duration, stream=io.StringIO())
         arm = Follower(timing, fault, **changes)
         session = session_of(arm)
-        assert session.follow(trial, SETTING, tmp_path / "contour.mcap") == ("track", 0)
+        steps = ContourSteps(shown, trial.duration)
+        path = tmp_path / "contour.mcap"
+        assert session.follow(trial, SETTING, path, steps) == ("track", 0)
         session.told_at = arm.told_at
         return session
 
@@ -206,6 +212,21 @@ def test_no_cycle_is_lost_though_the_ring_holds_fewer_than_a_contour_has(follow)
     jitter = follow(Trial()).jitter()
     assert jitter.cycles > 3 * SIZE
     assert jitter.unrecorded == 0
+
+
+def test_the_way_along_the_contour_is_shown(follow, monkeypatch):
+    class Shown:
+        def show(self, done, note):
+            told.append((done, note))
+
+    told = []
+    monkeypatch.setattr(contour_session, "SHOWN", -1.0)  # each time
+    follow(Trial(), shown=Shown())
+    parts, notes = zip(*told, strict=True)
+    assert len(set(parts)) > 10
+    assert list(parts) == sorted(parts)
+    assert (parts[0], parts[-1]) == (0.0, Trial.duration)
+    assert set(notes) == {f"{SETTING}: on the bus"}
 
 
 def test_a_fault_on_the_way_ends_the_contour_and_names_the_setting(follow):

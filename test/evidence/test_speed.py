@@ -20,7 +20,7 @@ from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.starts("a thread draws the progress")]
 COUNT = 450  # cycles: two moves and two changes of gains
 
 

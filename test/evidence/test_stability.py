@@ -30,6 +30,7 @@ from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 from robot_control_ros.stability.stiffness_bound import TOLERANCE, largest_stable
 
+pytestmark = pytest.mark.starts("a thread draws the progress")
 SLOW, LATE = 125.0, 0.016  # Hz, s: few samples, and low limits
 
 

@@ -134,7 +134,7 @@ def test_a_plot_is_a_png(tmp_path, title):
 
 def test_without_matplotlib_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ConfigError, match=r"pip install '\.\[sim\]'"):
+    with pytest.raises(ConfigError, match=r"pip install -e '.*\[sim\]'$"):
         written().plot(tmp_path / "log.png")
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -19,7 +20,8 @@ from websockets.exceptions import InvalidStatus
 from robot_control_ros.dashboard.page import Page
 
 OTHERS = "{'rclpy', 'mujoco', 'matplotlib'}"  # libraries that these pages don't need
-INSTALL = "needs viser: pip install '.[dashboard]' in the repository"
+ROOT = Path(__file__).resolve().parents[2]
+INSTALL = f"needs viser: {sys.executable} -m pip install -e '{ROOT}[dashboard]'"
 
 
 def test_a_page_is_served_over_real_sockets_and_draws_in_a_thread_of_its_own():

@@ -26,7 +26,7 @@ class RunningController(NamedTuple):
 
     Attributes:
         namespace: Namespace of its node, without a slash at its ends.
-        robot, profile, prefix, law: Its parameters.
+        robot, profile, prefix, law: Parameters of the controller.
     """
 
     namespace: str
@@ -49,7 +49,7 @@ def find_controllers(within: float) -> list[RunningController]:
         ros = RosThread(None, "", lambda error: None)
         opened.callback(ros.close)
         names = controller_namespaces(ros.node, time.sleep, within)
-        answers = Answers(ros.entities, names)
+        answers = ParameterAnswers(ros.entities, names)
         ros.start()
         return answers.await_all(time.sleep)
 
@@ -80,7 +80,7 @@ def controller_namespaces(node: Node, wait: Callable[[float], Any], within: floa
     return sorted(seen)
 
 
-class Answers:
+class ParameterAnswers:
     """Requests of the controllers' parameters, and what is answered.
 
     Args:
