@@ -58,8 +58,8 @@ OWN_CURVE = "#1c6fc4"
 SOURCE_CURVE = "#b35300"
 
 # Of the picture: red, green, blue from 0 to 255.
-GRID_CELL = (205, 209, 214)
-GRID_SECTION = (160, 166, 174)
+GRID_CELL = (165, 171, 178)
+GRID_SECTION = (135, 141, 149)
 REACH = (90, 140, 200)
 WORKSPACE = REACH
 TRAIL = (230, 120, 20)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import page_sizes
 from browser import Box, Browser
 from camera import VIEW, Camera
 from dashboard_system import SLIDER, System
@@ -28,7 +29,7 @@ from robot_control_ros.ros.messages import fill_pose
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
 ALONE = FOLDER.parent / "pages"  # pages that run in the browser alone
-WINDOW, SMALL = (1280, 720), (960, 540)  # px
+WINDOW, SMALL = (1280, 720), (1040, 585)  # px
 PHONE = (390, 640)  # px
 CAMERA, NEAR = (
     Camera((1.3, -1.2, 0.85), (0.27, 0.0, 0.3)),
@@ -177,6 +178,11 @@ def on_plane(browser: Browser, x: float, y: float) -> tuple[float, float]:
     return across + x * view.height / PLANE, down - y * view.height / PLANE
 
 
+def sizes() -> None:
+    """The page at the sizes of a phone, a tablet and a desk, of a robot that isn't there."""
+    page_sizes.main(FOLDER / "page_sizes")
+
+
 def joint() -> None:
     """The step of one joint."""
     with page("joint") as browser:
@@ -307,7 +313,9 @@ def write(picture: Image.Image, name: str, **options: object) -> None:
     print(f"{FOLDER / name}: {(FOLDER / name).stat().st_size / 1e3:.0f} kB", flush=True)
 
 
-PICTURES = {make.__name__: make for make in (arm, scope, demo, ball, gripper, planar, joint, alone)}
+PICTURES = {
+    make.__name__: make for make in (arm, scope, demo, ball, gripper, planar, joint, alone, sizes)
+}
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def shown(browser):
 @pytest.fixture
 def opened(ros):
     """The system with the arm at rest at home, and a browser with its page."""
-    system = System(ros, SIDE, 800, 500)
+    system = System(ros, SIDE, 1030, 490)
     with system.open() as browser:
         browser.wait(lambda: not browser.evaluate(CONNECTING), "a page that is connected")
         bring_home(system, lambda: system.ros.trigger("/controller/go_home"))

@@ -32,7 +32,7 @@
   }
 
   const pointer = element => getComputedStyle(element).cursor === "pointer";
-  const clickable = each => pointer(each) && !pointer(each.parentElement) && !each.closest(INTERACTIVE)
+  const clickable = each => !("sheetHandle" in each.dataset) && pointer(each) && !pointer(each.parentElement) && !each.closest(INTERACTIVE)
     && !each.querySelector("[role=slider]");
   const bearsText = each => each.textContent.trim() && !each.querySelector(INTERACTIVE) && !each.closest(INTERACTIVE);
 
@@ -65,7 +65,8 @@
       group.addEventListener("focusin", event => enter(group, event.target));
     }
     const all = buttons(group);
-    if (all.filter(each => each.tabIndex === 0).length !== 1) enter(group, all[0]);
+    if (group.closest("[inert]")) enter(group, null); // in a folded panel
+    else if (all.filter(each => each.tabIndex === 0).length !== 1) enter(group, all[0]);
   }
 
   function improve() {

@@ -26,10 +26,21 @@
   function follow(sheet, handle) {
     const open = sheet.offsetHeight > handle.offsetHeight + 8;
     sheet.dataset.sheet = open ? "open" : "closed";
-    const control = handle.querySelector("[role=button]") ?? handle;
-    control.setAttribute("aria-expanded", open);
+    handle.querySelector("[role=button]")?.setAttribute("aria-expanded", open);
     clearTimeout(settling);
     settling = setTimeout(makeRoom, SETTLED);
+  }
+
+  function nameOf(handle) { // the part of the handle that keyboards and screen readers reach
+    const name = [...handle.querySelectorAll("div")].find(each => each.textContent.trim() && !each.querySelector("button"));
+    if (!name) return;
+    name.tabIndex = 0;
+    name.setAttribute("role", "button");
+    name.addEventListener("keydown", event => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      handle.click();
+    });
   }
 
   function look() {
@@ -43,6 +54,7 @@
     if (!handle) return;
     sheet.dataset.sheet = "new";
     handle.dataset.sheetHandle = "";
+    nameOf(handle);
     if (document.getElementById("status-bar").dataset.sheetStarts === "closed") handle.click(); // it is open at first
     const observer = new ResizeObserver(() => follow(sheet, handle));
     observer.observe(sheet);
