@@ -45,8 +45,9 @@ class TimeRing:
 
     def add(self, *times: float) -> None:
         """Add one cycle, with one time for each column [s]."""
-        self._write(self._memory, 8 + self._count[0] % self._size * 8 * self._columns, *times)
-        self._count[0] += 1
+        count = self._count[0]
+        self._write(self._memory, 8 + count % self._size * 8 * self._columns, *times)
+        self._count[0] = count + 1
 
     def samples(self) -> Array:
         """Times (columns, cycles) [s] of the last cycles; cycle i is at i modulo the size."""

@@ -48,9 +48,13 @@ class ImpactBound:
     Here it is the effective mass of O. Khatib, Inertial properties in robotic manipulation, Int. J.
     Robotics
     Research 14(1), 1995.
+
+    Attributes:
+        acts: True where there is a limit.
     """
 
     def __init__(self) -> None:
+        self.acts = False
         self._limit = 0.0  # F [N]; 0 for none
         self._stiffness = 1.0  # k [N/m]
         self._inertia = np.eye(3)  # Λ [kg]
@@ -66,15 +70,11 @@ class ImpactBound:
                 under torques.
         """
         self._limit = settings.max_impact
-        if self._limit > 0.0:
+        self.acts = self._limit > 0.0
+        if self.acts:
             self._stiffness = settings.body_stiffness
             self._inertia = tip_inertia(kin)
             self._most = most
-
-    @property
-    def acts(self) -> bool:
-        """True where there is a limit."""
-        return self._limit > 0.0
 
     def speed(self, velocity: Array) -> float:
         """The largest speed [m/s] along a velocity (3,) of the tip, in base axes; infinite

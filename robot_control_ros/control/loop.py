@@ -17,6 +17,7 @@ from ..core.errors import ConfigError, refused
 from ..core.gains import ParameterSet
 from ..core.spatial import wrap
 from ..core.types import (
+    FLOAT,
     Array,
     Command,
     CommandMode,
@@ -144,6 +145,7 @@ class ControlLoop:
         self.kin: RobotDynamics | None = None
         self.cycles = Cycles(robot.n)
         self.cycles.payload[0] = self.model.payload.row
+        self._n = robot.n
         self._shape = (robot.n,)
         self.recorder = CycleRecorder(robot.n, robot.period, recorded)
         self._written: Reference | None = None  # into the record
@@ -156,6 +158,8 @@ class ControlLoop:
         self._joint_reference = JointReference(
             self.model, np.array(robot.axes), np.array(robot.tip_speed)
         )
+        self._contact_rows = self.contact.rows
+        self._ringing_rows = self.ringing.rows
         self._turns = bool(self.model.cyclic.any())
         # for the last sample; None where the next one starts anew
         self._sent: Command | None = None
@@ -421,8 +425,9 @@ class ControlLoop:
             self._transition.bridge()
             self.safety.hand_over_load(weight)
         # sense: what the sample tells
-        kin = self.model.update(self._counted_on(sample.q), sample.v)
-        self._update_impact(kin)
+        kin = self.model.update(self._counted_on(sample.q) if self._turns else sample.q, sample.v)
+        if self._impact.acts or self.contact.settings.current.max_impact > 0.0:
+            self._update_impact(kin)
         state = _sensed(self.wrench, sample, kin)
         contact, rings = self._sense(state, kin, arrival)
         # decide: go on or begin anew, soften, or send something else in place of the law's command
@@ -433,7 +438,8 @@ class ControlLoop:
         if self.ringing.lateness > 0.0:
             state = replace(state, age=state.age + self.ringing.lateness)
         softening = min(ringing, self._late_samples.observe(running, gains, state, kin, dt))
-        gains = self._softening.of(gains, softening)
+        if softening != 1.0:
+            gains = self._softening.of(gains, softening)
         sent = self._in_place_of_law(state, kin, reference, dt)
         asked = None
         load = 0.0
@@ -441,7 +447,7 @@ class ControlLoop:
             # compute: what the law asks for
             asked = running.command(self.cycles, state, kin, reference, gains, dt)
             load = running.spring_load
-            if load > 0.0 or self.motion.governor.rate < 1.0:
+            if load > ONSET or self.motion.governor.rate < 1.0:
                 self.motion.governor.observe(
                     load and load * gains.governor, reference, kin.pose, dt
                 )
@@ -457,7 +463,9 @@ class ControlLoop:
                 self.safety.fault = self.contact.explained(self.safety.fault, state.time)
                 self.motion.trajectory = None
             else:
-                self._look(sent, state, kin, dt)
+                self._since_look += dt
+                if self._since_look >= LOAD_PERIOD:
+                    self._look(sent, state, kin)
         self.state = state
         self.kin = kin
         self.motion.reference = reference
@@ -467,8 +475,6 @@ class ControlLoop:
     def _update_impact(self, kin: RobotDynamics) -> None:
         """Bound the tip's speed by what a blow would be."""
         settings = self.contact.settings.current
-        if settings.max_impact <= 0.0 and not self._impact.acts:
-            return
         driven = self.running.mode is not CommandMode.EFFORT
         most = driven_speed(self.robot, settings, self.contact.sees_force) if driven else math.inf
         self._impact.update(settings, kin, most)
@@ -519,19 +525,19 @@ class ControlLoop:
             kin.pose,
             kin.jacobian,
             kin.gravity,
-            self.contact.rows,
+            self._contact_rows,
             *watched,
             commanded,
             arrival.gap,
-            self.ringing.rows,
-            self.robot.n,
+            self._ringing_rows,
+            self._n,
         )
 
     def _counted_on(self, q: Array) -> Array:
-        """Joint angles (n,) [rad]; those that turn without end are counted on
-        from the last state.
+        """Joint angles (n,) [rad] of an arm with joints that turn without end: these are counted
+        on from the last state.
         """
-        if not self._turns or self.state is None:
+        if self.state is None:
             return q
         return np.asarray(self.state.q + wrap(q - self.state.q, self.model.cyclic))
 
@@ -585,15 +591,12 @@ class ControlLoop:
             self.safety.restart(state)
         return self.motion.start(state, kin)
 
-    def _look(self, sent: Command, state: RobotState, kin: RobotDynamics, dt: float) -> None:
-        """Look from time to time at what changes slowly.
+    def _look(self, sent: Command, state: RobotState, kin: RobotDynamics) -> None:
+        """Look at what changes slowly; call it from time to time.
 
         That is what the arm holds, which a safe output goes on to hold, and how its force-torque
         sensor drifts.
         """
-        self._since_look += dt
-        if self._since_look < LOAD_PERIOD:
-            return
         if sent.mode is CommandMode.EFFORT:
             self.safety.learn_load(sent.values, state, kin, self._since_look)
         regulated = bool(np.any(getattr(self.running.gains.current, "force_axes", 0.0)))
@@ -648,6 +651,8 @@ class ControlLoop:
             return self.safety.stop(
                 running.mode, state, kin, missing_wrench(running, self.wrench.reason), dt
             )
+        if not self.contact.reaction:
+            return None
         reaction = self.contact.command(running.mode, state, kin, self.safety, dt)
         if reaction is None:
             return None
@@ -671,15 +676,17 @@ class ControlLoop:
         cycles = self.cycles
         if asked is None:
             cycles.asked[0] = NONE
-        has_parts = _has_parts(sent) or (asked is not None and _has_parts(asked))
+        has_parts = sent.feedforward is not None or sent.velocity is not None
+        if asked is not None:
+            has_parts = has_parts or asked.feedforward is not None or asked.velocity is not None
         if has_parts or self._had_parts:
-            shape = (self.robot.n,)
+            shape = self._shape
             _write(None if asked is None else asked.feedforward, shape, cycles.asked_feedforward[0])
             _write(None if asked is None else asked.velocity, shape, cycles.asked_velocity[0])
             _write(sent.feedforward, shape, cycles.sent_feedforward[0])
             _write(sent.velocity, shape, cycles.sent_velocity[0])
             self._had_parts = has_parts
-        limited = self._limited()
+        limited = self._limited() if self.soft_limits.acts else self.safety.limited
         begins = self._begins
         self.recorder.add(
             cycles, self.running, gains, fault, sent.values, limited, dt, begins, softening, load
@@ -687,9 +694,9 @@ class ControlLoop:
         self._begins = 0.0
 
     def _limited(self) -> Array:
-        """Marks (n,) of what limited the last command; see :data:`~..core.cycle.CYCLE`."""
-        if not self.soft_limits.acts:
-            return self.safety.limited
+        """Marks (n,) of what limited the last command, where a soft limit acts; see
+        :data:`~..core.cycle.CYCLE`.
+        """
         return np.asarray(self.safety.limited + SOFT_LIMITED * self.soft_limits.active, dtype=float)
 
     def _record_without_law(
@@ -705,11 +712,6 @@ class ControlLoop:
         return known_state(
             self.fault or self.contact.message, self.state, self.kin, self.motion.trajectory
         )
-
-
-def _has_parts(command: Command) -> bool:
-    """Return True where a command has more than its values."""
-    return command.feedforward is not None or command.velocity is not None
 
 
 def _write(part: Array | None, shape: tuple[int, ...], place: Array) -> None:
@@ -758,12 +760,16 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
 
 def _with_rows(state: RobotState) -> RobotState:
     """The sample, with its numbers as compiled functions take them."""
-    q = as_row(state.q)
-    v = as_row(state.v)
-    effort = as_row(state.effort)
-    usual = q is state.q and v is state.v and effort is state.effort
-    if usual and type(state.time) is float and type(state.age) is float:
+    q = state.q
+    v = state.v
+    effort = state.effort
+    rows = q.flags.carray and v.flags.carray and effort.flags.carray
+    floats = q.dtype is FLOAT and v.dtype is FLOAT and effort.dtype is FLOAT
+    if rows and floats and type(state.time) is float and type(state.age) is float:
         return state
+    q = as_row(q)
+    v = as_row(v)
+    effort = as_row(effort)
     return replace(state, time=float(state.time), age=float(state.age), q=q, v=v, effort=effort)
 
 

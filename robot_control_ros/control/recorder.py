@@ -128,20 +128,28 @@ def begin_with_memory(memories: Sequence[LawMemory], oldest: int, first: int) ->
 def keep(
     cycles: Array,
     kept: Array,
+    place: int,
     number: int,
     sent: Array,
     limited: Array,
     setting: int,
-    fault: bool,
+    fault: float,
     interval: float,
     begins: float,
     softening: float,
     spring_load: float,
     n: int,
 ) -> None:
-    """Complete the first of the cycles, and copy the fields that are kept into a row.
+    """Complete the first of the cycles, and copy the fields that are kept into a row of `kept`.
 
-    See :meth:`CycleRecorder.add`.
+    Args:
+        cycles: Records.
+        kept: Ring of the rows that are kept (length, width).
+        place: Place of the row in the ring.
+        number, sent, limited, setting, interval, begins, softening, spring_load: Fields of the
+            record, see :data:`~..core.cycle.CYCLE`.
+        fault: 1 where the safe output was sent.
+        n: Number of joints.
     """
     cycle = cycle_at(cycles[0], n)
     times(cycle.jacobian, cycle.v, cycle.twist)
@@ -149,13 +157,13 @@ def keep(
     cycle.sent[:] = sent
     cycle.limited[:] = limited
     cycle.setting[0] = setting
-    cycle.fault[0] = 1.0 if fault else 0.0
+    cycle.fault[0] = fault
     cycle.interval[0] = interval
     cycle.begins[0] = begins
     cycle.softening[0] = softening
     cycle.spring_load[0] = spring_load
-    for i in range(len(kept)):
-        kept[i] = cycles[0, i]
+    for i in range(kept.shape[1]):
+        kept[place, i] = cycles[0, i]
 
 
 class CycleRecorder:
@@ -192,6 +200,7 @@ class CycleRecorder:
             raise refused(
                 "seconds", seconds, f"{size:.0f} GB can't be had to keep them", where="recorder: "
             ) from error
+        self._length = len(self._rows)
         self._period = period
         self._every = max(1, round(MEMORY_PERIOD / period))
         self._settings: deque[LawSetting] = deque(maxlen=MOST_SETTINGS)
@@ -233,15 +242,15 @@ class CycleRecorder:
         if fault != self._fault:
             self._fault = fault
             self._notes.append(Note(self.count, fault))
-        row = self._rows[self.count % len(self._rows)]
         keep(
             cycles.rows,
-            row,
+            self._rows,
+            self.count % self._length,
             self.count,
             sent,
             limited,
             self._number,
-            fault != "",
+            1.0 if fault else 0.0,
             interval,
             begins,
             softening,

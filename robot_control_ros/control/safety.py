@@ -139,6 +139,7 @@ class Safety:
         self._effort_rate = np.array(robot.effort_rate, dtype=float)
         self._bounds, bounds = BOUNDS.single(robot.n)
         self._period = robot.period
+        self._usual = LONGEST_STEP * robot.period  # time after the last command that counts whole
         self._interval = robot.period  # between the last two commands [s]
         self._taken_over = False  # from another, whose command was the last one
         self._safe_damping = np.array(robot.safe_damping)
@@ -336,10 +337,12 @@ class Safety:
             reason = f"the law gave {given}: must be {self._robot.n} finite numbers"
             return self.stop(command.mode, state, kin, reason, dt)
         mode = command.mode
-        self.fault = (
-            self._following.check(mode, self._executed, state, kin, dt) if mode is self.mode else ""
-        )
-        wanted = self.holding(mode, state, kin) if self.fault else command.values
+        wanted = command.values
+        self.fault = ""
+        if mode is self.mode:
+            self.fault = self._following.check(mode, self._executed, state, kin, dt)
+            if self.fault:
+                wanted = self.holding(mode, state, kin)
         return self._send(command, wanted, state, kin, dt)
 
     def hand_over_load(self, torque: Array) -> None:
@@ -379,26 +382,38 @@ class Safety:
         mode = command.mode
         if self.settings.current is not self._adopted:
             self._adopt(self.settings.current)
-        counted = self._countable(dt)
-        last = self.start(mode, state, kin)
+        counted = dt if dt <= self._usual and not self._taken_over else self._countable(dt)
+        last = self._last
+        if last is None or mode is not self.mode:
+            last = self.start(mode, state, kin)
         if self._impact.acts:
             self._bound_impact(command, last, state, kin)
         sent = np.empty(self._shape)
         asked = as_row(command.values)
         wanted = asked if wanted is command.values else as_row(wanted)
         watches = soft_limits and mode is CommandMode.EFFORT
-        row = self._soft_row if watches else self._no_row
         guard = self._guard if soft_limits else None
         if guard is not None:
             guard.refresh()
-        guard_row = self._no_row if guard is None else self._guard_row
-        sample = state.q, state.v, kin.jacobian, kin.gravity, state.age
-        before = last if mode is CommandMode.VELOCITY else self._position_rate
-        rows = self._bounds, row, guard_row
         found = limit_command(
-            _KINDS[mode], asked, wanted, last, before, *sample, *rows, counted, self.limited, sent
+            _KINDS[mode],
+            asked,
+            wanted,
+            last,
+            last if mode is CommandMode.VELOCITY else self._position_rate,
+            state.q,
+            state.v,
+            kin.jacobian,
+            kin.gravity,
+            state.age,
+            self._bounds,
+            self._soft_row if watches else self._no_row,
+            self._no_row if guard is None else self._guard_row,
+            counted,
+            self.limited,
+            sent,
         )
-        self._interval = min(dt, LONGEST_INTERVAL)
+        self._interval = dt if dt < LONGEST_INTERVAL else LONGEST_INTERVAL
         self._taken_over = False
         if mode is not self.mode:
             self._begin(mode)
@@ -532,12 +547,14 @@ class Safety:
 
         :meth:`apply` replaces a command that isn't usable.
         """
+        values = command.values
+        if values.shape != self._shape or not is_finite(values):
+            return False
         torque = command.feedforward
         velocity = command.velocity
-        if torque is None is velocity:
-            return self._finite(command.values)
-        usable = self._finite(command.values) and (torque is None or self._finite(torque))
-        return usable and (velocity is None or self._finite(velocity))
+        return (torque is None or self._finite(torque)) and (
+            velocity is None or self._finite(velocity)
+        )
 
     def _finite(self, values: Array) -> bool:
         return values.shape == self._shape and is_finite(values)

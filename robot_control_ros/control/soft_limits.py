@@ -146,6 +146,7 @@ class SoftLimits:
     Attributes:
         guard: Guard that finds the bodies that are near, or None.
         torque: (n,) torque that was added last [N·m].
+        acts: True where a torque was added last.
         stiffness: (n,) stiffness k of the walls [N·m/rad]; 0 where a joint has no position limits.
         zone: (n,) width of each wall [rad].
         overrun: The limit that is passed and can't be kept, in words; empty where all are kept.
@@ -160,6 +161,7 @@ class SoftLimits:
         self._limits = limits
         self._none = np.zeros(robot.n)
         self.torque = self._none
+        self.acts = False
         self._fixed_delay = 2.5 * robot.period
         self._gravity_by_robot = robot.profile.gravity_by_robot
         least, most = _inertias(model)
@@ -217,6 +219,7 @@ class SoftLimits:
         """Forget the last samples: the walls begin where the next sample is."""
         self._samples: deque[RobotState] = deque(maxlen=3)  # the newest first
         self.torque = self._none
+        self.acts = False
         if self.guard is not None:
             self.guard.restart()
 
@@ -278,16 +281,13 @@ class SoftLimits:
             self._leant = state.time
         if reason == NOTHING:
             self.torque = self._none
+            self.acts = False
             return law
         self.torque = torque
+        self.acts = True
         self._message = self._described(reason, q)
         self._shown = state.time
         return np.asarray(law + torque)
-
-    @property
-    def acts(self) -> bool:
-        """True where a torque was added last."""
-        return self.torque is not self._none
 
     @property
     def active(self) -> NDArray[np.bool_]:

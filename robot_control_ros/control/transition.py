@@ -96,9 +96,12 @@ class BumplessTransition:
         A command that safety refuses is returned as it is. `safety` knows the last command, and dt
         [s] is the time since then.
         """
+        same_mode = safety.mode is command.mode
+        waits = self.requested or self._bridges or self._difference is not None
+        if same_mode and not waits and variant is self._variant:
+            return command
         last = self._variant
         self._variant = variant
-        same_mode = safety.mode is command.mode
         changed = safety.mode is not None and (not same_mode or variant != last)
         bridges = self._bridges and command.mode is CommandMode.EFFORT
         self._bridges = False

@@ -21,7 +21,7 @@ JointSample = tuple[Array, Array, Array]  # (q, v, a), (n,) each
 JointPathFunction = Callable[[float], JointSample]
 
 
-_FLOAT = np.dtype(float)
+FLOAT = np.dtype(float)
 LARGEST = 1e150  # of the numbers that are taken: the sum of their squares is finite
 
 
@@ -39,7 +39,7 @@ def as_row(array: Array) -> Array:
 
     A read-only or strided array would be another type.
     """
-    if array.flags.carray and array.dtype is _FLOAT:
+    if array.flags.carray and array.dtype is FLOAT:
         return array
     return np.array(array, dtype=float, order="C")
 

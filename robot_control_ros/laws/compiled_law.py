@@ -54,6 +54,7 @@ class CompiledLaw:
         # how near the spring is to its bound, in the memory of a law that has one
         self._load = np.zeros(1)
         self._gains: Any = None  # that the memory was prepared for
+        self._gains_row = self._row  # numbers of these gains
         self._own = Cycles(0)  # for who calls compute
         self._cycles = self._own  # of the last command
         self._k = 0

@@ -276,7 +276,7 @@ class Impedance(CompiledLaw):
             memory["jdot_v"] = kin.jdot_v
         assert self._frames is not None
         self._frames.follow(kin)
-        row = gains_row(gains, self._n)
+        row = self._gains_row
         answer = compute(cycles, k, row, self._row, self._n, dt)
         if answer == NEEDS_MASS:
             memory["mass"] = kin.mass
@@ -287,7 +287,7 @@ class Impedance(CompiledLaw):
     @property
     def spring_load(self) -> float:
         """Force of the spring without its bound over the bound; 0 for a plain spring."""
-        return float(self._load[0])
+        return self._load.item()
 
     @property
     def warning(self) -> str:
@@ -348,12 +348,13 @@ class Impedance(CompiledLaw):
         The compiled law adopts their spring in its next cycle, and marks that in its memory.
         """
         self._gains = gains
+        self._gains_row = gains_row(gains, self._n)
         self._memory["adopted"] = 0.0
         if gains.frame != self._frame:
             assert self._frames is not None
             self._frame = gains.frame
             self._frames.adopt(ComplianceFrame(gains.frame, kin))
-        needs = quantities_needed(gains_row(gains, self._n), self._n)
+        needs = quantities_needed(self._gains_row, self._n)
         self._needs_mass = needs & MASS != 0
         self._needs_coriolis = needs & COUPLING != 0
         self._needs_drift = needs & DRIFT != 0

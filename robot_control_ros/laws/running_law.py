@@ -48,6 +48,7 @@ class RunningLaw:
         gains: Gains of the law on this robot, which may be changed at any time.
         joint_space: True where the law's reference is one of the joints.
         needs_wrench: True where the law needs a measured wrench, see :class:`~.law.ControlLaw`.
+        makes_path: True where the law tells the velocities of a path, see :attr:`path_velocity`.
         governed: True where the law has a gain `governor`: its reference may be slowed down while
             its spring is near its bound.
 
@@ -75,7 +76,7 @@ class RunningLaw:
                 )
         self.name = name
         self.law = law_type()
-        self._makes_path = hasattr(self.law, "path_velocity")
+        self.makes_path = hasattr(self.law, "path_velocity")
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
         self.governed = any(spec.name == "governor" for spec in gain_specs(law_type.Gains))
@@ -89,6 +90,7 @@ class RunningLaw:
         known = (spec.name for spec in self.gains.specs)
         self.gains.change(self.gains.check(short_names(name, values or {}, known)))
         self.gains.finish()
+        self._variant = name, self.gains.choices
 
     @property
     def law(self) -> ControlLaw:
@@ -143,12 +145,15 @@ class RunningLaw:
 
         It is 0 for a law without a bound.
         """
-        return min(self.law.spring_load, 1.0) if self.governed else 0.0  # type: ignore[attr-defined]
+        if not self.governed:
+            return 0.0
+        load: float = self._law.spring_load  # type: ignore[attr-defined]
+        return load if load < 1.0 else 1.0
 
     @property
     def path_velocity(self) -> Array | None:
         """Velocities (n,) of the path that the law makes, see :class:`ControlLaw`; or None."""
-        return self.law.path_velocity if self._makes_path else None  # type: ignore[attr-defined]
+        return self.law.path_velocity if self.makes_path else None  # type: ignore[attr-defined]
 
     @property
     def warning(self) -> str:
@@ -182,7 +187,9 @@ class RunningLaw:
     @property
     def variant(self) -> tuple[str, tuple[str, ...]]:
         """The law's name and the values of its choices: where they change, the command may jump."""
-        return self.name, self.gains.choices
+        if self._variant[1] is not self.gains.choices:
+            self._variant = self.name, self.gains.choices
+        return self._variant
 
     def _defaults(self, law_type: Any) -> dict[str, Any]:
         robot = self.robot

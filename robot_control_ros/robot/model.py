@@ -552,9 +552,8 @@ class RobotModel:
         A body that moves has an inertia that no body has, or a joint moves nothing that has one.
         Kinematics are right all the same.
         """
-        for link, body in moving_bodies(self.urdf, self.joints).items():
-            if problem := inertia_problem(body):
-                return f"link {link}: {problem}"
+        if problem := _inertia_problem(self.urdf, self.joints):
+            return problem
         rng = np.random.default_rng(0)
         modes = [np.linalg.eigh(self.mass(q)) for q in rng.uniform(-1.0, 1.0, (POSTURES, self.n))]
         smallest, vectors = max(modes, key=lambda mode: float(mode[0][0]))
@@ -606,6 +605,9 @@ class RobotModel:
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
+        if self._plain:
+            torque: Array = pin.rnea(self._model, self._aside, q, v, a)  # new, each time
+            return torque
         return self._torque(self._model, q, v, a)
 
     def motion_torque(self, q: Array, v: Array, a: Array) -> Array:
@@ -634,7 +636,7 @@ class RobotModel:
         return np.asarray(acceleration.vector)
 
     def _kinematics(self, data: Any, q: Array, v: Array) -> RobotDynamics:
-        x = self._configuration(q)
+        x = q if self._plain else self._configuration(q)
         pin.computeJointJacobians(self._model, data, x)
         placement = pin.updateFramePlacement(self._model, data, self._tip_id)
         jacobian = pin.getFrameJacobian(self._model, data, self._tip_id, _AXES)
@@ -746,6 +748,15 @@ def _read_model(urdf: str, joints: tuple[str, ...]) -> Any:
             f"the {len(joints)} joints {list(joints)} have {model.nv} degrees of freedom"
         )
     return model
+
+
+@lru_cache(maxsize=16)
+def _inertia_problem(urdf: str, joints: tuple[str, ...]) -> str:
+    """The first link that moves and has an inertia that no body has, in words; empty for none."""
+    for link, body in moving_bodies(urdf, joints).items():
+        if problem := inertia_problem(body):
+            return f"link {link}: {problem}"
+    return ""
 
 
 @lru_cache(maxsize=16)

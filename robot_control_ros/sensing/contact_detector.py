@@ -239,6 +239,7 @@ class ContactDetector:
     Attributes:
         torque, force, following: Watches of the three quantities, see :class:`Watch`.
         rows: Memory, as :func:`detect` takes it.
+        may_adapt: True where a threshold depends on motion under some commands, see :meth:`adapts`.
 
     Source:
         A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe
@@ -258,6 +259,7 @@ class ContactDetector:
         self._observer = MomentumObserver(n)
         motion, self._motion = MOTION.single(n)
         self.rows = motion, self._observer.row, self.force.row, self.torque.row, self.following.row
+        self.may_adapt = False
         self._until = -math.inf
         self._watched = 0
 
@@ -275,6 +277,7 @@ class ContactDetector:
         velocity = s.following_error_velocity
         acceleration = s.following_error_acceleration
         self.following.adopt(s.following_error, np.zeros(len(self._joints)), velocity, acceleration)
+        self.may_adapt = self.torque.adapts or self.following.adapts
 
     def freeze(self, time: float) -> None:
         """Find nothing until 0.1 s after a time [s]: the values until then count as normal."""
@@ -287,9 +290,9 @@ class ContactDetector:
         """
         if self.torque.adapts:
             return True
-        return (
-            self.following.adapts and command is not None and command.mode is not CommandMode.EFFORT
-        )
+        if command is None or command.mode is CommandMode.EFFORT:
+            return False
+        return self.following.adapts
 
     def deviations(self) -> dict[str, Array]:
         """High-passed values (n,) that were watched in the last sample, by detector.
@@ -334,13 +337,11 @@ class ContactDetector:
         gain_times_dt = 0.0
         if force and self.force.watches:
             watched = FORCE_WATCHED
-        if (
-            (self.torque.watches or everything)
-            and is_finite(state.effort)
-            and state.effort.size == state.v.size
-        ):
-            watched += TORQUE_WATCHED
-            gain_times_dt = self._gain * self._observer.follow(state.time, kin)
+        if self.torque.watches or everything:
+            effort = state.effort
+            if effort.shape == state.v.shape and is_finite(effort):
+                watched += TORQUE_WATCHED
+                gain_times_dt = self._gain * self._observer.follow(state.time, kin)
         if (
             command is not None
             and command.mode is not CommandMode.EFFORT

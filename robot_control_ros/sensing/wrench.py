@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, ModelError, RobotControlError, refused, u
 from ..core.gains import ParameterSet, choice, gain
 from ..core.record import Field, Record
 from ..core.rotations import add_cross, wrench_at_into
-from ..core.small_matrices import length
+from ..core.small_matrices import length, times
 from ..core.types import LARGEST, Array, RobotState, Wrench, as_row, is_finite
 from ..robot.model import RobotDynamics, RobotModel
 from .momentum_observer import MomentumObserver, wrench_from_torque
@@ -30,7 +30,6 @@ DRIFTED = 1.0, 0.1
 # rad/s, corner of the tip's acceleration: 20 Hz. Noise of 1 mm/s in velocities is one of some 0.1
 # m/s² then
 ACCELERATION_CORNER = 2.0 * math.pi * 20.0
-NO_TWIST = np.zeros(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +122,7 @@ MEMORY = Record(
         Field("mass", (), "kg", "Mass beyond the sensor, whose weight and inertia are taken out."),
         Field("center", (3,), "m", "Its centre of gravity, in the sensor's frame."),
         Field("inertia", (3, 3), "kg·m²", "Its inertia about that, in the sensor's frame."),
+        Field("inert", (), "", "1 where the sensor feels the inertia of what it carries."),
         Field(
             "moved_at", (), "s", "Time of the last twist; NaN where there was none.", first=math.nan
         ),
@@ -216,6 +216,8 @@ class WrenchPipeline:
             the filter goes on. Another source begins anew, without a tare.
         reason: Reason why there is no wrench, or why the last sample was refused; empty where all
             is well.
+        tare: Wrench (6,) that is taken off, as exerted on the robot. It is in the sensor's frame;
+            with source joint_effort in base axes, at the tip. Another tare is another array.
 
     Raises:
         ConfigError: a setting is refused.
@@ -227,7 +229,6 @@ class WrenchPipeline:
         self._joint_torques = joint_torques
         # payload and frame that mass and centre are of
         self._weighed: tuple[object, str] | None = None
-        self._inert = False  # whether the sensor feels the inertia of what it carries
         # no setting is per joint
         self.settings = ParameterSet(WrenchSettings, 0, settings or {}, self._validate)
         self.settings.check({})
@@ -239,6 +240,8 @@ class WrenchPipeline:
         self._row, self._filter = MEMORY.single(0)
         self._result: Array = self._filter["result"]
         self._residual: Array = self._filter["residual"]
+        self._force = np.zeros(3)  # of the last good sample [N], as its torque [N·m]
+        self._torque = np.zeros(3)
         self._take_off(np.zeros(6))
         self._take(self.settings.current)
         self.reset()
@@ -285,16 +288,7 @@ class WrenchPipeline:
             raise ConfigError(f"{self.reason}: nothing to zero", name="wrench")
         self.set_tare(self._residual.copy())
         self._filter["time"] = math.nan
-        return self._tare
-
-    @property
-    def tare(self) -> Array:
-        """Wrench (6,) that is taken off, as exerted on the robot.
-
-        It is in the sensor's frame; with source joint_effort in base axes, at the tip. Another tare
-        is another array.
-        """
-        return self._tare
+        return self.tare
 
     def set_tare(self, tare: Array) -> None:
         """Take off another tare (6,): the wrench counts as zeroed now."""
@@ -357,7 +351,7 @@ class WrenchPipeline:
         return ""
 
     def _take_off(self, tare: Array) -> None:
-        self._tare = tare
+        self.tare = tare
         self._filter["tare"] = tare
 
     def _adopt(self, settings: WrenchSettings) -> None:
@@ -401,12 +395,16 @@ class WrenchPipeline:
         if weighed != self._weighed:
             self._weigh(kin.model, sample.frame)
             self._weighed = weighed
-        sensor = kin.model.frame_pose(sample.frame)
-        force = as_row(sample.force)
-        torque = as_row(sample.torque)
-        twist = kin.twist if self._inert else NO_TWIST
         sense_wrench(
-            self._row, force, torque, sensor, kin.pose, twist, kin.model.gravity, float(state.time)
+            self._row,
+            self._force,
+            self._torque,
+            kin.model.frame_pose(sample.frame),
+            kin.pose,
+            kin.jacobian,
+            as_row(kin.v),
+            kin.model.gravity,
+            float(state.time),
         )
         return True
 
@@ -417,21 +415,32 @@ class WrenchPipeline:
         self._filter["mass"] = mass if taken_out else 0.0
         self._filter["center"] = center
         self._filter["inertia"] = inertia
-        self._inert = bool(taken_out) and mass > 0.0 and model.moves_with_tip(frame)
+        self._filter["inert"] = bool(taken_out) and mass > 0.0 and model.moves_with_tip(frame)
         self._filter["moved_at"] = math.nan
 
     def _is_usable(self, sample: Wrench, model: RobotModel) -> bool:
-        """Return True where a sample can be used; else `reason` says why not."""
+        """Remember the numbers of a sample that can be used; else `reason` says why not.
+
+        Returns:
+            True where it can be used.
+        """
         sized = sample.force.shape == sample.torque.shape == (3,) and sample.frame in model.frames
         timed = sample.time is None or math.isfinite(sample.time)
-        if sized and timed and is_in_range(self._row, as_row(sample.force), as_row(sample.torque)):
-            return True  # the usual case, without words
+        if sized and timed:
+            force = as_row(sample.force)
+            torque = as_row(sample.torque)
+            if is_in_range(self._row, force, torque):  # the usual case, without words
+                self._force = force
+                self._torque = torque
+                return True
         try:
             check_wrench(sample, model)
             self._check_range(sample)
         except RobotControlError as error:
             self.reason = str(error)
             return False
+        self._force = as_row(sample.force)
+        self._torque = as_row(sample.torque)
         return True
 
     def _check_range(self, sample: Wrench) -> None:
@@ -498,7 +507,8 @@ def sense_wrench(
     torque: Array,
     sensor: Array,
     tip: Array,
-    twist: Array,
+    jacobian: Array,
+    v: Array,
     gravity: Array,
     time: float,
 ) -> None:
@@ -512,8 +522,8 @@ def sense_wrench(
         row: Memory of the filter, with the convention, the body beyond the sensor and the tare.
         force, torque: (3,) force and torque of the sensor, in its frame [N, N·m].
         sensor, tip: Poses (4, 4) of sensor and tip in the base.
-        twist: (6,) twist of the tip, base axes [m/s, rad/s]; zeros where the sensor doesn't feel
-            the body's inertia.
+        jacobian: (6, n) Jacobian of the tip, base axes.
+        v: (n,) joint velocities [rad/s].
         gravity: (3,) acceleration of gravity, base axes [m/s²].
         time: Time of the sample [s].
     """
@@ -523,6 +533,9 @@ def sense_wrench(
         from_tip[i, 3] -= tip[i, 3]
     load = np.zeros(6)
     if memory.mass[0] > 0.0:
+        twist = np.zeros(6)
+        if memory.inert[0] == 1.0:
+            times(jacobian, v, twist)
         accelerate(row, twist, time)
         add_load(row, from_tip, twist[3:], gravity, load)
     for i in range(3):

@@ -19,6 +19,7 @@ from ...robot.model import RobotDynamics, RobotModel
 from ...sensing.contact_detector import (
     FOLLOWING,
     GUARD,
+    NOTHING,
     SETTLES,
     TORQUE,
     ContactDetector,
@@ -190,14 +191,17 @@ class ContactMonitor:
             and choices == law_choices
             and of_wrench is normal_wrench
             and tare is normal_tare
+            and payload is normal_payload
+            and settings is known
         )
-        is_normal = is_normal and payload is normal_payload
-        if not is_normal or settings is not known:
+        if not is_normal:
             self._normal = running, choices, of_wrench, tare, payload, settings
             detector.adopt(settings)
             detector.freeze(state.time)
         learns = self._learning is not None
-        self._motion = self._reference_motion(kin, dt) if learns or detector.adapts(last) else None
+        self._motion = None
+        if learns or (detector.may_adapt and detector.adapts(last)):
+            self._motion = self._reference_motion(kin, dt)
         self._has_force = state.wrench_on_tip is not None and of_wrench.source == "sensor"
         prepared = detector.prepare(state, kin, last, self._has_force, self._motion, dt, learns)
         self._watches = prepared[0] & ~SETTLES != 0
@@ -216,6 +220,10 @@ class ContactMonitor:
         if self._learning is not None and self._motion is not None:
             self._learning.add(self._detector.deviations(), self._motion, dt)
         settings = self.settings.current
+        if answer == NOTHING and settings.guard_force <= 0.0:
+            if not self.reaction:
+                self._react.remember(kin.q)
+            return ""
         contact = self._detector.contact(answer, state.time)
         reaction = settings.reaction_in_force
         if settings.guard_force > 0.0:

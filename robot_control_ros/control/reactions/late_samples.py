@@ -76,8 +76,12 @@ class LateSamples:
             state, kin: State of the sample, and the dynamics there.
             interval: Time since the last sample [s].
         """
-        delay = min(state.age + interval / 2.0 + self._derived, MAX_DELAY)
-        weight = min(interval / SMOOTHING, MAX_WEIGHT)
+        delay = state.age + interval / 2.0 + self._derived
+        weight = interval / SMOOTHING
+        if delay > MAX_DELAY:
+            delay = MAX_DELAY
+        if weight > MAX_WEIGHT:
+            weight = MAX_WEIGHT
         self.delay += (delay - self.delay) * weight
         self._interval += (interval - self._interval) * weight  # [s], smoothed as the delay
         self.message = ""

@@ -170,6 +170,8 @@ class RingingReaction:
             self._by_torque = None
         if sent is not None and (sent.mode is CommandMode.EFFORT) is not self._by_torque:
             self._by_torque = sent.mode is CommandMode.EFFORT
+            if self._by_torque:
+                self._path = _CommandedPath()
             names: tuple[str, ...] = getattr(running.law, "term_names", ())
             friction = names.index(FRICTION) if FRICTION in names else -1
             kind = ARM if self._by_torque else DRIVEN_ARM
@@ -178,14 +180,16 @@ class RingingReaction:
             self._adopted = self.settings.current
             self._detector.floor = self._adopted.floor
             self._path_detector.floor = self._adopted.floor
-        path = running.path_velocity
-        if path is None:
-            path = self._path.velocity(sent, dt)
-        if path is not None:
-            self._path_detector.update(state.time, path - self._detector.reference_velocity)
-        ringing = self._detector.ringing(found, state.time)
-        if ringing is not None and not self._path_is_quiet(state.time):
-            self._react(ringing, running, safety)
+        if running.makes_path or not self._by_torque:
+            path = running.path_velocity
+            if path is None:
+                path = self._path.velocity(sent, dt)
+            if path is not None:
+                self._path_detector.update(state.time, path - self._detector.reference_velocity)
+        if found >= 0:
+            ringing = self._detector.ringing(found, state.time)
+            if ringing is not None and not self._path_is_quiet(state.time):
+                self._react(ringing, running, safety)
         if self._returns and self.scale != 1.0:
             self._restore(dt)
         return self.scale
