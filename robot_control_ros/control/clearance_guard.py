@@ -39,12 +39,9 @@ MEMORY = Record(
             "rad²",
             "Square of the way that the joints may go from there; below 0 for none.",
         ),
-        Field(
-            "speed",
-            (),
-            "rad²/s²",
-            "Square of the speed of all joints below which there is nothing to do.",
-        ),
+        Field("near", (), "", "Number of pairs that were near there."),
+        Field("spare", (MOST_NEAR,), "m", "Gap of each of them there."),
+        Field("lever", (MOST_NEAR, "n"), "m/rad", "By which each joint moves them at most."),
     ),
 )
 _memory_at = MEMORY.views
@@ -114,7 +111,7 @@ class ClearanceGuard:
         """Find the near pairs at joint angles (n,) [rad]; returns their number."""
         if not self._settings.checked:
             self._memory["room"] = math.inf
-            self._memory["speed"] = math.inf
+            self._memory["near"] = 0.0
             return 0
         begins = self._bodies is None
         if self._bodies is None:
@@ -148,11 +145,9 @@ class ClearanceGuard:
         done.
 
         Args:
-            v: (n,) joint velocities [rad/s].
+            v: (n,) joint velocities [rad/s], a row that compiled functions take.
         """
-        gap = self.gap[: self.near]
-        approach = -self.gradient[: self.near].dot(v)
-        return bool((approach > QUIET * APPROACH * gap).any() or (gap <= 0.0).any())
+        return approach_fast(self.gradient, self.gap, self.near, v)
 
     def slow(
         self,
@@ -200,8 +195,10 @@ class ClearanceGuard:
 
 @compiled
 def is_far(row: Array, q: Array, v: Array, n: int) -> bool:
-    """Look whether no pair can be near, or its bodies approach each other, so that there is nothing
-    to do.
+    """Look whether there is nothing to do: no pair can be near, or its bodies approach slowly.
+
+    Two bodies approach at most at Σ l_j |q̇_j|, with the levers l_j of the joints on them. Their gap
+    is at least that of the last look, less Σ l_j |Δq_j|.
 
     Args:
         row: Memory of the guard.
@@ -211,11 +208,39 @@ def is_far(row: Array, q: Array, v: Array, n: int) -> bool:
     """
     memory = _memory_at(row, n)
     way = 0.0
-    squares = 0.0
     for joint in range(n):
         way += (q[joint] - memory.place[joint]) ** 2
-        squares += v[joint] ** 2
-    return bool(way < memory.room[0] and squares < memory.speed[0])
+    if not way < memory.room[0]:
+        return False
+    for pair in range(int(memory.near[0])):
+        gap = memory.spare[pair]
+        approach = 0.0
+        for joint in range(n):
+            gap -= memory.lever[pair, joint] * abs(q[joint] - memory.place[joint])
+            approach += memory.lever[pair, joint] * abs(v[joint])
+        if not approach < QUIET * APPROACH * gap:
+            return False
+    return True
+
+
+@compiled
+def approach_fast(gradient: Array, gap: Array, near: int, v: Array) -> bool:
+    """Return True where near bodies touch their margin, or approach each other fast.
+
+    Args:
+        gradient: (16, n) change of the near pairs' distances with each joint [m/rad].
+        gap: (16,) distances that they have left [m].
+        near: Number of near pairs.
+        v: (n,) joint velocities [rad/s].
+    """
+    fast = False
+    for row in range(near):
+        approach = 0.0
+        for joint in range(len(v)):
+            approach -= gradient[row, joint] * v[joint]
+        if approach > QUIET * APPROACH * gap[row] or gap[row] <= 0.0:
+            fast = True
+    return fast
 
 
 @compiled
@@ -260,7 +285,6 @@ def find_near(
     place_joints(chain, q, poses)
     near = 0
     room = math.inf
-    speed = math.inf
     for pair in range(len(bodies.pairs)):
         moved = 0.0
         square = 0.0
@@ -288,11 +312,9 @@ def find_near(
             stiffness[pair] = 0.0
         if spare <= 0.0:
             room = NEVER
-        elif room != NEVER:
-            room = min(room, spare / 2.0 / reach)
-            speed = min(speed, QUIET * APPROACH * spare / 2.0 / reach)
         place = near
         if near == MOST_NEAR:
+            room = NEVER
             place = int(np.argmax(gap))
             if gap[place] <= spare:
                 continue
@@ -300,10 +322,12 @@ def find_near(
             near += 1
         number[place] = pair
         gap[place] = spare
+        memory.spare[place] = spare
+        memory.lever[place] = bodies.lever[pair]
         gradient_into(chain, bodies, poses, pair, points, normal, jacobian, gradient[place])
     memory.place[:] = q
     memory.room[0] = room * room if room > 0.0 else NEVER
-    memory.speed[0] = speed * speed
+    memory.near[0] = near
     return near
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from operator import gt, sub
-
 import numpy as np
 
-from ..core.types import Array, CommandMode, RobotState
+from ..core.compiled import compiled
+from ..core.types import Array, CommandMode, RobotState, as_row
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 
@@ -40,7 +39,10 @@ class FollowingMonitor:
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         self._robot = robot
         self._limits = limits
-        self._min_torque = (MIN_TORQUE * limits.effort).tolist()
+        self._min_torque = MIN_TORQUE * limits.effort
+        self._near_angle = np.full(robot.n, NEAR)
+        self._slow_speed = np.full(robot.n, DEPARTURE / WINDOW)
+        self._none = np.zeros(robot.n)
         self._lifts = not robot.profile.gravity_by_robot
         self.reset()
 
@@ -63,17 +65,17 @@ class FollowingMonitor:
         self._since += dt
         if mode is self._mode and self._since < INTERVAL:
             return self._found
-        # plain numbers: numpy takes longer for so few joints
-        commands = last.tolist()
-        q = state.q.tolist()
         self._near = self._near or mode is not self._mode
-        if self._is_near(mode, commands, q, kin):
+        if self._is_near(mode, last, state.q, kin):
             self._near = True
             self._found = ""
         else:
+            # plain numbers: numpy takes longer for so few joints
+            commands = last.tolist()
+            q = state.q.tolist()
             if self._near:
                 self._start(last, commands, q)
-            self._found = self._judge(mode, last, commands, q, state)
+            self._found = self._judge(mode, last, commands, q, state, kin)
         self._mode = mode
         self._since = 0.0
         return self._found
@@ -85,6 +87,7 @@ class FollowingMonitor:
         commands: list[float],
         q: list[float],
         state: RobotState,
+        kin: RobotDynamics,
     ) -> str:
         if mode is CommandMode.POSITION:
             if late := self._late(last, state):
@@ -99,11 +102,9 @@ class FollowingMonitor:
             self._ways = [(way + command * self._since) * kept for way, command in ways]
             left = [abs(way) >= DEPARTURE for way in self._ways]
         else:
-            joints = zip(self._net, self._min_torque, commands, state.effort.tolist(), strict=True)
-            left = [
-                net > least and abs(effort - command) > 0.5 * net
-                for net, least, command, effort in joints
-            ]
+            net = np.abs(last - self._held(kin))
+            missing = np.abs(state.effort - last) > 0.5 * net
+            left = ((net > self._min_torque) & missing).tolist()
         joint = self._standing(left, commands, q)
         if joint is None:
             return ""
@@ -113,26 +114,21 @@ class FollowingMonitor:
             f"{STANDING:g} s: must move; does its {mode.value} controller run, and is its way free?"
         )
 
-    def _is_near(
-        self, mode: CommandMode, commands: list[float], q: list[float], kin: RobotDynamics
-    ) -> bool:
+    def _is_near(self, mode: CommandMode, last: Array, q: Array, kin: RobotDynamics) -> bool:
         """Return True where no command asks for enough motion that a joint's answer could be judged.
 
         A position is near the joint's angle, a velocity is small, and a torque moves less than
-        friction may hold. It is the usual case, and a cheap one. Net torques are kept in `_net`:
-        the judgement of the same cycle needs them.
+        friction may hold. It is the usual case, and a cheap one.
         """
         if mode is CommandMode.POSITION:
-            return all(
-                abs(command - angle) < NEAR for command, angle in zip(commands, q, strict=True)
-            )
+            return are_near(last, as_row(q), self._near_angle)
         if mode is CommandMode.VELOCITY:
-            return all(abs(command) < DEPARTURE / WINDOW for command in commands)
-        self._net = [
-            abs(torque)
-            for torque in (map(sub, commands, kin.gravity.tolist()) if self._lifts else commands)
-        ]
-        return not any(map(gt, self._net, self._min_torque))
+            return are_near(last, self._none, self._slow_speed)
+        return are_near(last, self._held(kin), self._min_torque)
+
+    def _held(self, kin: RobotDynamics) -> Array:
+        """The part (n,) of torque commands that moves no joint [N·m]."""
+        return kin.gravity if self._lifts else self._none
 
     def _start(self, last: Array, commands: list[float], q: list[float]) -> None:
         self._near = False
@@ -187,3 +183,12 @@ class FollowingMonitor:
                 self._left_for[joint] = 0.0
         longest = max(self._left_for)
         return self._left_for.index(longest) if longest >= STANDING else None
+
+
+@compiled
+def are_near(values: Array, others: Array, most: Array) -> bool:
+    """Return True where no value (n,) is farther from its counterpart than it may be."""
+    near = True
+    for i in range(len(values)):
+        near = near and abs(values[i] - others[i]) <= most[i]
+    return near

@@ -599,7 +599,8 @@ class ControlLoop:
         """
         if sent.mode is CommandMode.EFFORT:
             self.safety.learn_load(sent.values, state, kin, self._since_look)
-        regulated = bool(np.any(getattr(self.running.gains.current, "force_axes", 0.0)))
+        force_axes = getattr(self.running.gains.current, "force_axes", None)
+        regulated = force_axes is not None and bool(force_axes.any())
         self.wrench.watch_drift(state, regulated)
         self._since_look = 0.0
 

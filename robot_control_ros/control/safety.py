@@ -231,7 +231,7 @@ class Safety:
         if mode is CommandMode.POSITION:
             return state.q.copy()
         if mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
-            return np.clip(kin.gravity, -self._limits.effort, self._limits.effort)
+            return np.minimum(np.maximum(kin.gravity, -self._limits.effort), self._limits.effort)
         return np.zeros(self._robot.n)
 
     def safe_output(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
 # s of samples that bring no new time, which are a fault: the safe output is due within 0.1 s
@@ -15,7 +15,8 @@ FAR_SAMPLES = 3
 CALM = 1.0  # s between two restarts, by the stamps, after which they are no longer in a row
 
 
-class Arrival(NamedTuple):
+@dataclass(slots=True)
+class Arrival:
     """Verdict on one sample.
 
     Attributes:

@@ -253,22 +253,25 @@ class SoftLimits:
         Call it where :func:`is_clear` or the guard's `is_far` is False, and as long as
         :attr:`acts`, as a torque was added last. `clear` is the result of `is_clear`.
         """
-        law_row = as_row(law)
-        age = state.age
         n = len(law)
-        model = kin.model
         q = np.empty(n)
         v = np.empty(n)
-        torque = np.empty(n)
         newest, second, third = self._samples if len(self._samples) == 3 else (state, state, state)
         median_into(as_row(newest.q), as_row(second.q), as_row(third.q), q)
         median_into(as_row(newest.v), as_row(second.v), as_row(third.v), v)
-        near = 0 if self.guard is None else self.guard.look(q)
-        if clear and not self.acts and (self.guard is None or not self.guard.approaching(v)):
+        near = 0
+        approaches = False
+        if self.guard is not None:
+            near = self.guard.look(q)
+            approaches = self.guard.approaching(v)
+        if clear and not self.acts and not approaches:
             return law
+        law_row = as_row(law)
+        torque = np.empty(n)
+        model = kin.model
         bias = model.bias(q, v) - (model.bias(q, self._none) if self._gravity_by_robot else 0.0)
         drift = model.jdot_v(q, v)
-        rate = self._rate(age)
+        rate = self._rate(state.age)
         number, gradient, gap, stiffness = _NO_PAIRS if self.guard is None else self.guard.pairs
         mass = as_row(model.mass(q))
         sample = law_row, q, v, mass, as_row(bias), kin.jacobian, as_row(drift)

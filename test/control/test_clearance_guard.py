@@ -56,6 +56,25 @@ def test_a_look_finds_the_pairs_that_are_near_and_is_not_needed_elsewhere(name, 
 
 
 @robots
+def test_no_look_is_needed_only_where_near_bodies_approach_slowly(name, rng):
+    robot, clearance, guard = guarded(name)
+    looking = ClearanceGuard(clearance, RobotModel.of(robot))
+    q = np.array(robot.home)
+    guard.look(q)
+    skipped = 0
+    for _ in range(1000):
+        q = q + 0.002 * rng.normal(size=robot.n)
+        v = rng.exponential() * rng.normal(size=robot.n)
+        if is_far(guard.row, q, v, robot.n):
+            skipped += 1
+            looking.look(q)
+            assert not looking.approaching(v)
+        else:
+            guard.look(q)
+    assert skipped > 20
+
+
+@robots
 def test_the_gradients_are_those_of_the_distances(name, rng):
     robot, clearance, guard = guarded(name)
     postures = FreePostures(robot)
