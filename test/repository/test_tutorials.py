@@ -145,6 +145,7 @@ def simulations():
 
 
 @pytest.mark.sim
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("line", "printed"), simulations())
 def test_a_simulation_of_a_tutorial_prints_what_stands_below_it(
     line, printed, capsys, tmp_path, monkeypatch

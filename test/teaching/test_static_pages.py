@@ -282,6 +282,7 @@ BROKEN_RULES = (
 
 
 @pytest.mark.skipif(AXE is None, reason="needs axe-core-python, or AXE_CORE with its script's path")
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["planar", "joint"])
 def test_a_page_can_be_used_by_keyboard_and_screen_reader(name, scheme):
@@ -382,6 +383,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["planar", "joint"])
 def test_a_page_that_was_opened_once_opens_without_its_server(name):
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(PAGES)))
