@@ -52,7 +52,7 @@ def test_the_page_has_each_script_and_its_picture():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("command", "printed"), COMMANDS)
+@pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=[each for each, _ in COMMANDS])
 def test_each_command_of_the_page_prints_what_stands_under_it(
     skill, command, printed, monkeypatch, capsys, tmp_path
 ):
