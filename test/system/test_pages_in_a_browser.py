@@ -54,7 +54,7 @@ INERT = "document.querySelector('#root').inert"
 PROMPT = """new Promise(done => { const began = performance.now();
   setTimeout(() => done(performance.now() - began < 50), 0); })"""
 NAMED = """[...document.querySelectorAll('#root button, #root [role=slider]')]
-  .every(each => each.ariaLabel || each.innerText)"""
+  .every(each => each.ariaLabel || each.textContent.trim())"""
 FOCUSED = "document.activeElement.id"
 SAID = "(document.body?.innerText ?? '')"
 SWITCH = "Keys and gamepad"
