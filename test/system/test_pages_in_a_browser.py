@@ -58,7 +58,6 @@ NAMED = """[...document.querySelectorAll('#root button, #root [role=slider]')]
 FOCUSED = "document.activeElement.id"
 SAID = "(document.body?.innerText ?? '')"
 SWITCH = "Keys and gamepad"
-OPEN_SHEET = "document.querySelector('[data-sheet-handle]').click()"
 PLOT = "document.querySelector('.uplot')"
 FIELD = "document.querySelector('#root input:not([type=checkbox])')"
 STOP_BOX = "(at => [at.x, at.y, at.width, at.height])(document.querySelector('#stop').getBoundingClientRect())"
@@ -356,9 +355,6 @@ def test_axe_finds_nothing_serious(kind):
             browser.evaluate(script.read_text("utf-8") + ";1")
             for width, scheme in ((390, "light"), (1280, "light"), (1280, "dark")):
                 resize(browser, width, 800)
-                if width == 390 and kind is not JointPage:
-                    browser.evaluate(OPEN_SHEET)
-                    browser.rest(1.0)
                 browser.wait(lambda: browser.evaluate(NAMED), "names")
                 browser.evaluate(
                     f"document.documentElement.setAttribute('data-mantine-color-scheme', '{scheme}')"
