@@ -15,6 +15,7 @@ from .options import (
     add_json,
     add_number,
     gain_value,
+    option_type,
     output_file,
     show_json,
 )
@@ -157,11 +158,12 @@ def _add_set(commands: Any) -> None:
     sentence = "Change gains and settings of the running robot, all or none."
     example = "robot_control set stiffness=400 damping_ratio=0.7"
     add = _command("set", sentence, _set, example)(commands)
-    add("gain", nargs="+", metavar="GAIN=VALUE", help=f"gain and its value: {VALUES}")
+    text = f"gain and its value: {VALUES}"
+    add("gain", nargs="+", type=option_type(gain_value), metavar="GAIN=VALUE", help=text)
 
 
 def _set(robot: Any, options: argparse.Namespace) -> str:
-    robot.set_gains(dict(map(gain_value, options.gain)))
+    robot.set_gains(dict(options.gain))
     return ""
 
 

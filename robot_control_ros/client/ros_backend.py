@@ -366,8 +366,11 @@ def _not_connected(
     topics = [topic for topic, _ in node.get_topic_names_and_types() if topic.endswith(suffix)]
     controllers = [topic.removesuffix(suffix) for topic in topics]
     others = tuple(each for each in controllers if each != name)
-    shown = ", ".join(others) or "none; is it in this ROS_DOMAIN_ID?"
-    text = f"no controller {name} within {timeout:g} s; others: {shown}"
+    text = f"no controller {name} answers within {timeout:g} s; "
+    if others:
+        text += f"there are: {', '.join(others)}"
+    else:
+        text += "start one, as by robot_control demo; if it runs, take its ROS_DOMAIN_ID"
     return StaleStateError(text, name=name, bound=others)
 
 

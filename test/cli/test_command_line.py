@@ -282,6 +282,11 @@ def test_a_negative_number_is_a_number_and_no_option(text):
     assert options.values == [float(text), 0.0, 0.0]
 
 
+def test_a_gain_without_a_value_is_refused_before_a_robot_is_looked_for(capsys):
+    assert exit_status(main, ["set", "stiffness"]) == 2
+    assert "GAIN=VALUE" in capsys.readouterr().err
+
+
 def test_an_unknown_option_is_refused_by_its_own_command(capsys):
     assert exit_status(main, ["simulate", "--frobnicate"]) == 2
     assert capsys.readouterr().err.startswith("robot_control simulate: ")
