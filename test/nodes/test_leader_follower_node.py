@@ -38,7 +38,7 @@ def start_arm(ros, side, scene, **gains):
     names = {name: f"/{side}{name}" for name in ABSOLUTE} | {"__ns": f"/{side}"}
     ros.start(
         "simulator",
-        {"robot": "ur5", "rate": 250.0, "scene": scene},
+        {"robot": "ur5", "rate": 250.0, "scene": scene, "pacing": "lockstep"},
         remappings=names,
     )
     given = {

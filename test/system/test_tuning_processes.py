@@ -85,7 +85,7 @@ def test_trials_that_always_kill_their_process_have_failed_and_those_beside_keep
 def test_an_arm_s_gains_have_the_same_values_in_processes():
     pytest.importorskip("mujoco")
     study = GainStudy("planar_two_link", "impedance", "track,contact,noise", arms=1)
-    assert study.run(2, workers=2).table() == study.run(2).table()
+    assert study.run(4, workers=2).table() == study.run(4).table()
 
 
 def test_after_a_kill_the_next_run_goes_on(tmp_path):
