@@ -191,7 +191,7 @@ class CompliantArm(Robot):
             sent.update(zip(POSE, pose_numbers(pose).tolist(), strict=True))
         else:
             q = np.array([sent[name] for name in self._targets])
-            if stiffness is not None:
+            if stiffness is not None and not np.array_equal(arm.gains["stiffness"], stiffness):
                 arm.set_gains(stiffness=stiffness)
             arm.move_to(q=q, wait=False)
             pose = self._model.at(q).pose
