@@ -1,11 +1,12 @@
-"""A policy's targets with stiffness, a fifth of them lost, on a simulated arm; ``python -m``
-prints the figures.
+"""A policy's targets with stiffness, a fifth of them lost, and its chunks of joint angles, on
+simulated arms; ``python -m`` prints the figures.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from robot_control_ros.robot.model import RobotDynamics
 from robot_control_ros.simulation.in_process import lockstep
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
+from . import joint_chunks
 from .row import Row, exit_status, required, summary, text_table
 
 # Hz, Hz and s
@@ -181,6 +183,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the figures; returns 1 where one is out of its bound."""
     figures = [first_torque(), *rows(16, 0.12), *rows(1, 0.3)]
+    for name, law in product(joint_chunks.ROBOTS, joint_chunks.LAWS):
+        for latency, declared in joint_chunks.LATENCIES:
+            figures += joint_chunks.rows(name, law, latency, declared)
     print("\n".join(text_table(figures)))
     print(summary(figures))
     return exit_status(figures)

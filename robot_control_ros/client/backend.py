@@ -88,6 +88,23 @@ class RobotBackend(Protocol):
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> float:
         """Follow joint angles (k, n) at times (k,) [s] from now; see :meth:`move_to`."""
 
+    def follow_joint_chunk(self, times: Array, positions: Array, start: float | None) -> float:
+        """Follow a chunk of joint angles (k, n) at times (k,) [s] from a start.
+
+        Args:
+            times, positions: Times (k,) from the start [s], and joint angles (k, n) [rad].
+            start: Start by the robot's clock [s]; None for that of the newest state.
+
+        Returns:
+            Time [s], see :meth:`move_to`.
+        """
+
+    def follow_tip_chunk(self, times: Array, poses: Array, start: float | None) -> float:
+        """Follow a chunk of poses (k, 4, 4); see :meth:`follow_joint_chunk`."""
+
+    def set_posture(self, q: Array) -> float:
+        """Make joint angles (n,) the posture of the null space; see :meth:`move_to`."""
+
     def jog(self, twist: Array) -> None:
         """Move the reference with a twist (6,) for 0.2 s."""
 

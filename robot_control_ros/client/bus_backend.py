@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..control.controller import zero_wrench
+from ..control.controller import set_posture, zero_wrench
 from ..control.motion_commands import JOG_LASTS
 from ..control.requests import Value
 from ..control.state_blocks import state_blocks
@@ -181,6 +181,26 @@ class BusBackend:
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> float:
         with self._lock:
             self._loop.motion.follow_joints(times, positions, velocities)
+            return time.time()
+
+    def follow_joint_chunk(self, times: Array, positions: Array, start: float | None) -> float:
+        with self._lock:
+            self._loop.motion.follow_joint_chunk(times + self._until(start), positions)
+            return time.time()
+
+    def follow_tip_chunk(self, times: Array, poses: Array, start: float | None) -> float:
+        with self._lock:
+            self._loop.motion.follow_tip(times + self._until(start), poses)
+            return time.time()
+
+    def _until(self, start: float | None) -> float:
+        """Time from the newest state to the start of a chunk [s]."""
+        assert self.feed.newest is not None
+        return 0.0 if start is None else start - self.feed.newest.time
+
+    def set_posture(self, q: Array) -> float:
+        with self._lock:
+            set_posture(self._loop, q)
             return time.time()
 
     def jog(self, twist: Array) -> None:

@@ -192,6 +192,21 @@ def send_joint_path(
     return _joint_goal(backend, backend.follow_joints(path_times, path, speeds), path[-1])
 
 
+def send_chunk(backend: RobotBackend, q: Any, poses: Any, dt: float, stamp: float | None) -> None:
+    """Send a chunk, see Robot.follow_chunk; ConfigError where it is refused."""
+    what, points = ("q", q) if poses is None else ("poses", poses)
+    count = len(np.atleast_1d(points))
+    shape = (count, backend.config.n) if poses is None else (count, 4, 4)
+    if count == 0:
+        raise refused(what, (), "must be one point or more")
+    path = finite(what, points, shape)
+    times = np.asarray(dt * np.arange(count), dtype=float)
+    if poses is None:
+        backend.follow_joint_chunk(times, path, stamp)
+    else:
+        backend.follow_tip_chunk(times, path, stamp)
+
+
 def _joint_goal(backend: RobotBackend, since: float, target: Array) -> MotionGoal:
     """Goal of the joints that a robot has taken; see :class:`MotionGoal`."""
     cyclic = backend.model.cyclic

@@ -40,6 +40,7 @@ from .backend import PUSH_LASTS, Diagnosis, RobotBackend, told_payload
 from .goals import (
     MotionGoal,
     finite,
+    send_chunk,
     send_joint_path,
     send_joint_target,
     send_tip_target,
@@ -465,6 +466,48 @@ class Robot:
             goal = send_joint_path(backend, times, positions, velocities)
             limit = timeout + float(np.asarray(times)[-1])
             return self._wait_for_goal(goal, faults, limit) if wait else self.state
+
+    def follow_chunk(
+        self, q: Any = None, dt: float = 0.0, stamp: float | None = None, *, poses: Any = None
+    ) -> Snapshot:
+        """Follow a chunk of a policy, and the newer ones that come after it, within limits of jerk.
+
+        It returns once the chunk is taken. If no newer one comes, the robot stops at the last
+        point. What was followed before goes on where a chunk is refused.
+
+        Args:
+            q: Joint angles (k, n) [rad].
+            dt: Time from one point to the next [s].
+            stamp: Time of the first point, by the robot's clock [s]: that of the state on which the
+                policy has looked. None for the newest state, as if the policy took no time.
+            poses: Poses (k, 4, 4) of the tip in place of the joint angles.
+
+        Raises:
+            ConfigError: The chunk isn't finite, has other joints, is beyond a limit, or too late.
+        """
+        if (q is None) == (poses is None):
+            value = None if q is None else "both"
+            raise refused("q, poses", value, "exactly one must be given")
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise refused("dt", dt, "must be above 0 s", (0.0, math.inf))
+        if stamp is not None and not math.isfinite(stamp):
+            raise refused("stamp", stamp, "must be finite, by the robot's clock")
+        backend = self._backend
+        with held_on_interrupt(backend):
+            send_chunk(backend, q, poses, dt, stamp)
+        return self.state
+
+    def set_posture(self, q: Any) -> None:
+        """Move the elbow: the null space goes to joint angles (n,) [rad] while the tip stays.
+
+        It is for arms with more joints than the tip has axes. It goes on while the tip moves, until
+        the joints are moved or held. Impedance needs `posture_stiffness` for it.
+
+        Raises:
+            ConfigError: The arm or its law has no null space, or the posture is refused.
+        """
+        with held_on_interrupt(self._backend):
+            self._backend.set_posture(finite("q", q, (self.config.n,)))
 
     # --- teaching by hand ---
 

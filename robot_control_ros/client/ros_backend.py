@@ -18,23 +18,25 @@ from rclpy.qos import QoSProfile
 from rclpy.validate_full_topic_name import validate_full_topic_name
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ..control.requests import Parameter, RequestResult, Value
 from ..core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError, refused
 from ..core.output_paths import writable_file
 from ..core.types import Array
 from ..recording.cycle_file import copy_last, whole_file
+from ..references.joint import smooth_velocities
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
 from ..robot.workcell import arm_namespace
 from ..ros.controller_client import ControllerClient
 from ..ros.gripper_commands import RosGripper
-from ..ros.messages import check_count, to_stamp
+from ..ros.messages import MAX_POSES, check_count, to_stamp
 from ..ros.target_messages import (
     joints_message,
     path_message,
     pose_message,
+    poses_message,
     push_message,
     twist_message,
 )
@@ -102,6 +104,8 @@ class RosBackend:
             self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
             self._joints = entities.publisher(JointState, f"{name}/target_joint")
             self._paths = entities.publisher(JointTrajectory, f"{name}/joint_trajectory")
+            self._postures = entities.publisher(JointState, f"{name}/target_posture")
+            self._tip_paths = entities.publisher(MultiDOFJointTrajectory, f"{name}/tip_trajectory")
             self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")
             self._pushes = entities.publisher(WrenchStamped, "simulator/push")
             self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in TRIGGERS}
@@ -160,10 +164,36 @@ class RosBackend:
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> float:
         check_count("joint trajectory", times.tolist())
-        assert self.feed.newest is not None
+        newest = self.feed.newest
+        assert newest is not None
+        if velocities is None:  # positions alone would be a chunk
+            knots = np.concatenate(([-PATH_BEGINS], times))
+            if not (np.diff(knots) > 0.0).all():
+                raise refused("times", times, "must rise", where="joint trajectory: ", unit="s")
+            velocities = smooth_velocities(knots, np.vstack((newest.q, positions)))[1:]
         message = path_message(self.config.joints, times, positions, velocities)
-        message.header.stamp = to_stamp(self.feed.newest.time + PATH_BEGINS)
+        message.header.stamp = to_stamp(newest.time + PATH_BEGINS)
         return self._send(self._paths, message)
+
+    def follow_joint_chunk(self, times: Array, positions: Array, start: float | None) -> float:
+        check_count("joint trajectory", times.tolist())
+        message = path_message(self.config.joints, times, positions, None)
+        message.header.stamp = to_stamp(self._start(start))
+        return self._send(self._paths, message)
+
+    def follow_tip_chunk(self, times: Array, poses: Array, start: float | None) -> float:
+        check_count("tip trajectory", times.tolist(), MAX_POSES)
+        message = poses_message(self.config.base, self.config.tip, times, poses)
+        message.header.stamp = to_stamp(self._start(start))
+        return self._send(self._tip_paths, message)
+
+    def _start(self, start: float | None) -> float:
+        """Start of a chunk by the robot's clock [s]; that of the newest state for None."""
+        assert self.feed.newest is not None
+        return self.feed.newest.time if start is None else start
+
+    def set_posture(self, q: Array) -> float:
+        return self._send(self._postures, joints_message(self.config.joints, q))
 
     def jog(self, twist: Array) -> None:
         self._check_alive()
@@ -323,7 +353,14 @@ class RosBackend:
             ConfigError, StaleStateError: It isn't so within the time-out; says what is missing.
         """
         end = time.monotonic() + timeout
-        takers = (self._poses, self._joints, self._paths, self._twists)
+        takers = (
+            self._poses,
+            self._joints,
+            self._postures,
+            self._paths,
+            self._tip_paths,
+            self._twists,
+        )
 
         def ready() -> bool:
             heard = self.feed.newest and self._watch.fault is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..control.controller import zero_wrench
+from ..control.controller import set_posture, zero_wrench
 from ..control.loop import ControlLoop
 from ..control.motion_commands import JOG_LASTS
 from ..control.requests import Value
@@ -115,6 +115,26 @@ class SimulatedBackend:
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> float:
         with self._lock:
             self._loop.motion.follow_joints(times, positions, velocities)
+            return _stamp(self._loop)
+
+    def follow_joint_chunk(self, times: Array, positions: Array, start: float | None) -> float:
+        with self._lock:
+            self._loop.motion.follow_joint_chunk(times + self._until(start), positions)
+            return _stamp(self._loop)
+
+    def follow_tip_chunk(self, times: Array, poses: Array, start: float | None) -> float:
+        with self._lock:
+            self._loop.motion.follow_tip(times + self._until(start), poses)
+            return _stamp(self._loop)
+
+    def _until(self, start: float | None) -> float:
+        """Time from the last sample to the start of a chunk [s]."""
+        assert self.feed.newest is not None
+        return (self.feed.newest.time if start is None else start) - _stamp(self._loop)
+
+    def set_posture(self, q: Array) -> float:
+        with self._lock:
+            set_posture(self._loop, q)
             return _stamp(self._loop)
 
     def jog(self, twist: Array) -> None:

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.gains import ParameterSet
 from ..core.spatial import pose_error
 from ..core.types import Array, Command, Reference, RobotState
@@ -26,6 +26,9 @@ from ..sensing.sensor_drift import AT_REST
 from .reactions.contact_monitor import ContactReport
 from .recorder import CycleRecorder
 from .wrench_supply import estimate
+
+# gains by which a law of the tip holds the posture of the null space
+POSTURE_GAINS = ("posture_stiffness", "posture_rate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,8 @@ class LoopReport:
             RingingReaction.
         moving: True where the reference moves.
         since_zero: Time since the wrench was made zero [s]; NaN where it never was.
+        chunk_delay, seam_step, seam_jerk: Figures of a policy's chunks, see
+            :data:`~..core.cycle.CYCLE`; NaN where none are followed.
     """
 
     state: RobotState
@@ -68,6 +73,9 @@ class LoopReport:
     ringing_scale: float
     moving: bool
     since_zero: float
+    chunk_delay: float
+    seam_step: float
+    seam_jerk: float
 
 
 class Motion(Protocol):
@@ -83,7 +91,9 @@ class Motion(Protocol):
     def move_to(self, pose: Array) -> None: ...
     def move_joints_to(self, goal: Array) -> None: ...
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None: ...
+    def follow_joint_chunk(self, times: Array, positions: Array) -> None: ...
     def follow_tip(self, times: Array, poses: Array) -> None: ...
+    def set_posture(self, goal: Array) -> None: ...
     def go_home(self) -> None: ...
     def jog(self, twist: Array, lasting: float) -> None: ...
     def set_feedforward_wrench(self, wrench: Array | None, lasting: float = math.inf) -> None: ...
@@ -253,6 +263,24 @@ def zero_wrench(loop: Controller) -> str:
     if speed <= AT_REST:
         return done
     return f"{done}; but the arm moves, joints by up to {speed:.3f} rad/s: forces of inertia are in it. Repeat at rest."
+
+
+def set_posture(loop: Controller, goal: Array) -> None:
+    """Move the null space of a loop to joint angles (n,); see MotionCommands.set_posture.
+
+    Raises:
+        ConfigError: its law holds no posture, or its gains are 0; or the goal is refused.
+    """
+    running = loop.running
+    gains = running.gains.target
+    names = [name for name in POSTURE_GAINS if hasattr(gains, name)]
+    if not (running.joint_space or any(getattr(gains, name) > 0.0 for name in names)):
+        if not names:
+            rule = "holds no posture; use impedance, admittance, or a law of the joints"
+            raise refused("law", running.name, rule, where="target posture: ")
+        name = f"{running.name}.{names[0]}"
+        raise refused(name, 0.0, "must be above 0, or else nothing holds the posture", 0.0)
+    loop.motion.set_posture(goal)
 
 
 def check_takeover(running: RunningLaw, state: RobotState | None, reason: str) -> None:

@@ -30,7 +30,7 @@ from ..core.types import (
 from ..laws.compiled_law import NO_WRENCH, write_reference, write_state
 from ..laws.running_law import RunningLaw
 from ..laws.softening import Softening
-from ..references import Trajectory
+from ..references import ChunkStream, Trajectory
 from ..references.clearance import Clearance
 from ..references.governor import ONSET
 from ..references.joint_reference import JointReference
@@ -47,7 +47,7 @@ from .cycle_times import CycleTimes
 from .held_load import LOAD_PERIOD
 from .impact import ImpactBound, driven_speed
 from .integral_action import IntegralAction
-from .motion_commands import MotionCommands
+from .motion_commands import NO_CHUNK, MotionCommands
 from .payload_input import PayloadInput
 from .reactions.contact_monitor import ContactMonitor
 from .reactions.late_samples import LateSamples
@@ -432,7 +432,7 @@ class ControlLoop:
         contact, rings = self._sense(state, kin, arrival)
         # decide: go on or begin anew, soften, or send something else in place of the law's command
         trajectory, dt = self._go_on(arrival, contact, state, kin)
-        reference = self._reference_at(trajectory, state.time, dt)
+        reference = self._reference_at(trajectory, state, kin, dt)
         gains = running.gains.advance(dt)
         ringing = self.ringing.observe(running, rings, state, self._sent, self.safety, dt)
         if self.ringing.lateness > 0.0:
@@ -617,15 +617,29 @@ class ControlLoop:
         self.running.law.reset(state, kin)
         self._joint_reference.reset(state.q)
 
-    def _reference_at(self, trajectory: Trajectory, time: float, dt: float) -> Reference:
-        """Sample the reference at a time [s], and write it into the record."""
+    def _reference_at(
+        self, trajectory: Trajectory, state: RobotState, kin: RobotDynamics, dt: float
+    ) -> Reference:
+        """Sample the reference at a state, and write it into the record."""
+        time = state.time
         reference = self.motion.sample(trajectory, time)
         if self.running.joint_space:
-            reference = self._joint_reference.complete(reference, trajectory, time, dt)
+            posture = self.motion.posture
+            reference = self._joint_reference.complete(reference, trajectory, time, dt, posture)
+        if isinstance(trajectory, ChunkStream) or self.motion.chunk_figures is not NO_CHUNK:
+            self._watch_chunks(state, kin)
         if reference is not self._written:
             write_reference(self.cycles, 0, reference, self._written)
             self._written = reference
         return reference
+
+    def _watch_chunks(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Write into the record how chunks are followed."""
+        self.motion.watch_chunks(state, kin)
+        delay, step, jerk = self.motion.chunk_figures
+        self.cycles.chunk_delay[0] = delay
+        self.cycles.seam_step[0] = step
+        self.cycles.seam_jerk[0] = jerk
 
     def _in_place_of_law(
         self, state: RobotState, kin: RobotDynamics, reference: Reference, dt: float
@@ -745,6 +759,9 @@ def _report(loop: ControlLoop, added: Mapping[str, Array]) -> LoopReport:
         moving=loop.motion.is_moving(),
         contact=loop.contact.report(),
         since_zero=loop.wrench.time_since_zero(loop.state.time),
+        chunk_delay=loop.motion.chunk_figures[0],
+        seam_step=loop.motion.chunk_figures[1],
+        seam_jerk=loop.motion.chunk_figures[2],
     )
 
 

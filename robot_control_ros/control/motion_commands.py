@@ -11,13 +11,15 @@ import numpy as np
 
 from ..core.errors import ConfigError, refused
 from ..core.gains import ParameterSet
-from ..core.spatial import pose_error
+from ..core.spatial import pose_error, wrap
 from ..core.types import Array, Reference, RobotState
 from ..references import (
+    ChunkStream,
     Hold,
     Jog,
     JointBrake,
     JointPath,
+    JointStream,
     OnlineJointTrajectory,
     OnlineTrajectory,
     StreamSettings,
@@ -27,6 +29,7 @@ from ..references import (
 )
 from ..references.clearance import Clearance
 from ..references.governor import Governor
+from ..references.joint_reference import POSTURE_SPEED
 from ..references.ways import SPACING, Ways
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
@@ -34,11 +37,19 @@ from ..robot.differential_kinematics import DifferentialKinematics
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotDynamics, RobotModel
 from .impact import ImpactBound
+from .motion_delay import MotionDelay
 from .safety import STOPPING
 from .transition import BumplessTransition
 
 JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
+# of the speed of moves, along chunks of joint angles: their filter passes its bound by up to 0.1 %
+CHUNK_SPEED = 0.99
+CHUNK_RAMP = 0.25  # s from rest to full speed, along chunks of joint angles
+CHUNK_ONSET = 0.025  # s from no acceleration to the largest one, likewise
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
+JOINT_MOTIONS = (OnlineJointTrajectory, JointPath, JointBrake, JointStream)
+# s, and fractions of limits: how chunks are followed, where none are
+NO_CHUNK = (math.nan, math.nan, math.nan)
 # of the tip's speed limit, to which references keep: the arm brakes at 0.9 of it
 REFERENCE_SPEED = 0.85
 WRENCH_SHARE = 0.25  # of the effort limits, that a target wrench may take from a joint at home
@@ -73,7 +84,11 @@ class MotionCommands:
             of the robot's file.
         reference: Reference of the last tick.
         governor: Clock by which the trajectory is sampled.
-        stream: Settings of tip trajectories, see :class:`~..references.TipStream`.
+        chunk_figures: Measured delay [s], and step of velocity and jerk at the last seam of two
+            chunks, over their limits; NaN while no chunk is followed. See
+            :data:`~..core.cycle.CYCLE`.
+        stream: Settings of chunks of poses and of joint angles, see
+            :class:`~..references.ChunkStream`.
     """
 
     def __init__(
@@ -92,6 +107,9 @@ class MotionCommands:
         self.reference = Reference()
         self.governor = Governor()
         self.stream = ParameterSet(StreamSettings, 0, {})
+        self.chunk_figures = NO_CHUNK
+        self._move_speed = robot.joint_speed * model.limits.velocity  # (n,) [rad/s]
+        self._delay = MotionDelay(self._move_speed, robot.tip_speed[0])
         self._robot = robot
         self._model = model
         self._workspace = workspace
@@ -104,9 +122,11 @@ class MotionCommands:
         self._axes = np.array(robot.axes)
         self._ways = Ways(model, self._axes)
         self._posture = np.array(robot.home)  # to which the null space goes, see JointReference
+        self._posture_move: OnlineJointTrajectory | None = None  # to the posture that was set
+        self._posture_now: Array | None = None  # on that way, in the last cycle
         # by the samples' clock [s]
         self._time = 0.0
-        # end of the last tip trajectory [s], and joint angles there
+        # end of the last chunk [s], and joint angles there
         self._streamed = -math.inf, np.array(robot.home)
         self._wrench_until = math.inf
         self.largest_wrench = _largest_wrench(robot, model)
@@ -118,6 +138,8 @@ class MotionCommands:
     def start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
         """Hold the robot where it is, without a feed-forward wrench."""
         self._posture = state.q.copy()
+        self._posture_move = None
+        self._posture_now = None
         trajectory = Hold(kin.pose, self._posture)
         self.trajectory = trajectory
         self.feedforward_wrench = None
@@ -137,6 +159,8 @@ class MotionCommands:
             self._scale_speed(trajectory)
         self.governor.max_speed_along = self._reference_speed if self._impact.acts else None
         reference = self.governor.sample(trajectory, time)
+        if self._posture_move is not None:
+            reference = self._with_posture(self._posture_move, trajectory, reference, time)
         if time > self._wrench_until:
             self.feedforward_wrench = None
         elapsed = time - self._time
@@ -146,6 +170,31 @@ class MotionCommands:
         exerted = self._ramped(elapsed)
         self._exerted = exerted if exerted.any() else None
         return replace(reference, wrench=exerted)
+
+    @property
+    def posture(self) -> Array | None:
+        """Joint angles (n,) to which the null space goes; None where none were set."""
+        return self._posture_now
+
+    def _with_posture(
+        self, move: OnlineJointTrajectory, trajectory: Trajectory, reference: Reference, time: float
+    ) -> Reference:
+        """The reference with the posture on its way; a motion of the joints ends that."""
+        if isinstance(trajectory, JOINT_MOTIONS):
+            self._posture_move = None
+            self._posture_now = None
+            return reference
+        self._posture_now = move.sample(time).q
+        return replace(reference, q=self._posture_now, v=None, a=None)
+
+    def watch_chunks(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Measure how chunks are followed, at a state."""
+        stream = self.trajectory
+        if isinstance(stream, ChunkStream):
+            delay = self._delay.observe(stream, state, kin)
+            self.chunk_figures = delay, stream.seam_step, stream.seam_jerk
+        elif self.chunk_figures is not NO_CHUNK:
+            self.chunk_figures = NO_CHUNK
 
     def _scale_speed(self, trajectory: Trajectory) -> None:
         """Let a move keep the fraction of its speed that the limits allow now."""
@@ -165,7 +214,7 @@ class MotionCommands:
     @property
     def warning(self) -> str:
         """Reason why the reference is late; empty where it is on time."""
-        late = self.trajectory.message if isinstance(self.trajectory, TipStream) else ""
+        late = self.trajectory.message if isinstance(self.trajectory, ChunkStream) else ""
         return self.governor.message or late
 
     def is_moving(self) -> bool:
@@ -208,6 +257,8 @@ class MotionCommands:
         """
         state, kin = self._known()
         self.feedforward_wrench = None
+        self._posture_move = None
+        self._posture_now = None
         reference = self.reference
         if reference.q is not None and reference.v is not None and reference.v.any():
             braking = STOPPING * self._model.limits.velocity
@@ -316,6 +367,77 @@ class MotionCommands:
         self._streamed = state.time + float(times[-1]), way[-1]
         self.trajectory = stream
 
+    def follow_joint_chunk(self, times: Array, positions: Array) -> None:
+        """Follow joint positions (k, n) at times (k,) [s] from now, within limits of jerk.
+
+        A newer chunk may come at any time, and takes the place of the one before; see
+        :class:`~..references.JointStream`. Cyclic joints go the short way from point to point.
+
+        Raises:
+            ConfigError: times don't rise or are all past, values aren't finite or are beyond a
+                limit, the tip is outside the workspace, or the chunk begins before the newest one;
+                or the arm would come too near to itself or its cell. What ran goes on.
+        """
+        state, _ = self._known()
+        if positions.ndim != 2 or len(positions) != len(times) or not len(times):
+            rule = f"must be {self._robot.n} joints for each of {len(times)} times"
+            raise refused("positions", positions.shape, rule, where="joint trajectory: ")
+        for goal in positions:
+            self._check_joint_goal(goal)
+        stream = self.trajectory
+        q, v = self._joint_start(state)
+        follows = isinstance(stream, JointStream)
+        if not isinstance(stream, JointStream):
+            a = self.reference.a
+            limits = self.chunk_limits
+            change = np.zeros(self._robot.n) if a is None else a
+            stream = JointStream(self._model, q, v, change, state.time, *limits, self.stream)
+        until, end = self._streamed
+        if follows and until <= state.time + float(times[0]):
+            q = end
+        steps = np.diff(positions, axis=0, prepend=q[None])
+        turns = np.cumsum(wrap(steps, self._model.cyclic) - steps, axis=0)
+        chunk = positions + turns
+        self._clearance.check("joint trajectory", self._ways.of_joint_chunk(chunk, q))
+        stream.add(state.time, times, chunk)
+        self._streamed = state.time + float(times[-1]), chunk[-1]
+        self.trajectory = stream
+
+    def set_posture(self, goal: Array) -> None:
+        """Move the null space to joint angles (n,), while the tip does what it does.
+
+        It goes there with a tenth of the joints' velocity limits at most, as far as the tip lets
+        it. Any motion of the joints and a hold end that. Cyclic joints take the short way.
+
+        Raises:
+            ConfigError: the robot has no null space, or its joints are moved; the goal has a wrong
+                size, isn't finite, or is beyond a limit; or the arm would come too near to itself or its cell.
+        """
+        state, kin = self._known()
+        robot = self._robot
+        count = int(self._axes.sum())
+        if robot.n <= count:
+            rule = f"must be more than the tip's {count} axes: the arm has no other posture there"
+            raise refused("joints", robot.n, rule, count + 1, where="target posture: ")
+        self._check_joints(goal)
+        joints_lead = isinstance(self.trajectory, JOINT_MOTIONS)
+        if joints_lead and self.is_moving():
+            rule = "must have ended: wait for it, or hold"
+            raise refused("motion of the joints", "moving", rule, where="target posture: ")
+        q = self._followed_joints(state)
+        reference = self.reference
+        present = q if self._posture_now is None else self._posture_now
+        goal = _nearest(self._model, present, goal)
+        pose = kin.pose if reference.pose is None else reference.pose
+        self._clearance.check("target posture", self._ways.of_posture(pose, q, goal))
+        if joints_lead:
+            self.trajectory = Hold(pose, q)
+        speed = POSTURE_SPEED * self._model.limits.velocity
+        start = Reference(q=present, v=np.zeros(robot.n))
+        limits = speed, speed / JOINT_RAMP
+        self._posture_move = OnlineJointTrajectory(self._model, start, goal, state.time, *limits)
+        self._posture = goal
+
     def go_home(self) -> None:
         """Move the joints to the robot's home; see :meth:`move_joints_to`."""
         self.move_joints_to(np.array(self._robot.home))
@@ -414,8 +536,14 @@ class MotionCommands:
     @property
     def _joint_limits(self) -> tuple[Array, Array]:
         """Speeds and accelerations (n,) of moves of the joints [rad/s, rad/s²]."""
-        speed = self._robot.joint_speed * self._model.limits.velocity
-        return speed, speed / JOINT_RAMP
+        return self._move_speed, self._move_speed / JOINT_RAMP
+
+    @property
+    def chunk_limits(self) -> tuple[Array, Array, Array]:
+        """Limits (n,) of chunks: speeds [rad/s], accelerations [rad/s²] and jerks [rad/s³]."""
+        speed = CHUNK_SPEED * self._move_speed
+        acceleration = speed / CHUNK_RAMP
+        return speed, acceleration, acceleration / CHUNK_ONSET
 
     def _tip_way(self, start: Reference, q: Array, pose: Array) -> Array:
         """Joint angles (k, n) on the way of a move of the tip, which begins at q (n,)."""
@@ -465,12 +593,15 @@ class MotionCommands:
         return q, DifferentialKinematics(self._axes).velocities(self._model.at(q), twist)
 
     def _check_joint_goal(self, goal: Array) -> None:
+        self._check_joints(goal)
+        if self._workspace.bounded:
+            self._workspace.check(self._model.at(goal).pose[:3, 3])
+
+    def _check_joints(self, goal: Array) -> None:
         robot = self._robot
         if goal.shape != (robot.n,) or not np.isfinite(goal).all():
             raise refused("joint goal", goal, f"must be {robot.n} finite numbers", robot.n)
         self._model.limits.check(robot.joints, goal, "joint goal ")
-        if self._workspace.bounded:
-            self._workspace.check(self._model.at(goal).pose[:3, 3])
 
 
 def _largest_wrench(robot: RobotConfig, model: RobotModel) -> Array:

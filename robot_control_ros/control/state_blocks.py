@@ -40,6 +40,9 @@ def state_blocks(loop: Controller, command: Command) -> dict[str, Array]:
         "ringing_margin": np.array([report.ringing_margin]),
         "ringing_scale": np.array([report.ringing_scale]),
         "moving": np.array([float(report.moving)]),
+        "chunk_delay": np.array([report.chunk_delay]),
+        "seam_step": np.array([report.seam_step]),
+        "seam_jerk": np.array([report.seam_jerk]),
         "reference_position": np.full_like(state.q, np.nan) if reference.q is None else reference.q,
     }
     blocks.update((f"term.{name}", values) for name, values in report.terms.items())

@@ -162,7 +162,9 @@ class _Rehearsal:
         # at a fifth of the limits on average
         there = self._home + 0.1 * self._span * loop.model.limits.velocity
         yield lambda: motion.follow_joints(times, np.array([self._home, there]), None)
+        yield lambda: motion.follow_joint_chunk(times, np.array([self._home, there]))
         yield lambda: motion.follow_tip(times, np.array([loop.tip(), pose]))
+        yield lambda: motion.set_posture(beside)
         yield motion.go_home
         yield lambda: motion.set_feedforward_wrench(0.1 * self._random.normal(size=6), self._span)
         yield self._change_gains

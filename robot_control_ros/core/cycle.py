@@ -57,6 +57,28 @@ CYCLE = Record(
         Field(
             "target_a", (JOINTS,), "rad/s²", "Joint accelerations that it should have.", first=NONE
         ),
+        # --- how chunks of a policy are followed; NaN where none are ---
+        Field(
+            "chunk_delay",
+            (),
+            "s",
+            "Measured delay from the times of a chunk to the arm's motion; NaN before it has moved.",
+            first=NONE,
+        ),
+        Field(
+            "seam_step",
+            (),
+            "",
+            "Largest step of the target's velocity at the last seam of two chunks, over its limit.",
+            first=NONE,
+        ),
+        Field(
+            "seam_jerk",
+            (),
+            "",
+            "Largest jerk of the target at the last seam of two chunks, over its limit.",
+            first=NONE,
+        ),
         # --- what is decided ---
         Field("interval", (), "s", "Time that the law reckons with, since the cycle before."),
         Field(

@@ -189,6 +189,9 @@ class RobotLink(Protocol):
     def set_target_joints(self, q: Array) -> None:
         """Make joint positions (n,) [rad, m] the target."""
 
+    def set_target_posture(self, q: Array) -> None:
+        """Make joint positions (n,) [rad, m] the posture of the null space."""
+
     def set_target_twist(self, twist: Array, frame: str) -> None:
         """Move the tip with a twist (6,) [m/s, rad/s] in the axes of a frame, for
         0.2 s; zeros stop it.

@@ -31,6 +31,7 @@ from .state_panel import SILENT, StatePanel, describe_loss, summarize
 from .theme import AMBER, CONTACT, GRID_CELL, GRID_SECTION, REACH, WRENCH
 from .view.arrows import ArrowScale, ForceArrow
 from .view.displacement import Displacement
+from .view.elbow import ELBOW, ElbowHandle
 from .view.handle_choice import TIP, HandleChoice
 from .view.named_axes import NamedAxes
 from .view.neighbours import Neighbours
@@ -155,6 +156,7 @@ class Page(WebPage):
         self._whole_arm = WholeArm(self._model, [robot.base, *self.robot.links], reach, flat, floor)
         self._box = WorkspaceBox(scene, reach)
         self.target = Target(scene, self._link, reach, robot.axes, self._box.inside)
+        self._elbow = self._add_elbow(reach)
         self._wrench = ForceArrow(scene, "/wrench", WRENCH, "wrench", reach)
         self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach, anchor="top-left")
         self._neighbours = Neighbours(scene, self._model, self._name, reach)
@@ -165,6 +167,14 @@ class Page(WebPage):
         self._push = PushHandle(scene, self._link, self._model, reach)
         self._displacement = Displacement(scene)
         self._ball = self._add_reach(flat)
+
+    def _add_elbow(self, reach: float) -> ElbowHandle | None:
+        """The handle of the elbow; None for an arm without a null space."""
+        model = self._model
+        if model.n <= sum(self._link.robot.axes):
+            return None
+        elbow = self.robot.links[model.n // 2]
+        return ElbowHandle(self.server.scene, self._link, model, elbow, reach)
 
     def _add_reach(self, flat: bool) -> Any:
         """The border of the tip's reach: a ball, or a disc."""
@@ -339,7 +349,8 @@ class Page(WebPage):
             self._actions.visible = "controller/hold" in requests
             self._simulation.visible = "simulator/push" in requests
             self._drives.visible = "drives/enable" in requests
-            self._handle.draw([item.name for item in telemetry.objects if item.led])
+            elbow = [] if self._elbow is None else [ELBOW]
+            self._handle.draw([*elbow, *(item.name for item in telemetry.objects if item.led)])
             self._objects.draw(telemetry.objects, self._handle.chosen)
             # they would overlap
             self.target.draw(reference, shown=not self._push.on and self._handle.chosen == TIP)
@@ -350,6 +361,9 @@ class Page(WebPage):
             self.robot.show_contact(health.diagnosis.get("contact link", ""))
             pose = self._model.frame_pose(self._link.robot.tip)
             tip = pose[:3, 3]
+            if self._elbow is not None:
+                leads = reference is not None and not self._push.on
+                self._elbow.draw(telemetry.q, shown=leads and self._handle.chosen == ELBOW)
             self._stiffness.draw(telemetry)
             self._axes.draw(pose)
             self._wrench.draw(tip, None if telemetry.wrench is None else telemetry.wrench[:3])

@@ -58,8 +58,7 @@ class JointPath:
         if len(knots) < 2 or not (np.diff(knots) > 0.0).all():
             raise refused("times", times, "must rise, the last one above 0 s", where="joint path: ")
         if velocities is None:
-            slopes = PchipInterpolator(knots, points).derivative()(knots)
-            slopes[-1] = 0.0
+            slopes = smooth_velocities(knots, points)
         else:
             slopes = np.vstack((np.zeros_like(q0), velocities if begins_later else velocities[1:]))
         slopes[0] = 0.0 if start_velocity is None else start_velocity
@@ -151,6 +150,21 @@ def joint_reference(model: RobotModel, q: Array, v: Array, a: Array) -> Referenc
     """
     kin = model.at(q, v)
     return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
+
+
+def smooth_velocities(times: Array, positions: Array) -> Array:
+    """Velocities (k, n) at joint angles (k, n) [rad] so that cubics between them overshoot nowhere.
+
+    The last ones are 0. Source: F. Fritsch, R. Carlson, Monotone piecewise cubic interpolation,
+    SIAM J. Numerical Analysis 17(2), 1980.
+
+    Args:
+        times: (k,) rising times [s], k >= 2.
+        positions: (k, n) joint angles at these times [rad].
+    """
+    slopes = np.asarray(PchipInterpolator(times, positions).derivative()(times))
+    slopes[-1] = 0.0
+    return slopes
 
 
 def _fastest(velocity: PPoly) -> Array:

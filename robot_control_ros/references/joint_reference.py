@@ -43,9 +43,10 @@ class JointReference:
 
     The null space goes to the posture of the last start, but only while the reference moves. It
     goes with a tenth of the joints' velocity limits at most, and below 0.05 m/s with less in
-    proportion. So the joints rest when the tip does. Else the elbow of a redundant arm would creep
-    on for long, as a posture that the pose forbids is approached ever more slowly. For references
-    without twist, k e counts as their motion.
+    proportion. A posture that was set is gone to while the reference rests, too. Without one, the
+    joints rest when the tip does. Else the elbow of a redundant arm would creep on for long, as a
+    posture that the pose forbids is approached ever more slowly. For references without twist, k e
+    counts as their motion.
 
     Args:
         model: Model of the robot.
@@ -71,9 +72,20 @@ class JointReference:
         self._path.clear()
 
     def complete(
-        self, reference: Reference, trajectory: Trajectory, t: float, dt: float
+        self,
+        reference: Reference,
+        trajectory: Trajectory,
+        t: float,
+        dt: float,
+        posture: Array | None = None,
     ) -> JointSpaceReference:
-        """The reference at time t [s], dt after the last one, with q, v, a and path."""
+        """The reference at time t [s], dt after the last one, with q, v, a and path.
+
+        A posture (n,) that is set is gone to while the tip rests, too.
+        """
+        if posture is not None:
+            self._posture = as_row(posture)
+        seeks = 0.0 if posture is None else 1.0
         sample = np.empty((3, self._model.n))
         if reference.v is not None and reference.q is not None:
             sample[0] = reference.q
@@ -82,7 +94,7 @@ class JointReference:
             self._posture = as_row(reference.q)
         elif reference.pose is not None:
             starts = self._begins and self._start_at(reference.pose, reference.twist, dt)
-            self._follow(reference.pose, reference.twist, dt, sample)
+            self._follow(reference.pose, reference.twist, dt, seeks, sample)
             if starts:
                 self._remember_backwards(t, sample)
         else:
@@ -115,7 +127,7 @@ class JointReference:
         sample = np.empty((3, self._model.n))
         for _ in range(START_STEPS):
             q = self._last[0].copy()
-            self._follow(pose, None, 1.0 / TRACKING, sample)  # takes the whole error back
+            self._follow(pose, None, 1.0 / TRACKING, 0.0, sample)  # takes the whole error back
             self._last[0] = sample[0]
             if np.abs(sample[0] - q).max() < ARRIVED:
                 break
@@ -131,12 +143,15 @@ class JointReference:
                 t - earlier, np.stack((sample[0] - earlier * sample[1], sample[1], 0.0 * sample[1]))
             )
 
-    def _follow(self, pose: Array, twist_ref: Array | None, dt: float, sample: Array) -> None:
+    def _follow(
+        self, pose: Array, twist_ref: Array | None, dt: float, seeks: float, sample: Array
+    ) -> None:
         model = self._model
         limits = model.limits
         last = self._last
         there, jacobian = model.link(model.tip, last[0])
-        target = as_row(pose), _UNKNOWN if twist_ref is None else as_row(twist_ref), self._posture
+        twist = _UNKNOWN if twist_ref is None else as_row(twist_ref)
+        target = as_row(pose), twist, self._posture, seeks
         bounds = limits.lower, limits.upper, limits.velocity
         follow_pose(
             *target,
@@ -160,6 +175,7 @@ def follow_pose(
     target: Array,
     twist: Array,
     posture: Array,
+    seeks: float,
     pose: Array,
     jacobian: Array,
     last: Array,
@@ -177,6 +193,7 @@ def follow_pose(
     Args:
         target, twist: Pose (4, 4) and twist (6,) of the reference; NaN for a twist that it hasn't.
         posture: (n,) joint angles to which the null space goes [rad].
+        seeks: 1 where it goes there while the tip rests, too; else 0.
         pose, jacobian: Pose (4, 4) and Jacobian (6, n) of the tip at the last joint angles.
         last: (3, n) last joint angles, velocities and accelerations; all but the angles may be NaN.
         weight, count, lower, upper, fastest: Axes and limits, see :func:`joint_step`.
@@ -198,7 +215,7 @@ def follow_pose(
             wanted[i] = twist[i] + TRACKING * (error[i] - dt * twist[i])
         square += (weight[i] * error[i]) ** 2
         speed += (weight[i] * (twist[i] if said else wanted[i])) ** 2
-    slow = POSTURE_SPEED * min(1.0, math.sqrt(speed) / TIP_SPEED)
+    slow = POSTURE_SPEED * max(seeks, min(1.0, math.sqrt(speed) / TIP_SPEED))
     rate = np.empty(n)
     for joint in range(n):
         most = slow * fastest[joint]

@@ -14,7 +14,7 @@ from ..core.types import Array, Reference, as_row
 from ..robot.differential_kinematics import DifferentialKinematics
 from ..robot.joint_chain import JointChain, jacobian_into, multiply_poses, place_joints
 from ..robot.model import RobotModel
-from .joint_reference import follow_pose
+from .joint_reference import POSTURE_SPEED, follow_pose
 from .online_trajectory import step_joints, step_pose
 from .trajectory import Trajectory
 
@@ -134,13 +134,36 @@ class Ways:
             at = pose
         return self.of_poses(np.concatenate(between), q, posture)
 
-    def of_poses(self, poses: Array, q: Array, posture: Array) -> Array:
+    def of_joint_chunk(self, positions: Array, q: Array) -> Array:
+        """Way (m, n) of the joints from q (n,) along positions (k, n) that may be far apart.
+
+        They are joined by straight lines.
+        """
+        between = [q[None]]
+        at = q
+        for position in positions:
+            count = max(math.ceil(float(np.abs(position - at).max()) / APART[1]), 1)
+            shares = np.linspace(0.0, 1.0, count + 1)[1:, None]
+            between.append(at + shares * (position - at))
+            at = position
+        return np.concatenate(between)
+
+    def of_posture(self, pose: Array, q: Array, posture: Array) -> Array:
+        """Way (k, n) of the joints from q (n,) to a posture (n,), while the tip keeps its pose."""
+        speed = POSTURE_SPEED * self._model.limits.velocity
+        lasting = float((np.abs(posture - q) / speed).max()) + SETTLING
+        poses = np.repeat(pose[None], math.ceil(lasting / SPACING), axis=0)
+        return self.of_poses(poses, q, posture, seeks=1.0)
+
+    def of_poses(self, poses: Array, q: Array, posture: Array, seeks: float = 0.0) -> Array:
         """Way (k + 1, n) of the joints along poses of the tip.
 
         Args:
             poses: (k, 4, 4) poses near to each other, at equal times.
             q: (n,) joint angles at the beginning [rad].
             posture: (n,) joint angles to which the null space goes [rad].
+            seeks: 1 where it goes there while the tip rests, too; see
+                :func:`~.joint_reference.follow_pose`.
         """
         limits = self._model.limits
         way = np.empty((len(poses) + 1, q.size))
@@ -155,6 +178,7 @@ class Ways:
             self._count,
             *bounds,
             as_row(posture),
+            seeks,
             way,
         )
         return way
@@ -215,6 +239,7 @@ def follow_poses_into(
     upper: Array,
     fastest: Array,
     posture: Array,
+    seeks: float,
     way: Array,
 ) -> None:
     """Write the joint angles that lead the tip along poses into `way`; way[0] is the beginning.
@@ -224,7 +249,7 @@ def follow_poses_into(
         tip_joint, tip_pose: Number of the joint that moves the tip, and the tip's pose (4, 4) in
             its frame.
         poses: (k, 4, 4) poses of the tip.
-        weight, count, lower, upper, fastest, posture: Axes, limits and posture, see
+        weight, count, lower, upper, fastest, posture, seeks: Axes, limits and posture, see
             :func:`~.joint_reference.follow_pose`.
         way: Result (k + 1, n), whose first row is given.
     """
@@ -248,6 +273,7 @@ def follow_poses_into(
             poses[point],
             twist,
             posture,
+            seeks,
             tip,
             jacobian,
             last,

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import PoseStamped, Transform, TwistStamped, WrenchStamped
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import (
+    JointTrajectory,
+    JointTrajectoryPoint,
+    MultiDOFJointTrajectory,
+    MultiDOFJointTrajectoryPoint,
+)
 
+from ..core.spatial import rotation_to_quaternion
 from ..core.types import Array
 from .messages import fill_pose, fill_twist, fill_vector, fill_wrench, numbers, to_duration
 
@@ -34,6 +40,22 @@ def path_message(
         point = JointTrajectoryPoint(positions=numbers(positions[index]))
         if velocities is not None:
             point.velocities = numbers(velocities[index])
+        point.time_from_start = to_duration(time)
+        message.points.append(point)
+    return message
+
+
+def poses_message(base: str, tip: str, times: Array, poses: Array) -> MultiDOFJointTrajectory:
+    """Message of poses (k, 4, 4) of the tip in the base, at times (k,) [s]."""
+    message = MultiDOFJointTrajectory(joint_names=[tip])
+    message.header.frame_id = base
+    for time, pose in zip(times.tolist(), poses, strict=True):
+        transform = Transform()
+        fill_vector(transform.translation, pose[:3, 3])
+        turn = rotation_to_quaternion(pose[:3, :3]).tolist()
+        quaternion = transform.rotation
+        quaternion.x, quaternion.y, quaternion.z, quaternion.w = turn
+        point = MultiDOFJointTrajectoryPoint(transforms=[transform])
         point.time_from_start = to_duration(time)
         message.points.append(point)
     return message

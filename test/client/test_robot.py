@@ -107,6 +107,51 @@ def test_joints_follow_a_path_and_rest_at_its_end(robot):
             robot.follow_joints(times, positions)
 
 
+def test_chunks_of_a_policy_are_followed_and_a_bad_one_changes_nothing(robot):
+    robot.set_law("joint_impedance")
+    start = robot.state.blocks["reference_position"].copy()
+    turn = np.zeros(6)
+    turn[0] = 0.3
+    for _ in range(10):
+        seen = robot.state
+        robot.wait(0.05)  # the policy computes
+        ahead = min((seen.time - robot.time) / 2.0 + 0.1, 0.5) + 0.05 * np.arange(16)
+        chunk = start + np.minimum(ahead, 1.0)[:, None] * turn
+        assert robot.follow_chunk(chunk, 0.05, seen.time).time >= seen.time
+        robot.wait(0.05)
+    before = robot.state
+    for bad, dt, stamp in (
+        (chunk * np.nan, 0.05, None),
+        (chunk + 99.0, 0.05, None),
+        (chunk[:, :5], 0.05, None),
+        (chunk, 0.0, None),
+        (chunk, 0.05, before.time - 5.0),
+        ([], 0.05, None),
+        (None, 0.05, None),
+    ):
+        with pytest.raises(ConfigError):
+            robot.follow_chunk(bad, dt, stamp)
+    end = robot.wait(3.0)
+    assert not end.moving
+    np.testing.assert_allclose(end.blocks["reference_position"], chunk[-1], rtol=0.0, atol=1e-6)
+
+
+def test_chunks_of_poses_are_followed(robot):
+    start = robot.state.reference_pose
+    poses = np.repeat(start[None], 11, axis=0)
+    poses[:, 2, 3] += 0.005 * np.arange(11)
+    robot.follow_chunk(dt=0.1, poses=poses)
+    moving = robot.wait(0.7)
+    assert moving.moving
+    end = robot.wait(2.0)
+    np.testing.assert_allclose(end.reference_pose, poses[-1], rtol=0.0, atol=1e-6)
+
+
+def test_the_elbow_of_an_arm_with_six_joints_is_refused(robot):
+    with pytest.raises(ConfigError):
+        robot.set_posture(robot.config.home)
+
+
 def test_a_push_displaces_a_soft_arm_and_ends_by_itself(robot):
     robot.set_gains(stiffness=[500.0] * 3 + [50.0] * 3)
     rest = robot.wait(0.5)

@@ -19,7 +19,7 @@ def test_a_targets_first_torque_comes_within_two_periods():
 @pytest.mark.long
 def test_for_a_minute_all_limits_are_kept_and_the_arm_does_not_stop_and_go(capsys):
     assert main(["policy"]) == 0, capsys.readouterr().out
-    assert capsys.readouterr().out.splitlines()[-1].startswith("11 rows: ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("91 rows: ")
 
 
 @pytest.mark.long

@@ -142,6 +142,7 @@ TOPICS = {
     "/controller/target_pose": (PoseStamped, Stranger.pose),
     "/controller/target_twist": (TwistStamped, Stranger.twist),
     "/controller/target_joint": (JointState, Stranger.joint),
+    "/controller/target_posture": (JointState, Stranger.joint),
     "/controller/joint_trajectory": (JointTrajectory, Stranger.trajectory),
     "/controller/tip_trajectory": (MultiDOFJointTrajectory, Stranger.poses),
     "/controller/target_impedance": (JointTrajectory, Stranger.trajectory),

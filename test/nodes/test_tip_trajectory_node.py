@@ -8,6 +8,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from geometry_msgs.msg import PoseStamped, Transform
 from lockstep import LockstepRos
 from ros_support import PERIOD, Controller, FakeRobot
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import (
     JointTrajectory,
     JointTrajectoryPoint,
@@ -18,7 +19,14 @@ from trajectory_msgs.msg import (
 from robot_control_ros.core.spatial import rotation_to_quaternion
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.ros.messages import fill_vector, read_pose, seconds, to_duration, to_stamp
+from robot_control_ros.ros.messages import (
+    fill_vector,
+    read_blocks,
+    read_pose,
+    seconds,
+    to_duration,
+    to_stamp,
+)
 
 pytestmark = pytest.mark.ros
 
@@ -36,12 +44,14 @@ class Stream:
             FakeRobot(ros, ROBOT),
         )
         self.poses = ros.publisher(MultiDOFJointTrajectory, "/controller/tip_trajectory")
+        self.joints = ros.publisher(JointTrajectory, "/controller/joint_trajectory")
+        self.states = ros.subscribe(Float64MultiArray, "/controller/state")
         self.gains = ros.publisher(JointTrajectory, "/controller/target_impedance")
         self.references = ros.subscribe(PoseStamped, "/controller/reference_pose")
         model = RobotModel.of(ROBOT)
         self.home = model.at(np.array(ROBOT.home)).pose
         self.robot.begin(lambda q: model.at(q).gravity)
-        for publisher in (self.poses, self.gains):
+        for publisher in (self.poses, self.joints, self.gains):
             ros.until(publisher.get_subscription_count, "the controller's subscriptions")
 
     def run(self, condition, what):
@@ -104,6 +114,44 @@ def test_the_reference_is_where_the_poses_say_when_they_say_it(stream):
             late.append(read_pose(message.pose)[0, 3] - stream.home[0, 3] - 0.05 * t)
     assert late
     assert np.abs(late).max() < 0.002
+
+
+def test_positions_alone_are_a_chunk_of_joint_angles(stream):
+    """As ros2_controllers' joint_trajectory_controller takes them; they are due by their stamp."""
+    model = RobotModel.of(ROBOT)
+    start = stream.robot.time + 1.0
+    home = np.array(ROBOT.home)
+    message = JointTrajectory(joint_names=list(ROBOT.joints))
+    message.header.stamp = to_stamp(start)
+    for time in np.arange(0.0, 1.01, 0.1):
+        point = JointTrajectoryPoint(positions=(home + 0.05 * time).tolist())
+        point.time_from_start = to_duration(time)
+        message.points.append(point)
+    stream.joints.publish(message)
+    goal = model.at(home + 0.05).pose
+    stream.references.messages.clear()
+
+    def there():
+        found = stream.references.messages
+        return found and np.abs(read_pose(found[-1].pose) - goal).max() < 1e-4
+
+    stream.run(there, "the last point")
+    late = []
+    for found in stream.references.messages:
+        t = seconds(found.header.stamp) - start - DELAY
+        if 0.4 < t < 0.9:  # it begins elsewhere and has to catch up
+            expected = model.at(home + 0.05 * t).pose
+            late.append(read_pose(found.pose)[:3, 3] - expected[:3, 3])
+    assert late
+    assert np.abs(late).max() < 0.002
+    blocks = read_blocks(stream.states.messages[-1])
+    assert blocks["seam_jerk"][0] <= 1.0 + 1e-9
+    tip = chunk(0.0, [0.0], [stream.home])  # back, for the tests that follow
+    stream.poses.publish(tip)
+    stream.run(
+        lambda: np.abs(read_pose(stream.references.messages[-1].pose) - stream.home).max() < 1e-4,
+        "home",
+    )
 
 
 def test_stiffness_is_taken_in_step_with_the_poses(stream):

@@ -214,7 +214,7 @@ def test_chunks_out_of_order_or_past_are_refused_and_change_nothing():
     [
         ((0.0, 0.0), [pose(), pose()], "times"),
         ((0.0, math.nan), [pose(), pose()], "times"),
-        ((0.0, 0.1), [pose(), pose((math.inf, 0.0, 0.0))], "times"),
+        ((0.0, 0.1), [pose(), pose((math.inf, 0.0, 0.0))], "poses"),
         ((0.0, 0.1), [pose()], "poses"),
         ((), np.empty((0, 4, 4)), "poses"),
     ],

@@ -71,6 +71,7 @@ class FakeLink:
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
         self.joint_targets, self.twists = [], []
+        self.postures = []
         # rows that recorders keep, by name; `come_cycle` adds to them
         self.cycles, self.cycle_queries = [], []
         self.cycle_refusal = ""
@@ -187,6 +188,9 @@ class FakeLink:
 
     def set_target_joints(self, q):
         self.joint_targets.append(q)
+
+    def set_target_posture(self, q):
+        self.postures.append(q)
 
     def set_target_twist(self, twist, frame):
         self.twists.append((twist, frame))

@@ -17,17 +17,17 @@ class HandleChoice:
     """A list of what can be dragged; hidden if that is the tip alone.
 
     Attributes:
-        chosen: Name of what is dragged: TIP, or an object.
+        chosen: Name of what is dragged: TIP, the elbow, or an object.
     """
 
     def __init__(self, gui: Any, thread: PageThread) -> None:
         self.chosen = TIP
-        hint = "What you drag: the target of the tip, or an object of the scene."
+        hint = "What you drag: the target of the tip, the elbow, or an object of the scene."
         self._list = gui.add_dropdown("Drag", (TIP,), visible=False, hint=hint)
         thread.connect(self._list, self._choose)
 
     def draw(self, objects: Sequence[str]) -> None:
-        """Offer the movable objects that are there."""
+        """Offer the elbow and the movable objects that are there."""
         options = (TIP, *objects)
         if options != tuple(self._list.options):
             self._list.options = options

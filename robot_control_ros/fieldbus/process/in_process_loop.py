@@ -35,7 +35,17 @@ TELEMETRY_RATE = 200.0  # Hz
 NOT_ENABLED = "the drives are not enabled: call the service ~/enable of the bus's node"
 MAX_SILENCE = 2.0  # s that a controller which lives may send nothing: the loop goes on without it
 # for drives that run
-_MOTION = ("hold", "move_to", "move_joints_to", "follow_joints", "follow_tip", "go_home", "jog")
+_MOTION = (
+    "hold",
+    "move_to",
+    "move_joints_to",
+    "follow_joints",
+    "follow_joint_chunk",
+    "follow_tip",
+    "set_posture",
+    "go_home",
+    "jog",
+)
 
 
 @dataclass(frozen=True)

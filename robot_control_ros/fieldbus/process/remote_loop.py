@@ -115,7 +115,7 @@ class RemoteMotion:
 
     Attributes:
         trajectory: Number of the trajectory that is followed there; None for nothing.
-        stream: Settings of tip trajectories; they are sent with the next tick.
+        stream: Settings of chunks; they are sent with the next tick.
     """
 
     def __init__(self, connection: LoopConnection) -> None:
@@ -140,8 +140,14 @@ class RemoteMotion:
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
         self.follow(self._call("follow_joints", times, positions, velocities))
 
+    def follow_joint_chunk(self, times: Array, positions: Array) -> None:
+        self.follow(self._call("follow_joint_chunk", times, positions))
+
     def follow_tip(self, times: Array, poses: Array) -> None:
         self.follow(self._call("follow_tip", times, poses))
+
+    def set_posture(self, goal: Array) -> None:
+        self.follow(self._call("set_posture", goal))
 
     def go_home(self) -> None:
         self.follow(self._call("go_home"))

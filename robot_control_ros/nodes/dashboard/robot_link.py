@@ -67,6 +67,7 @@ class RosLink:
         self.gripper = None if gripper is None else RosGripper(node, entities, gripper, states)
         self._poses = entities.publisher(PoseStamped, "controller/target_pose")
         self._joints = entities.publisher(JointState, "controller/target_joint")
+        self._postures = entities.publisher(JointState, "controller/target_posture")
         self._twists = entities.publisher(TwistStamped, "controller/target_twist")
         self._wrenches = entities.publisher(WrenchStamped, "controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "simulator/push")
@@ -157,6 +158,9 @@ class RosLink:
 
     def set_target_joints(self, q: Array) -> None:
         self._joints.publish(joints_message(self.robot.joints, q))
+
+    def set_target_posture(self, q: Array) -> None:
+        self._postures.publish(joints_message(self.robot.joints, q))
 
     def set_target_twist(self, twist: Array, frame: str) -> None:
         self._twists.publish(twist_message(frame, twist))

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
-from ....control.controller import Controller
+from ....control.controller import Controller, set_posture
 from ....control.motion_commands import JOG_LASTS
 from ....core.errors import ConfigError, RobotControlError
 from ....core.spatial import wrench_at
@@ -61,6 +62,7 @@ class Targets:
             (TwistStamped, "~/target_twist", self._twist),
             (WrenchStamped, "~/target_wrench", self._wrench),
             (JointState, "~/target_joint", self._joint),
+            (JointState, "~/target_posture", self._posture),
         ):
             entities.subscription(kind, topic, answered(callback))
         for what, kind, topic, callback, most in (
@@ -115,27 +117,40 @@ class Targets:
     def _joint(self, message: JointState) -> None:
         self._loop.motion.move_joints_to(read_joint_positions(message, self._loop.robot.joints))
 
+    def _posture(self, message: JointState) -> None:
+        set_posture(self._loop, read_joint_positions(message, self._loop.robot.joints))
+
     def _joint_trajectory(self, message: JointTrajectory) -> None:
+        """Follow a path where each point has velocities, else a chunk of positions."""
         self._loop.tip()
         assert self._loop.state is not None
+        now = self._loop.state.time
         path = read_joint_trajectory(message, self._loop.robot.joints)
-        self._loop.motion.follow_joints(
-            *from_stamp(message.header.stamp, self._loop.state.time, *path)
-        )
+        times, positions, velocities = path
+        if velocities is None:
+            self._loop.motion.follow_joint_chunk(
+                times + _until(message.header.stamp, now), positions
+            )
+        else:
+            self._loop.motion.follow_joints(*from_stamp(message.header.stamp, now, *path))
 
     def _tip_trajectory(self, message: MultiDOFJointTrajectory) -> None:
         frame = self._frame(message)
         assert self._loop.state is not None
         times, poses = read_tip_trajectory(message, self._loop.robot.tip)
-        start = seconds(message.header.stamp)
-        self._loop.motion.follow_tip(
-            times + (start - self._loop.state.time if start else 0.0), frame @ poses
-        )
+        start = _until(message.header.stamp, self._loop.state.time)
+        self._loop.motion.follow_tip(times + start, frame @ poses)
 
     def _frame(self, message: Any) -> Array:
         """Pose (4, 4) of the message's frame in the base, now."""
         self._loop.tip()
         return self._loop.model.frame_pose(message.header.frame_id)
+
+
+def _until(stamp: Time, now: float) -> float:
+    """Time from now to a stamp [s]; a stamp of 0 is now."""
+    start = seconds(stamp)
+    return start - now if start else 0.0
 
 
 def _finite(what: str, values: Array) -> Array:
