@@ -124,6 +124,11 @@ from .laws import law_names as law_names, law_class as law_class
 # numpy's array of float64
 from .core.types import Array as Array
 
+## Add a sensor
+
+# the protocol of a sensor, and one number that it measures
+from .sensing.sensor import Sensor as Sensor, SensorValue as SensorValue
+
 ## Catch an error
 
 # all errors of this package

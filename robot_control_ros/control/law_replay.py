@@ -206,9 +206,10 @@ class Replay:
         if not (np.isnan(payload).any() or np.array_equal(payload, self._model.payload.row)):
             self._model.payload = Payload.of_row(payload)
         kin = self._model.update(q, v)
+        sensors = record["sensors"][i].copy()
         if np.isnan(wrench[0]):
-            return RobotState(time, q, v, effort, age=age), kin
-        return SensedState(time, q, v, effort, wrench_on_tip=wrench, age=age), kin
+            return RobotState(time, q, v, effort, age=age, sensors=sensors), kin
+        return SensedState(time, q, v, effort, wrench_on_tip=wrench, age=age, sensors=sensors), kin
 
     def _write(self, command: Command, parts: dict[str, Array], i: int) -> None:
         for name, part in zip(

@@ -27,7 +27,7 @@ from ..core.types import (
     as_row,
     is_finite,
 )
-from ..laws.compiled_law import NO_WRENCH, write_reference, write_state
+from ..laws.compiled_law import NO_WRENCH, write_reference, write_sensors, write_state
 from ..laws.running_law import RunningLaw
 from ..laws.softening import Softening
 from ..references import ChunkStream, Trajectory
@@ -514,6 +514,7 @@ class ControlLoop:
             watched = self.contact.prepare(self.running, state, kin, self._sent, arrival.gap)
         commanded = OTHERS if self._sent is None else _COMMANDED[self._sent.mode]
         wrench = NO_WRENCH if state.wrench_on_tip is None else state.wrench_on_tip
+        write_sensors(self.cycles, 0, state.sensors)
         return sense(
             self.cycles.rows,
             state.time,
@@ -770,10 +771,11 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
     wrench = pipeline.on_tip(state, kin)
     if wrench is not None:
         sample = state.time, kin.q, state.v, state.effort, state.wrench
-        return SensedState(*sample, wrench_on_tip=wrench, age=state.age)
+        return SensedState(*sample, age=state.age, sensors=state.sensors, wrench_on_tip=wrench)
     if kin.q is state.q and state.wrench_on_tip is None:
         return state
-    return RobotState(state.time, kin.q, state.v, state.effort, state.wrench, age=state.age)
+    sample = state.time, kin.q, state.v, state.effort, state.wrench
+    return RobotState(*sample, age=state.age, sensors=state.sensors)
 
 
 def _with_rows(state: RobotState) -> RobotState:

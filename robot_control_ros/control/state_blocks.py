@@ -45,5 +45,7 @@ def state_blocks(loop: Controller, command: Command) -> dict[str, Array]:
         "seam_jerk": np.array([report.seam_jerk]),
         "reference_position": np.full_like(state.q, np.nan) if reference.q is None else reference.q,
     }
+    if state.sensors is not None:
+        blocks["sensors"] = state.sensors
     blocks.update((f"term.{name}", values) for name, values in report.terms.items())
     return blocks

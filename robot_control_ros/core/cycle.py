@@ -14,6 +14,7 @@ NONE = math.nan  # of a quantity that a cycle hasn't: no wrench, no reference of
 BASE = "base axes, about the tip's origin"
 COMMAND = "N·m, rad or rad/s"
 TERMS = 12  # parts that a law's command may have
+SENSORS = 12  # numbers that a robot's further sensors may have
 # of which `limited` is the sum
 SATURATED = 1
 RATE_LIMITED = 2
@@ -39,6 +40,13 @@ CYCLE = Record(
             "Wrench by the environment on the robot; NaN where there is none.",
             BASE,
             NONE,
+        ),
+        Field(
+            "sensors",
+            (SENSORS,),
+            "as declared",
+            "Numbers of the profile's `sensors`, in their order; NaN where there is none.",
+            first=NONE,
         ),
         # --- where the robot should be; NaN where the reference doesn't say it ---
         Field("target_pose", (4, 4), "m, -", "Pose that the tip should have.", "in the base", NONE),

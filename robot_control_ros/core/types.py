@@ -88,6 +88,8 @@ class RobotState:
         wrench_on_tip: (6,) tared wrench, in base axes at the tip origin [N, N·m]; None in a plant's
             sample, and where there is no fresh wrench. The loop makes a new state with it.
         age: Age of the sample when it arrived [s]; 0 where it isn't known.
+        sensors: (k,) numbers of the profile's `sensors`, in their order, NaN for those of a silent
+            one; None where the robot has none. See :mod:`~..sensing.sensor`.
     """
 
     time: float
@@ -97,6 +99,7 @@ class RobotState:
     wrench: Wrench | None = None
     wrench_on_tip: Array | None = None
     age: float = 0.0
+    sensors: Array | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -186,6 +186,13 @@ def write_state(cycles: Cycles, k: int, state: RobotState, kin: RobotDynamics) -
         as_row(kin.gravity),
         kin.model.n,
     )
+    write_sensors(cycles, k, state.sensors)
+
+
+def write_sensors(cycles: Cycles, k: int, sensors: Array | None) -> None:
+    """Write the numbers (k,) of further sensors into the record of cycle k; None leaves it as it is."""
+    if sensors is not None:
+        cycles.sensors[k, : len(sensors)] = sensors
 
 
 @compiled

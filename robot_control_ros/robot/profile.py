@@ -147,6 +147,11 @@ class HardwareProfile:
         doc="Settings of the wrench by name. `source: joint_effort` for an arm without sensor; `convention: by_robot` "
         "for a sensor that reports the opposite sign.",
     )
+    sensors: tuple[str, ...] = entry(
+        (),
+        doc="Further sensors, `package.module:Class` each. Their numbers are in the state that a law gets, and in the "
+        "record.",
+    )
     workspace: Mapping[str, Any] = entry(
         {},
         doc="Box that targets of the tip stay in: `lower` and `upper`, three coordinates each [m], in the base's axes.",

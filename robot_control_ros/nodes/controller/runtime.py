@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -20,12 +21,13 @@ from ...control.controller import Controller, settings_of, zero_wrench
 from ...control.loop import BRIDGED
 from ...control.payload_input import robot_note
 from ...control.wrench_supply import check_wrench_supply
-from ...core.errors import ConfigError, RobotControlError
+from ...core.errors import ConfigError, RobotControlError, refused
 from ...core.types import Command, RobotState
 from ...laws.running_law import RunningLaw
 from ...ros.entities import Entities, newest_waiting
 from ...ros.fallback import Fallback
 from ...ros.findings import Finding, Level, describe, errors
+from ...ros.message_type import message_type
 from ...ros.own_stop import OwnStop
 from ...ros.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ...ros.refusals import KEY
@@ -173,6 +175,7 @@ class ControllerRuntime:
             JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True, newest=True
         )
         entities.subscription(WrenchStamped, "wrench", intake.messages(self._input.on_wrench))
+        self._subscribe_to_sensors()
         self._execution = CommandExecution(entities, loop, self._on_execution)
         self._targets = Targets(
             entities,
@@ -194,6 +197,25 @@ class ControllerRuntime:
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
         self._stopping = entities.timer(self._period, self._send_safe)
         self._stopping.cancel()
+
+    def _subscribe_to_sensors(self) -> None:
+        """Read the profile's further sensors.
+
+        Raises:
+            ConfigError: The law runs in a bus process, or a type of messages isn't installed.
+        """
+        readings = self._input.readings
+        if readings.sensors and not self._loop.publishes_commands:
+            rule = "must be empty where the law runs in the bus process, which has no topics"
+            raise refused("sensors", self._loop.robot.profile.sensors, rule, ())
+        for number, sensor in enumerate(readings.sensors):
+
+            def take(message: Any, number: int = number) -> None:
+                readings.take(number, message, time.monotonic())
+
+            self._entities.subscription(
+                message_type(sensor.message), sensor.topic, self._intake.messages(take)
+            )
 
     def claim(self) -> None:
         """Make the publishers of commands, and see that no other node has any.
@@ -672,6 +694,7 @@ class ControllerRuntime:
 
     def _publish_diagnostics(self) -> None:
         values = {"effort": self._effort_check.text, "wrench sensor": self._input.old_wrench}
+        values["further sensors"] = self._input.readings.silent(time.monotonic())
         values |= self._gains.values() | self._contacts.values() | self._payload.values()
         values["commanded by"] = ", ".join(self._rivals.leading)
         values[KEY] = self._entities.refusals.text

@@ -16,6 +16,7 @@ from ...robot.model import RobotModel
 from ...ros.messages import read_wrench, seconds
 from ...ros.robot_states import RobotStateReader
 from ...sensing.sample_age import ANOTHER_TIME, SampleAge
+from ...sensing.sensor import SensorReadings
 from ...sensing.wrench import check_wrench
 
 REPEATED = 0.1  # s for which a wrench may come again before that is told
@@ -32,9 +33,13 @@ class StateInput:
         model: Model of the robot, with the frames that a wrench may come in.
         clock: Function that returns the present time, by the clock of the stamps [s].
 
+    Raises:
+        ConfigError: A further sensor of the profile can't be used.
+
     Attributes:
         sent: Last joint state as it was sent, its efforts in the driver's unit; None before the
             first.
+        readings: Numbers of the profile's further sensors.
         old_wrench: Reason why the wrenches that come are no new ones; empty where they are new.
     """
 
@@ -47,6 +52,7 @@ class StateInput:
         self._factor = robot.profile.effort_factor
         self._as_sent = robot.profile.joint_effort == "torque"
         self._lacks_gravity = robot.profile.joint_effort == "torque_without_gravity"
+        self.readings = SensorReadings(robot.profile.sensors)
         self.sent: RobotState | None = None
         self._wrench: Wrench | None = None
         self.old_wrench = ""
@@ -83,7 +89,9 @@ class StateInput:
         self.sent = state
         effort = state.effort if self._as_sent else self._torque(state)
         late = self._age.late(state.time, self._clock(), arrived)
-        return RobotState(state.time, state.q, state.v, effort, wrench, age=late)
+        sensors = self.readings.at(arrived) if self.readings.names else None
+        sample = state.time, state.q, state.v, effort, wrench
+        return RobotState(*sample, age=late, sensors=sensors)
 
     def _torque(self, state: RobotState) -> Array:
         """The whole joint torques (n,) [N·m]; NaN where they aren't known."""
