@@ -258,7 +258,9 @@ class CommandWatchdog:
         state = RobotState(0.0, home, rest, rest)
         kin = model.at(home)
         for mode in robot.profile.commands:
-            Safety(robot, model.limits).safe_output(mode, state, kin, robot.period)
+            safety = Safety(robot, model.limits)
+            for _ in range(2):  # the second one is judged by the first
+                safety.safe_output(mode, state, kin, robot.period)
 
     def _times(self, now: float, simulated: float) -> tuple[float, ...]:
         return (now, simulated) if self._simulated else (now,)

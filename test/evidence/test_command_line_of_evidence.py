@@ -23,6 +23,7 @@ TEXTS = [
 COMMAND = re.compile(r"python -m evidence ((?:[a-z-]+ ?)[^`\n|{…#\"]*)")
 
 
+@pytest.mark.starts("a thread that draws the progress, before a program looks at its file")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_option_refuses_a_wrong_value_in_one_line(name, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -1229,7 +1229,7 @@ def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
     }
     names |= {"command", "saturated", "rate_limited", "soft_limited", "spring_load", "contact_load"}
     names |= {"ringing_margin", "ringing_scale"}
-    names |= {"moving", "reference_position"}
+    names |= {"moving", "reference_position", "chunk_delay", "seam_step", "seam_jerk"}
     names |= {
         "term.stiffness",
         "term.damping",

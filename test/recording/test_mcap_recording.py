@@ -53,7 +53,7 @@ def test_a_simulated_robots_record_has_its_states_by_name(tmp_path):
         robot.record()
         with robot.record(tmp_path / "run.mcap") as recording:
             robot.wait(0.2)
-        assert (recording.messages, recording.dropped) == (10, 0)
+        assert (recording.messages, recording.dropped) == (10 + 1, 0)  # states, and the stiffness
         log, end = robot.log(), robot.state
         robot.wait(0.1)
         joints = robot.config.joints
@@ -61,6 +61,7 @@ def test_a_simulated_robots_record_has_its_states_by_name(tmp_path):
     assert metadata == {"robot": "ur5", "joints": json.dumps(joints), "dropped": "0"}
     states = found["/state"]
     assert len(states) == len(log) == 10
+    assert len(found["/stiffness"]) == 1
     stamp, last = states[-1]
     assert stamp == round(end.time * 1e9)
     assert list(last.position) == end.q.tolist()

@@ -40,6 +40,26 @@ def _strained(random: np.random.Generator, coupled: bool) -> tuple[Any, ...]:
     return new_spring(stiffness, 1.0, 1.0), random.normal(size=6), np.empty(6)
 
 
+def _changing(random: np.random.Generator) -> tuple[Any, ...]:
+    """A spring that another one follows, in the middle of a change or before one, and a pose."""
+    from robot_control_ros.core.spatial import make_pose, rotation_exp
+    from robot_control_ros.laws.spring.bounded_spring import new_spring
+    from robot_control_ros.laws.spring.compliance_frame import CHANGE_MEMORY
+
+    row, named = CHANGE_MEMORY.single(0)
+    for place in named["springs"]:
+        place[:] = new_spring(np.diag(random.uniform(10.0, 100.0, 6)), np.inf, np.inf)
+    named["tank"] = random.uniform(0.0, 10.0)
+    named["changes"] = 1.0
+    named["next_is_wanted"] = 0.0
+    named["next_is_now"] = float(random.integers(2))
+    named["fraction"] = random.random()
+    target, pose = (
+        make_pose(random.normal(size=3), rotation_exp(random.normal(size=3))) for _ in range(2)
+    )
+    return row, random.normal(size=(9, 6)), random.random(), target, pose, 6
+
+
 def _entering(random: np.random.Generator) -> tuple[Any, ...]:
     """A virtual body, and a link in whose axes it shall go on: what a rehearsal meets a
     few times, or never.
@@ -152,6 +172,7 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "core.rotations.log_jacobian_into": lambda random: (random.normal(size=3), np.empty((3, 3))),
     "laws.spring.bounded_spring.gradient_into": lambda random: _strained(random, coupled=False),
     "laws.spring.bounded_spring._coupled_gradient": lambda random: _strained(random, coupled=True),
+    "laws.spring.compliance_frame._aim": _changing,
     "laws.force.pressing.reset_pressing": lambda random: (random.normal(size=13), random.random()),
     "laws.admittance._enter_frame": _entering,
     "laws.position_domain_pd._share": lambda random: (
