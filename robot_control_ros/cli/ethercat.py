@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..core.bounded import Bounded
@@ -21,6 +20,7 @@ from .options import (
     STANDARD_OUTPUT,
     TOPOLOGY,
     add_command,
+    add_emulator,
     add_group,
     add_json,
     add_number,
@@ -39,23 +39,11 @@ def add_ethercat(commands: Any) -> None:
     add_slave_commands(ethercat)
     _add_icube(ethercat)
     _add_jitter(ethercat)
-    _add_emulate(ethercat)
-
-
-def _add_emulate(commands: Any) -> None:
-    """Add the command `emulate`; the emulator is imported when its options are asked for."""
-
-    def program() -> Any:
-        return import_module("..fieldbus.emulation.program", __package__)
-
-    add_command(
-        commands,
-        "emulate",
+    add_emulator(
+        ethercat,
+        "program",
         "Run an arm in MuJoCo whose drives are on an emulated EtherCAT bus.",
-        lambda options: program().run(options),
         "robot_control ethercat emulate --robot ur5 --interface eth1",
-        details="It ends by Ctrl-C.",
-        fill=lambda parser: program().add_arguments(parser),
     )
 
 

@@ -229,6 +229,30 @@ def add_group(commands: Any, name: str, sentence: str) -> Any:
     return parser.add_commands()
 
 
+def add_emulator(commands: Any, module: str, sentence: str, example: str) -> None:
+    """Add the command `emulate`; the emulator is imported when its options are asked for.
+
+    Args:
+        commands: Subcommands of a parser, see :meth:`CommandParser.add_commands`.
+        module: Name of a module of `fieldbus/emulation`, with `add_arguments` and `run`.
+        sentence: Sentence that says what the command does.
+        example: Command line to type.
+    """
+
+    def program() -> Any:
+        return import_module(f"..fieldbus.emulation.{module}", __package__)
+
+    add_command(
+        commands,
+        "emulate",
+        sentence,
+        lambda options: int(program().run(options)),
+        example,
+        details="It ends by Ctrl-C.",
+        fill=lambda parser: program().add_arguments(parser),
+    )
+
+
 def run_of(module: str) -> Callable[[argparse.Namespace], int]:
     """Function that calls `run` of a module of this folder; the module is imported only then."""
     return lambda options: int(import_module(module, __package__).run(options))

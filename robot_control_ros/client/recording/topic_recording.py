@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -13,6 +12,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ...core.errors import ConfigError
 from ...recording.mcap_recording import McapRecording
 from ...ros.entities import Entities
+from ...ros.message_type import message_type
 from ...ros.polled import TimedSubscription
 from ...ros.topic_recorder import RecordedMessage, TopicRecorder
 from ..ros_thread import RosThread
@@ -84,7 +84,7 @@ class _RecordedTopics:
         """Record a topic; returns its channel, -1 for a type that isn't installed here."""
         try:
             schema = message_schema(kind)
-            message_class = _message_class(kind)
+            message_class = message_type(kind)
         except (ConfigError, ImportError):
             return -1
         channel = self._recording.channel(topic, kind, schema)
@@ -103,11 +103,6 @@ class _RecordedTopics:
         self._recorder.poll()
         if self._state_came and not self.connected:
             self.connected = all(each.publishers >= count for each, count in self._subscriptions)
-
-
-def _message_class(kind: str) -> Any:
-    package, _, name = kind.partition("/msg/")
-    return getattr(import_module(f"{package}.msg"), name)
 
 
 def _quality(publishers: Iterable[Any]) -> QoSProfile:
