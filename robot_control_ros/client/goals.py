@@ -23,6 +23,8 @@ SETTLE = 2.0  # s after which an arm counts as settled that doesn't come to rest
 NEAR_TIP = 0.005, 0.02
 # m and rad: a tip that rests further from its target isn't there, whatever holds it
 FAR_TIP = 0.05, 0.2
+# rad (m): joints that rest further from their goal have another posture, as with the elbow turned
+FAR_JOINTS = 1.0
 STANDS = 0.005, 0.02  # m/s and rad/s of a tip that doesn't follow a reference
 WAITS = 1.0  # s of that, while its spring is near the bound, after which its way counts as blocked
 TIP_RULE = (
@@ -112,6 +114,24 @@ class MotionGoal:
             raise self._not_reached(state, "something holds it, or its law lets go")
         if self._is_beyond(state, NEAR_TIP) and self._beyond_reach:
             raise self._not_reached(state, "")
+        if self._pose is None:
+            self._check_posture(state)
+
+    def _check_posture(self, state: Snapshot) -> None:
+        """Raise NotReached where the tip is there, but the joints have another posture.
+
+        A law of the tip holds no joint: an arm that was stretched may have turned its elbow.
+        """
+        left = self._backend.model.wrap(state.blocks["reference_position"] - state.q)
+        worst = int(np.abs(left).argmax())
+        if abs(left[worst]) > FAR_JOINTS:
+            joint = self._backend.config.joints[worst]
+            rule = "a law of the joints, as joint_impedance, moves it there"
+            text = (
+                f"the tip is there in another posture: {joint} stands {left[worst]:.2f} "
+                f"(rad or m) before its goal; {rule}"
+            )
+            raise NotReached(text, name=joint, value=float(left[worst]), bound=FAR_JOINTS)
 
     def _is_beyond(self, state: Snapshot, bounds: tuple[float, float]) -> bool:
         """Say whether the tip is further from its target than bounds [m, rad]."""

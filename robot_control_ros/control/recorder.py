@@ -116,12 +116,19 @@ class CycleRecord:
         return texts
 
 
-def begin_with_memory(memories: Sequence[LawMemory], oldest: int, first: int) -> int:
-    """The last cycle, up to `first`, that began with a recorded memory; `first` where none
-    after `oldest` did.
+def replayable_begin(memories: Sequence[LawMemory], begun: Array, oldest: int, first: int) -> int:
+    """Number of the last cycle, up to `first`, from which a law can be computed again.
+
+    It began with a recorded memory, or the law began anew in it.
+
+    Args:
+        memories: Recorded memories.
+        begun: Numbers (k,) of the cycles in which the law began anew.
+        oldest: First number that may be returned.
+        first: Number that is returned where there is no such cycle.
     """
-    earlier = [each.cycle for each in memories if oldest <= each.cycle <= first]
-    return max(earlier, default=first)
+    numbers = [each.cycle for each in memories] + [int(each) for each in begun]
+    return max((each for each in numbers if oldest <= each <= first), default=first)
 
 
 @compiled
@@ -271,8 +278,8 @@ class CycleRecorder:
     def begin_of(self, seconds: float = SECONDS) -> int:
         """Number of the cycle with which the last seconds begin, or the time that is kept.
 
-        It may be up to a second earlier. So the record begins with the law's memory, and can be
-        computed again.
+        It may be up to a second earlier. So the record begins where the law began anew, or with
+        the law's memory, and can be computed again.
         """
         end = self.count
         oldest = max(0, end - self._kept)
@@ -281,7 +288,10 @@ class CycleRecorder:
             if seconds >= self._kept * self._period
             else max(oldest, end - round(seconds / self._period))
         )
-        return begin_with_memory(tuple(self._memories), oldest, first)
+        oldest = max(oldest, first - self._every)
+        _, begins = self.numbers(oldest, first + 1 - oldest, (CYCLE.place("begins", self.joints),))
+        begun = oldest + np.flatnonzero(begins[:, 0] == 1.0)
+        return replayable_begin(tuple(self._memories), begun, oldest, first)
 
     def since(self, cycle: int, most: int) -> CycleRecord:
         """Record of the cycles from a number on, `most` at most, without those no longer kept."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..control.recorder import CycleRecord, LawMemory, LawSetting, Note, begin_with_memory
+from ..control.recorder import CycleRecord, LawMemory, LawSetting, Note, replayable_begin
 from ..core.cycle import CYCLE
 from ..core.errors import ConfigError, refused
 from ..core.gains import changed, gain_specs, make_gains
@@ -298,19 +298,20 @@ def whole_file(path: Path) -> CycleFile:
 def copy_last(file: CycleFile, path: Path, seconds: float) -> None:
     """Write the last seconds of a file to a new one.
 
-    They may be up to a second more, so that they begin with the law's memory and can be computed
-    again.
+    They may be up to a second more, so that they begin where the law began anew, or with its
+    memory, and can be computed again.
 
     Raises:
         ConfigError: see :class:`CycleFile` and :class:`~.mcap_recording.McapRecording`.
     """
     blocks = list(file.blocks())
-    times, numbers = (
-        np.concatenate([block[name] for block in blocks]) for name in ("time", "number")
+    times, numbers, begins = (
+        np.concatenate([block[name] for block in blocks]) for name in ("time", "number", "begins")
     )
     memories = [memory for block in blocks for memory in block.memories]
     wanted = int(numbers[np.argmax(times >= times[-1] - seconds)])
-    first = begin_with_memory(memories, wanted - round(len(times) / (times[-1] - times[0])), wanted)
+    oldest = wanted - round(len(times) / (times[-1] - times[0]))
+    first = replayable_begin(memories, numbers[begins == 1.0], oldest, wanted)
     with McapRecording(path, simulated=True) as recording:
         writer = CycleWriter(recording, blocks[0].joints, file.metadata)
         for block in blocks:

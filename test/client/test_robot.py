@@ -355,6 +355,20 @@ def test_a_pose_beyond_reach_ends_the_call_when_the_arm_stands_and_holds_it(law,
         assert np.linalg.norm(held.reference_pose[:3, 3] - BEYOND) > 0.01
 
 
+def test_an_arm_whose_elbow_has_turned_is_not_home_until_a_law_of_its_joints_moves_it_there():
+    with Robot.simulated("ur5", "impedance") as robot:
+        with pytest.raises(NotReached):
+            robot.move_to(BEYOND)  # which stretches the arm
+        with pytest.raises(NotReached) as ended:
+            robot.go_home()
+        assert ended.value.name == "elbow_joint"
+        assert abs(ended.value.value) > ended.value.bound
+        assert np.linalg.norm(robot.state.pose_error[:3]) < 0.005
+        robot.set_law("joint_impedance")
+        state = robot.go_home()
+        assert np.abs(state.q - robot.config.home).max() < 0.01
+
+
 def test_a_redundant_arm_whose_joints_creep_at_a_pose_beyond_reach_ends_the_call_too():
     with Robot.simulated("gen3", "joint_impedance") as robot:
         with pytest.raises(NotReached, match="reach"):

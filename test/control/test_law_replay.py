@@ -98,6 +98,16 @@ def test_a_compiled_law_goes_on_from_its_recorded_memory(law):
     assert_same(Replay(arm.loop.model).run(record))
 
 
+@pytest.mark.few(3)
+@pytest.mark.parametrize("law", LAWS)
+def test_the_last_cycles_of_an_arm_that_has_just_begun_go_back_to_where_its_law_began(law):
+    arm = MovedArm("ur5", law)
+    arm.run(130)  # before the first copy of its memory
+    record = arm.loop.recorder.last(0.12)
+    assert record["begins"].sum() == 1.0
+    assert_same(Replay(arm.loop.model).run(record))
+
+
 def test_a_law_whose_memory_is_not_there_is_not_made_up():
     arm = MovedArm("ur5", "impedance")
     arm.run(100)

@@ -46,8 +46,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     # also the programs of its tests
     system = item.path.is_relative_to(item.config.rootpath / "test" / "system")
     _forbidden = not system and item.get_closest_marker("starts") is None
-    if _forbidden:
-        _guard_dds()
+    _guard_dds()  # before the first test puts another node in its place
     yield
     _forbidden = False
 
