@@ -8,8 +8,8 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError
 from ..core.types import CommandMode
@@ -21,6 +21,7 @@ from ..robot.profile import HardwareProfile
 from ..robot.workcell import arm_namespace
 from ..ros.findings import Finding, Level, errors
 from ..ros.process_environment import environment
+from .options import STANDARD_OUTPUT, show_json
 
 if TYPE_CHECKING:
     from ..nodes.doctor.running_controllers import RunningController
@@ -38,6 +39,7 @@ def doctor(
     seconds: float = DISCOVERY,
     namespace: str = "",
     prefix: str = "",
+    json: Path | None = None,
 ) -> int:
     """Examine a running system, and print the findings.
 
@@ -54,6 +56,8 @@ def doctor(
         namespace: Namespace of the robot's nodes; empty takes the arm's name for an arm of a work
             cell.
         prefix: Prefix of joints and frames; empty takes the robot's.
+        json: File for the findings as JSON, or the standard output in place of the text. None
+            writes no JSON.
 
     Returns:
         The exit status: 1 where the robot can't be controlled like this.
@@ -81,8 +85,11 @@ def doctor(
         from ..nodes.doctor.running_controllers import find_controllers
 
         patients = _patients(asked, named, find_controllers(DISCOVERY))
-    statuses = [_examine(each, seconds) for each in patients]
-    return max(statuses)
+    prints = json != STANDARD_OUTPUT
+    examinations = [_examine(each, seconds, prints) for each in patients]
+    if json is not None:
+        show_json(json, [each.data() for each in examinations])
+    return 1 if any(errors(each.findings) for each in examinations) else 0
 
 
 @dataclass(frozen=True)
@@ -129,30 +136,80 @@ def _patients(
     return fitting or [named]
 
 
-def _examine(patient: Patient, seconds: float) -> int:
-    """Examine one system for some seconds, and print the findings; returns the exit status."""
+@dataclass(frozen=True)
+class Examination:
+    """What was looked at, and what was seen.
+
+    Attributes:
+        patient: System that was examined.
+        law: Name of the law that runs, or is to run.
+        profile: Hardware profile of the robot.
+        findings: Results of the checks.
+    """
+
+    patient: Patient
+    law: str
+    profile: HardwareProfile
+    findings: Sequence[Finding]
+
+    def data(self) -> dict[str, Any]:
+        """The examination for programs: names, findings, and what to do first."""
+        return {
+            "robot": self.patient.robot,
+            "profile": self.patient.profile,
+            "namespace": self.patient.namespace,
+            "prefix": self.patient.prefix,
+            "law": self.law,
+            "findings": [
+                {
+                    "level": each.level.value,
+                    "text": each.text,
+                    "remedy": each.remedy,
+                    "command": _runnable(each.command),
+                }
+                for each in self.findings
+            ],
+            "commands": command_topics(self.profile, self.patient.namespace),
+            "next": first_advice(self.findings),
+        }
+
+
+def _examine(patient: Patient, seconds: float, prints: bool) -> Examination:
+    """Examine one system for some seconds.
+
+    Args:
+        patient: System to examine.
+        seconds: Time of listening [s].
+        prints: True prints the findings.
+    """
     from ..nodes.doctor.node import examine
 
     config = load_robot(patient.robot, patient.profile, patient.prefix)
     running = RunningLaw(config, patient.law or _usual_law(config))
-    system = config.profile.description or patient.profile
-    name = config.description or config.name
-    where = f" in namespace {patient.namespace}" if patient.namespace else ""
-    _print_wrapped(
-        "",
-        f"{name}{where}, profile {patient.profile} ({system}), law {running.name}: "
-        f"listening for {seconds:g} s …",
-    )
+    if prints:
+        system = config.profile.description or patient.profile
+        name = config.description or config.name
+        where = f" in namespace {patient.namespace}" if patient.namespace else ""
+        _print_wrapped(
+            "",
+            f"{name}{where}, profile {patient.profile} ({system}), law {running.name}: "
+            f"listening for {seconds:g} s …",
+        )
     findings = examine(config, running, patient.robot, seconds, patient.namespace)
+    if prints:
+        _print_findings(findings)
+        _print_profile(config.profile, patient.namespace)
+        _print_next(findings)
+    return Examination(patient, running.name, config.profile, findings)
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
     for finding in findings:
         _print_wrapped(MARKS[finding.level], finding.text)
         if finding.remedy:
             _print_wrapped("       ->", finding.remedy + ":" * bool(finding.command))
         if finding.command:
             print(f"          {_runnable(finding.command)}")
-    _print_profile(config.profile, patient.namespace)
-    _print_next(findings)
-    return 1 if errors(findings) else 0
 
 
 def _usual_law(config: RobotConfig) -> str:
@@ -163,11 +220,16 @@ def _usual_law(config: RobotConfig) -> str:
     return "admittance"
 
 
-def _print_profile(profile: HardwareProfile, namespace: str) -> None:
-    topics = {
-        mode.value: PurePosixPath("/", namespace, profile.command_topic(mode))
+def command_topics(profile: HardwareProfile, namespace: str) -> dict[str, str]:
+    """Topics (by mode) that a robot under a profile takes its commands from."""
+    return {
+        mode.value: str(PurePosixPath("/", namespace, profile.command_topic(mode)))
         for mode in profile.commands
     }
+
+
+def _print_profile(profile: HardwareProfile, namespace: str) -> None:
+    topics = command_topics(profile, namespace)
     commands = ", ".join(f"{mode} on {topic}" for mode, topic in topics.items())
     print()
     for note in (
@@ -204,16 +266,28 @@ def _runnable(command: str) -> str:
     return f"{command}  # in a terminal with a sourced ROS installation"
 
 
-def _print_next(findings: list[Finding]) -> None:
-    """Print the one thing to do first: the remedy of an error comes before that of a warning."""
-    pending = [
+def _pending(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings that ask for something: errors come before warnings."""
+    return [
         finding
         for level in (Level.ERROR, Level.WARNING)
         for finding in findings
         if finding.level is level
     ]
-    advice = [_runnable(finding.command) or finding.remedy for finding in pending if finding.advice]
+
+
+def first_advice(findings: Sequence[Finding]) -> str:
+    """The one thing to do first: a command where there is one, or words; empty for nothing."""
+    for finding in _pending(findings):
+        if finding.advice:
+            return _runnable(finding.command) or finding.remedy
+    return ""
+
+
+def _print_next(findings: Sequence[Finding]) -> None:
+    """Print the one thing to do first, or that all is well."""
+    advice = first_advice(findings)
     if advice:
-        print(f"\nNext: {advice[0]}")
-    elif not pending:
+        print(f"\nNext: {advice}")
+    elif not _pending(findings):
         print("\nAll is well.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..core.gains import gain_specs
@@ -15,8 +16,22 @@ from ..robot.gripper import load_gripper
 from ..robot.workcell import load_workcell, workcell_names
 from ..simulation.imperfect.imperfections import imperfection_names, load_imperfections
 from ..simulation.scene import load_scene
+from .options import show_json
 
-Rows = Iterator[tuple[str, str]]
+Entries = Iterator[tuple[str, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One list.
+
+    Attributes:
+        entries: Function that yields the names, each with what is told of it.
+        text: Function that puts into words what is told of a name.
+    """
+
+    entries: Callable[[], Entries]
+    text: Callable[[Mapping[str, Any]], str]
 
 
 def command_modes(law: Any) -> tuple[str, ...]:
@@ -29,55 +44,96 @@ def _profiles_of(robot: str) -> list[str]:
     return sorted(read_extended("robot", robot)[1]["profiles"])
 
 
-def _robots() -> Rows:
+def _robots() -> Entries:
     for name in robot_names():
         robot = load_robot(name)
         yield (
             name,
-            f"{robot.description}, {robot.n} joints; profiles: {', '.join(_profiles_of(name))}",
+            {
+                "description": robot.description,
+                "joints": list(robot.joints),
+                "profiles": _profiles_of(name),
+            },
         )
 
 
-def _laws() -> Rows:
+def _robot_text(robot: Mapping[str, Any]) -> str:
+    profiles = ", ".join(robot["profiles"])
+    return f"{robot['description']}, {len(robot['joints'])} joints; profiles: {profiles}"
+
+
+def _laws() -> Entries:
     for name in law_names():
         law = law_class(name)
-        space = "joint" if getattr(law, "reference", Reference) is JointSpaceReference else "tip"
-        wrench = "; needs a wrench" if getattr(law, "needs_wrench", False) else ""
-        yield name, f"commands {' or '.join(command_modes(law))}; {space} targets{wrench}"
+        is_of_joints = getattr(law, "reference", Reference) is JointSpaceReference
+        yield (
+            name,
+            {
+                "commands": list(command_modes(law)),
+                "targets": "joint" if is_of_joints else "tip",
+                "needs_wrench": bool(getattr(law, "needs_wrench", False)),
+            },
+        )
 
 
-def _profiles() -> Rows:
+def _law_text(law: Mapping[str, Any]) -> str:
+    wrench = "; needs a wrench" if law["needs_wrench"] else ""
+    return f"commands {' or '.join(law['commands'])}; {law['targets']} targets{wrench}"
+
+
+def _profiles() -> Entries:
     laws = {name: command_modes(law_class(name)) for name in law_names()}
     for robot in robot_names():
         for name in _profiles_of(robot):
             profile = load_robot(robot, name).profile
             taken = [mode.value for mode in CommandMode if mode in profile.commands]
             fitting = [law for law, modes in laws.items() if set(modes) & set(taken)]
-            yield f"{robot} {name}", f"takes {', '.join(taken)}; laws: {', '.join(fitting)}"
+            told = {"robot": robot, "profile": name, "commands": taken, "laws": fitting}
+            yield f"{robot} {name}", told
 
 
-KINDS: dict[str, Callable[[], Rows]] = {
-    "robots": _robots,
-    "laws": _laws,
-    "workcells": lambda: ((name, load_workcell(name).description) for name in workcell_names()),
-    "scenes": lambda: ((name, load_scene(name).description) for name in config_names("scenes")),
-    "grippers": lambda: (
-        (name, load_gripper(name).description) for name in config_names("grippers")
-    ),
-    "imperfections": lambda: (
-        (name, load_imperfections(name).description) for name in imperfection_names()
-    ),
-    "profiles": _profiles,
+def _profile_text(profile: Mapping[str, Any]) -> str:
+    return f"takes {', '.join(profile['commands'])}; laws: {', '.join(profile['laws'])}"
+
+
+def _described(names: Callable[[], Sequence[str]], load: Callable[[str], Any]) -> Kind:
+    """Kind of files of which only the description is told.
+
+    Args:
+        names: Function that returns their names.
+        load: Function that reads the file of a name.
+    """
+
+    def entries() -> Entries:
+        for name in names():
+            yield name, {"description": load(name).description}
+
+    return Kind(entries, lambda entry: str(entry["description"]))
+
+
+KINDS = {
+    "robots": Kind(_robots, _robot_text),
+    "laws": Kind(_laws, _law_text),
+    "workcells": _described(workcell_names, load_workcell),
+    "scenes": _described(lambda: config_names("scenes"), load_scene),
+    "grippers": _described(lambda: config_names("grippers"), load_gripper),
+    "imperfections": _described(imperfection_names, load_imperfections),
+    "profiles": Kind(_profiles, _profile_text),
 }
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print one list, or all of them under their names."""
-    for kind in (options.kind,) if options.kind else KINDS:
-        rows = list(KINDS[kind]())
+    """Print one list, or all of them under their names; or write them as JSON."""
+    kinds = [options.kind] if options.kind else list(KINDS)
+    lists = {kind: dict(KINDS[kind].entries()) for kind in kinds}
+    if options.json:
+        show_json(options.json, lists[options.kind] if options.kind else lists)
+        return 0
+    for kind, entries in lists.items():
         if not options.kind:
             print(f"{kind}:")
-        width = max(len(name) for name, _ in rows)
-        for name, text in rows:
-            print(f"{'' if options.kind else '  '}{name:<{width}}  {text}")
+        width = max(map(len, entries))
+        for name, entry in entries.items():
+            indent = "" if options.kind else "  "
+            print(f"{indent}{name:<{width}}  {KINDS[kind].text(entry)}")
     return 0

@@ -33,6 +33,7 @@ from .options import (
     WORKCELL,
     CommandParser,
     add_command,
+    add_json,
     add_number,
     gain_value,
     output_file,
@@ -324,6 +325,7 @@ def _add_list(commands: Any) -> None:
         "List robots, laws, scenes, imperfections and profiles, and which go together.",
         run_of(".listing"),
         "robot_control list laws",
+        "robot_control list robots --json",
         fill=_fill_list,
     )
 
@@ -332,6 +334,7 @@ def _fill_list(parser: argparse.ArgumentParser) -> None:
     from .listing import KINDS
 
     parser.add_argument("kind", nargs="?", choices=tuple(KINDS), help="one list (default: all)")
+    add_json(parser.add_argument, "lists")
 
 
 def _add_new(commands: Any) -> None:
@@ -421,6 +424,7 @@ def _add_doctor(commands: Any) -> None:
         _doctor,
         "robot_control doctor",
         "robot_control doctor --robot ur5e --profile real",
+        "robot_control doctor --json",
         details="It listens only. Without options it looks at the controller that runs.",
     )
     text = "robot: name, or path of a YAML file (default: that of the running controller, or ur5)"
@@ -437,6 +441,7 @@ def _add_doctor(commands: Any) -> None:
     add("--prefix", default="", help="prefix of joints and frames (default: the robot's)")
     seconds = Bounded(default=5.0, above=0.0, unit="s", doc="time of listening, 4 s at least")
     add_number(add, "--seconds", seconds)
+    add_json(add, "findings")
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -450,6 +455,7 @@ def _doctor(options: argparse.Namespace) -> int:
         options.seconds,
         options.namespace,
         options.prefix,
+        options.json,
     )
 
 

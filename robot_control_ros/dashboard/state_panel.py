@@ -107,7 +107,8 @@ def details(health: Health) -> list[str]:
         lines.append(values["contact"])
     margin = _number({"": values.get("ringing margin", "").removesuffix("%")}, "")
     if margin is not None and margin < NEARLY_RINGS:
-        lines.append(f"the arm oscillates: {100.0 - margin:.0f} % of what softens it by itself")
+        strength = f"{100.0 - margin:.0f} % of the strength at which it softens itself"
+        lines.append(f"the arm oscillates, with {strength}")
     if "softened by ringing" in values:
         lines.append(f"softened, as the arm oscillated: {values['softened by ringing']}")
     if values.get("wrench", FRESH) != FRESH:

@@ -3,6 +3,7 @@ and its exit status.
 """
 
 import contextlib
+import json
 import os
 import re
 from pathlib import Path
@@ -133,6 +134,19 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
         " controller --ros-args -p robot:=ur5 -p profile:=sim -p use_sim_time:=true "
         f"-p law:=admittance -r wrench:={WRENCH[1:]}"
     )
+
+
+def test_programs_get_the_findings_and_what_to_do_first(ros, visit):
+    ros.node.destroy_node()
+    shown = visit("--seconds", "4")
+    found = visit("--seconds", "4", "--json")
+    assert found.status == shown.status == 1
+    (examined,) = json.loads(found.text)
+    assert (examined["robot"], examined["profile"]) == ("ur5", "sim")
+    assert examined["law"] == "impedance"
+    assert "error" in {each["level"] for each in examined["findings"]}
+    assert examined["next"] == shown.next
+    assert examined["commands"]["effort"] == "/forward_effort_controller/commands"
 
 
 def test_an_arm_of_a_work_cell_is_started_with_its_cell(ros, visit):

@@ -1,5 +1,6 @@
 """`robot_control list`: everything that a name can be given for, and what goes together."""
 
+import json
 import re
 from pathlib import Path
 
@@ -59,3 +60,24 @@ def test_without_a_kind_all_are_listed(capsys):
     assert main(["list"]) == 0
     shown = capsys.readouterr().out
     assert all(f"{kind}:\n" in shown for kind in ("robots", "laws", "scenes", "profiles"))
+
+
+@pytest.mark.parametrize("kind", ["robots", "laws", "profiles", "scenes"])
+def test_programs_get_the_names_of_the_text_and_values(kind, capsys):
+    names = [line.split("  ")[0].strip() for line in listed(capsys, kind)]
+    assert main(["list", kind, "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert list(entries) == names
+
+
+def test_the_values_for_programs_are_those_of_robot_law_and_profile(capsys, tmp_path):
+    file = tmp_path / "lists.json"
+    assert main(["list", "--json", str(file)]) == 0
+    assert capsys.readouterr().out == ""
+    lists = json.loads(file.read_text("utf-8"))
+    assert lists["robots"]["gen3"]["joints"] == list(load_robot("gen3").joints)
+    assert lists["laws"]["force_control"]["needs_wrench"] is True
+    assert lists["laws"]["joint_impedance"]["targets"] == "joint"
+    real = lists["profiles"]["ur5e real"]
+    assert (real["robot"], real["profile"]) == ("ur5e", "real")
+    assert "impedance" in real["laws"]
