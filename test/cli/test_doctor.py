@@ -136,6 +136,23 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
     )
 
 
+def lines_of_pages():
+    """Each `robot_control doctor` line of the pages, without comments."""
+    pages = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md"))
+    lines = re.findall(r"^robot_control (doctor --robot[^#\n]*[^#\s])", pages, re.MULTILINE)
+    return sorted({line for line in lines if "my_arm" not in line})
+
+
+@pytest.mark.parametrize("line", lines_of_pages())
+def test_each_line_of_a_page_says_what_to_do_first_where_nothing_runs(line, ros, visit):
+    ros.node.destroy_node()
+    command, *options = line.split()
+    found = visit(*options, "--seconds", "4")
+    assert command == "doctor"
+    assert found.status == 1
+    assert found.next
+
+
 def test_programs_get_the_findings_and_what_to_do_first(ros, visit):
     ros.node.destroy_node()
     shown = visit("--seconds", "4")

@@ -2,6 +2,7 @@
 another package.
 """
 
+import importlib
 import io
 import re
 import shlex
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evidence.__main__ import main as evidence_main
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.cli.main import main
 
@@ -26,7 +28,8 @@ OTHERS = {
     "export ROS_AUTOMATIC_DISCOVERY_RANGE": "the demo prints it",
     "export ROBOT_CONTROL_LAWS": "names a law of the reader's",
     "ros2 control": "asks ros2_control",
-    "ros2 topic": "asks a running robot",
+    "ros2 topic echo --once /io_and_status_controller": "of Universal Robots' driver",
+    "ros2 topic echo --once /speed_scaling_state_broadcaster": "of Universal Robots' driver",
     "ros2 run ur_client_library": "of Universal Robots",
     "ros2 run controller_manager": "of ros2_control",
     "ros2 launch ur_calibration": "of Universal Robots",
@@ -36,21 +39,30 @@ OTHERS = {
     "ros2 service call /io_and_status_controller": "of Universal Robots' driver",
     "ros2 service call /friction_model_controller": "of Universal Robots' driver",
     "ros2 service call /ur_configuration_controller": "of Universal Robots' driver",
-    "ros2 service call /franka/enable": "of the robot",
+    "ros2 service call /franka/enable": "of the node that drives the robot; test/franka",
     "lerobot-": "of LeRobot; make test-lerobot",
     "plugin=": "an option of the lines below it",
     "python3.11 -m venv": "of Python",
     ". .venv-lerobot/bin/activate": "of Python",
     "python3 - <<'END'": "its lines are run below",
 }
-# What begins so is run, or its words are compared, by another test, which finds it in the pages itself.
+# What begins so is run by another test, or its words are compared where it needs a running robot.
 CHECKED = {
-    "robot_control ": "test/cli/test_command_line.py",
-    "python -m evidence ": "test/evidence/test_command_line_of_evidence.py",
+    "robot_control simulate": "below, but for one: test/repository/test_site.py",
+    "robot_control list": "test/repository/test_site.py",
+    "robot_control init-law": "below",
+    "robot_control docs": "below",
+    "robot_control demo": "test/system/test_demo_processes.py",
+    "robot_control doctor": "test/cli/test_doctor.py",
+    "robot_control status": "test/system/test_robot_client.py",
+    "robot_control set": "test/system/test_robot_client.py",
+    "robot_control identify": "test/system/test_identify_running.py, with other options",
+    "python -m evidence stability": "below",
     "ros2 param ": "test/repository/test_newcomer_pages.py",
     "ros2 service call /controller/": "test/repository/test_newcomer_pages.py",
-    "ros2 launch robot_control_ros ": "below",
-    "ros2 run robot_control_ros ": "below",
+    "ros2 topic ": "below",
+    "ros2 launch robot_control_ros ": "its arguments below",
+    "ros2 run robot_control_ros ": "its name below",
 }
 FILES = re.compile(r"^(?:\S*python(?: -m pytest)?) (\S+\.py)")
 
@@ -124,6 +136,83 @@ def test_each_launch_file_has_the_arguments_that_are_typed(page):
             assert (ROOT / "scripts" / words[3]).is_file(), line
 
 
+def topic_lines(verbs):
+    """Words of each `ros2 topic` line with one of these verbs, but for those of others."""
+    found = []
+    for text in PAGES.values():
+        for line in command_lines(text):
+            words = shlex.split(line)
+            is_of_others = line.startswith(tuple(OTHERS))
+            if words[:2] == ["ros2", "topic"] and words[2] in verbs and not is_of_others:
+                found.append(words)
+    return found
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+def test_each_topic_that_is_looked_at_has_messages_and_each_message_is_taken(ros):
+    """Beside a simulated arm, whose topics are those of a driver."""
+    pytest.importorskip("mujoco")
+    from geometry_msgs.msg import PoseStamped, WrenchStamped
+    from ros_support import Controller
+    from sensor_msgs.msg import JointState
+
+    kinds = {
+        "/joint_states": JointState,
+        "/force_torque_sensor_broadcaster/wrench": WrenchStamped,
+        "/controller/tip_wrench": WrenchStamped,
+        "/controller/pose": PoseStamped,
+    }
+    wrench = "/force_torque_sensor_broadcaster/wrench"
+    ros.start("simulator", {"robot": "ur5e"})
+    controller = Controller(ros, wrench, robot="ur5e", use_sim_time=True)
+    reference = ros.subscribe(PoseStamped, "/controller/reference_pose")
+    ros.until(lambda: reference.messages, "a controller that runs")
+    seen = topic_lines(("echo", "hz"))
+    assert len(seen) > 5
+    for words in seen:
+        (topic,) = (word for word in words if word.startswith("/"))
+        inbox = ros.subscribe(kinds[topic], topic)
+        ros.until(lambda inbox=inbox: inbox.messages, topic)
+    taken = dict(ros.node.get_subscriber_names_and_types_by_node("controller", "/"))
+    sent = topic_lines(("pub",))
+    assert sent
+    for words in sent:
+        topic, kind, values = words[-3:]
+        assert taken[topic] == [kind]
+        if "…" in values:
+            continue  # the reader writes the numbers
+        package, _, name = kind.split("/")
+        message = getattr(importlib.import_module(f"{package}.msg"), name)()
+        fill(message, yaml.safe_load(values))
+        publisher = ros.publisher(type(message), topic)
+        count = len(reference)
+        start = reference.last.pose.position
+        ros.until(
+            lambda start=start: abs(reference.last.pose.position.y - start.y) > 0.002,
+            "a reference that moves",
+            lambda publisher=publisher, message=message: publisher.publish(message),
+        )
+        assert len(reference) > count
+    refused = [
+        value.value
+        for each in controller.diagnostics.messages
+        for status in each.status
+        for value in status.values
+        if value.key == "last refusal"
+    ]
+    assert refused == []
+
+
+def fill(message, values):
+    """Write values, as `ros2 topic pub` takes them, into the fields of a message."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            fill(getattr(message, name), value)
+        else:
+            setattr(message, name, value)
+
+
 def simulations():
     """Each `robot_control simulate …` of the pages, with the line of errors that stands below it."""
     found = []
@@ -162,7 +251,38 @@ def test_a_simulation_of_a_tutorial_prints_what_stands_below_it(
 
 
 def test_the_tutorials_have_simulations():
-    assert len(simulations()) > 4
+    """And each is run, but for the one that test_site.py runs."""
+    run = {" ".join(line.split()) for line, _ in simulations()}
+    assert len(run) > 4
+    lines = {" ".join(line.split()) for text in PAGES.values() for line in command_lines(text)}
+    typed = {line for line in lines if line.startswith("robot_control simulate")}
+    assert typed - run == {"robot_control simulate --push 20 0 0 --plot push.png"}
+
+
+def test_the_law_of_the_tutorial_gets_a_section(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("my_law", None)
+    for line in ("robot_control init-law my_law", "robot_control docs --law my_law:MyLaw"):
+        assert f"\n{line}\n" in OWN_LAW
+        assert main(shlex.split(line)[1:]) == 0
+    assert "MyLaw" in capsys.readouterr().out
+
+
+def evidence_lines():
+    """Options of each `python -m evidence stability …` that tries an arm."""
+    lines = {line for text in PAGES.values() for line in command_lines(text)}
+    begin = "python -m evidence stability --robot "
+    return sorted(line for line in lines if line.startswith(begin))
+
+
+@pytest.mark.long
+@pytest.mark.sim
+@pytest.mark.parametrize("line", evidence_lines())
+def test_what_proves_the_stability_of_a_tutorials_arm_runs(line, capsys):
+    pytest.importorskip("mujoco")
+    assert evidence_main(shlex.split(line)[3:]) == 0
+    assert "ur5e" in capsys.readouterr().out
 
 
 # --- Python and YAML ---
