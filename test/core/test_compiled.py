@@ -21,6 +21,7 @@ from numba.core.errors import TypingError
 
 import robot_control_ros
 from robot_control_ros.core.compiled import KEPT, ROOMS, compile_now, compiled, compiled_functions
+from robot_control_ros.core.record import Field, Record
 
 PACKAGE = Path(robot_control_ros.__file__).parent
 INNER = "from ..core.compiled import compiled\n\n@compiled\ndef inner(x):\n    return x + {added}\n"
@@ -165,47 +166,15 @@ def test_a_law_of_a_user_notices_a_change_in_the_file_beside_it(installation):
     assert installation.run(PYTHONPATH=path)["result"] == 11.0
 
 
-RECORDS = """
-from robot_control_ros.core.compiled import compiled
-from robot_control_ros.core.record import Field, Record
+def test_the_function_of_a_record_is_named_by_its_text_alone():
+    """Numba's cache knows it by its name: two processes may make records in another order."""
 
-skipped = [Field(f"skipped{{i}}", ({skipped},), "", "") for i in range(40)]  # so many aren't inlined
-RECORD = Record("{name}", [*skipped, Field("wanted", (), "", "")])
-wanted_at = RECORD.views
+    def name(size):
+        return Record("Same", [Field("quantity", (size,), "", "")]).views.__name__
 
-
-@compiled
-def wanted(row):
-    return wanted_at(row, 0).wanted[0]
-"""
-
-
-def use_records(environment, names, answer):
-    """Call the function of each of these modules, in a process with this environment."""
-    enter(environment)
-    found = {}
-    for name in names:
-        module = importlib.import_module(name)
-        row, named = module.RECORD.single(0)
-        named["wanted"] = len(name)
-        found[name] = float(module.wanted(row))
-    answer.send(found)
-
-
-@starts
-def test_records_that_two_processes_have_compiled_are_not_mixed_up_by_a_third(tmp_path):
-    for name, skipped in (("one", 1), ("three", 3)):
-        (tmp_path / f"{name}.py").write_text(RECORDS.format(name=name.title(), skipped=skipped))
-    path = os.pathsep.join([str(PACKAGE.parent), str(tmp_path)])
-    variables = {
-        **os.environ,
-        "HOME": str(tmp_path),
-        "NUMBA_CACHE_DIR": str(tmp_path),
-        "PYTHONPATH": path,
-    }
-    for names in (["one"], ["three"], ["one", "three"]):
-        found = Started(variables, use_records, names).result()
-        assert found == {name: len(name) for name in names}
+    first = name(1)
+    assert name(2) != first
+    assert name(1) == first
 
 
 @starts

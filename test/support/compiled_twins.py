@@ -16,6 +16,7 @@ import pkgutil
 import random
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -28,7 +29,9 @@ from robot_control_ros.core import record
 ROBOTS = ("ur5", "gen3")  # one with joints that turn without end
 CYCLES = 12  # of each situation
 ALL, SOME = 60, 0.05  # so many calls of a function are compared, and this share of the others
-ONCE = ("robot.distances.survey",)  # takes seconds as Python
+FEW = 10  # a call is compared while a function that it may call was compared less often
+SLOW = ("robot.distances.survey",)  # compared with the arguments of OTHERS alone
+RECORDED = 0.5  # s that a loop keeps: all of it is compared in each cycle
 
 
 def _strained(random: np.random.Generator, coupled: bool) -> tuple[Any, ...]:
@@ -119,15 +122,7 @@ def _marked(random: np.random.Generator) -> tuple[Any, ...]:
 
 def _nearest(random: np.random.Generator) -> tuple[Any, ...]:
     """The bodies of an arm at a random posture, a pair of them, and places for the results."""
-    from robot_control_ros.references.clearance import Clearance
-    from robot_control_ros.robot.configuration import load_robot
-    from robot_control_ros.robot.model import RobotModel
-
-    if not _bodies:
-        robot = load_robot("ur5")
-        model = RobotModel.of(robot)
-        _bodies.extend((model.chain, Clearance(robot, model).bodies.bodies))
-    chain, bodies = _bodies
+    chain, bodies = _chain_and_bodies()
     pair = int(random.integers(len(bodies.pairs)))
     return (
         chain,
@@ -140,7 +135,26 @@ def _nearest(random: np.random.Generator) -> tuple[Any, ...]:
     )
 
 
-_bodies: list[Any] = []
+def _surveyed(random: np.random.Generator) -> tuple[Any, ...]:
+    """A few pairs of the bodies of an arm, random postures, and places for the results."""
+    chain, bodies = _chain_and_bodies()
+    pairs = random.integers(len(bodies.pairs), size=3)
+    bodies = bodies._replace(
+        pairs=bodies.pairs[pairs], margin=bodies.margin[pairs], lever=bodies.lever[pairs]
+    )
+    return chain, bodies, random.uniform(-3.0, 3.0, (2, 6)), *np.empty((3, len(pairs)))
+
+
+@cache
+def _chain_and_bodies() -> tuple[Any, Any]:
+    """Joints and bodies of an arm."""
+    from robot_control_ros.references.clearance import Clearance
+    from robot_control_ros.robot.configuration import load_robot
+    from robot_control_ros.robot.model import RobotModel
+
+    robot = load_robot("ur5")
+    model = RobotModel.of(robot)
+    return model.chain, Clearance(robot, model).bodies.bodies
 
 
 def _line_and_box(random: np.random.Generator) -> tuple[Any, ...]:
@@ -194,6 +208,7 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "sensing.ringing._is_regular": lambda random: (np.cumsum(random.uniform(0.01, 0.03, 6)), 0),
     "sensing.ringing._growth_fed": _marked,
     "robot.distances.nearest_into": _nearest,
+    "robot.distances.survey": _surveyed,
     "robot.distances._line_to_box": _line_and_box,
     "robot.distances._point_to_box": lambda random: (
         random.normal(size=3),
@@ -225,16 +240,17 @@ class Twin:
 
     Args:
         dispatcher: Numba's.
-        most: So many calls are compared, at most.
+        chosen: Whether calls of a loop are compared.
     """
 
     all: ClassVar[dict[str, Twin]] = {}
     comparing: ClassVar[int] = 0  # calls that are being compared now, one within the other
 
-    def __init__(self, dispatcher: Any, most: float = np.inf) -> None:
+    def __init__(self, dispatcher: Any, chosen: bool = True) -> None:
         self._numba_type_ = dispatcher._numba_type_
         self._dispatcher = dispatcher
-        self._most = most
+        self._chosen = chosen
+        self._rare: list[Twin] | None = None
         self.compared = 0
         self.difference = 0.0
 
@@ -242,8 +258,14 @@ class Twin:
         if Twin.comparing and any(hasattr(argument, "_fields") for argument in arguments):
             self.compared += 1
             return self._dispatcher.py_func(*arguments)
-        if self.compared >= self._most or (self.compared >= ALL and _random.random() > SOME):
-            return self._dispatcher(*arguments)
+        if self._chosen and (
+            self.compared < ALL or self._may_call_a_rare_one() or _random.random() < SOME
+        ):
+            return self.compare(*arguments)
+        return self._dispatcher(*arguments)
+
+    def compare(self, *arguments: Any) -> Any:
+        """Make a call twice."""
         self.compared += 1
         others = copy(arguments)
         Twin.comparing += 1
@@ -253,6 +275,23 @@ class Twin:
             self.difference, difference((result, arguments), (self._dispatcher(*others), others))
         )
         return result
+
+    def _may_call_a_rare_one(self) -> bool:
+        """Whether it may call a function, itself or by others, that was seldom compared."""
+        if self._rare is None:
+            self._rare = list(self._callees(set()))
+        while self._rare and self._rare[-1].compared >= FEW:
+            self._rare.pop()
+        return bool(self._rare)
+
+    def _callees(self, seen: set[Twin]) -> set[Twin]:
+        text = self._dispatcher.py_func
+        for name in text.__code__.co_names:
+            callee = text.__globals__.get(name)
+            if isinstance(callee, Twin) and callee not in seen:
+                seen.add(callee)
+                callee._callees(seen)
+        return seen
 
 
 class Views:
@@ -276,7 +315,7 @@ def twin(function: Any) -> Twin:
     """What ``@compiled`` makes in this process."""
     dispatcher = compiled(function)
     name = f"{function.__module__}.{function.__qualname__}".removeprefix("robot_control_ros.")
-    Twin.all[name] = Twin(dispatcher, 1 if name in ONCE else np.inf)
+    Twin.all[name] = Twin(dispatcher, name not in SLOW)
     return Twin.all[name]
 
 
@@ -305,6 +344,8 @@ def difference(one: Any, other: Any) -> float:
         return max((difference(*each) for each in zip(one, other, strict=True)), default=0.0)
     if one is None or other is None:
         return 0.0 if one is other else np.inf
+    if _are_the_same(one, other):
+        return 0.0
     a, b = np.asarray(one, float), np.asarray(other, float)
     finite = np.isfinite(a)
     if a.shape != b.shape or (
@@ -314,6 +355,15 @@ def difference(one: Any, other: Any) -> float:
     scale = max(1.0, np.abs(a[finite]).max(initial=0.0))
     largest = float(np.abs(a[finite] - b[finite]).max(initial=0.0))
     return np.inf if np.isnan(largest) else largest / scale
+
+
+def _are_the_same(one: Any, other: Any) -> bool:
+    """Whether two results are seen at a glance to be the same, bit for bit."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return (one.dtype, one.shape) == (other.dtype, other.shape) and (
+            one.tobytes() == other.tobytes()
+        )
+    return type(one) is type(other) is float and one == other
 
 
 def modules() -> Iterator[str]:
@@ -343,16 +393,16 @@ def main() -> None:
     from robot_control_ros.robot.configuration import load_robot
 
     generator = np.random.default_rng(1)
+    for name, arguments in OTHERS.items():
+        for _ in range(100):
+            Twin.all[name].compare(*arguments(generator))
     for robot in map(load_robot, ROBOTS):
         for law in law_names(plugins=False):
             try:
-                loop = ControlLoop(robot, law)
+                loop = ControlLoop(robot, law, recorded=RECORDED)
             except ConfigError:  # a law that this robot can't have
                 continue
             rehearse(loop, generator, CYCLES)
-    for name, arguments in OTHERS.items():
-        for _ in range(100):
-            Twin.all[name](*arguments(generator))
     json.dump(
         {name: [each.compared, each.difference] for name, each in Twin.all.items()}, sys.stdout
     )
