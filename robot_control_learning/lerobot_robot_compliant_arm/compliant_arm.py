@@ -137,7 +137,8 @@ class CompliantArm(Robot):
         self._seen = state
         self.target = state.reference_pose
         if self.config.task:
-            self.task = ReachTask(state.pose[:3, 3], state.time, self.config.seed)
+            config = self.config
+            self.task = ReachTask(state.pose[:3, 3], state.time, config.seed, config.ball_time)
 
     def get_observation(self) -> dict[str, Any]:
         """The newest state, and images. Rendered cameras show that state."""
@@ -268,6 +269,8 @@ def _check(config: CompliantArmConfig, has_gripper: bool) -> None:
         raise refused("lockstep", config.lockstep, "must be 0: a running arm doesn't wait", 0)
     if config.task and not config.simulated:
         raise refused("task", config.task, "must be empty: a running arm has no simulated ball")
+    if not (config.ball_time > 0.0 and np.isfinite(config.ball_time)):
+        raise refused("ball_time", config.ball_time, "must be above 0 s", (0.0, np.inf))
     if config.gripper and not has_gripper:
         rule = "must be false: add the gripper to the robot, as in ur5e+robotiq_2f85"
         raise refused("gripper", config.gripper, rule)

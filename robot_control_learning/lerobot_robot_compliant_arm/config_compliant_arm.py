@@ -29,6 +29,8 @@ class CompliantArmConfig(RobotConfig):
         observed: Groups of numbers in an observation: position, velocity, pose, wrench.
         task: The text ``reach`` gives a simulated arm a ball to reach. An empty text gives none.
         seed: Seed of the task's random numbers.
+        ball_time: Time of a ball [s], after which another one comes. A short time shows the arm on
+            its way, from many places to many balls.
         cameras: Cameras by name.
     """
 
@@ -46,4 +48,5 @@ class CompliantArmConfig(RobotConfig):
     observed: list[str] = field(default_factory=lambda: ["position", "velocity", "pose", "wrench"])
     task: str = ""
     seed: int = 0
+    ball_time: float = 4.0
     cameras: dict[str, CameraConfig] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from robot_control_ros import RobotModel
 from robot_control_ros.robot.joint_chain import place_joints
 
 BACKGROUND = (60, 60, 60)
-LIGHT = np.array((0.3, -0.4, 0.87))
+LIGHT = np.array((0.6, -0.6, 0.53))  # towards it
 SHADE = 0.4  # brightness of what the light doesn't reach
 BASE = 0.06  # m, radius of the first drawn link; they taper towards the tip
 TIP = 0.01  # m, radius of the last one

@@ -12,7 +12,6 @@ from robot_control_ros import Snapshot
 RADIUS = 0.02  # m, of the ball
 BOX = np.array((0.1, 0.1, 0.05))  # m, of the ball's centre around the start, each way
 STAYS = 0.3  # s in the ball that count as reached
-LASTS = 4.0  # s of a ball, after which it counts as missed
 COLOR = (220, 30, 30)
 
 _log = logging.getLogger(__name__)
@@ -36,21 +35,23 @@ class Ball:
 
 
 class ReachTask:
-    """Shows a ball. When the tip has stayed in it for 0.3 s, or after 4 s, another one comes.
+    """Shows a ball. When the tip has stayed in it for 0.3 s, or after its time, another one comes.
 
     Args:
         start: Position (3,) around which balls come [m].
         time: Time by the robot's clock at which the first ball comes [s].
         seed: Seed of their places.
+        lasts: Time of a ball, after which it counts as missed [s].
 
     Attributes:
         center: Centre (3,) of the present ball [m].
         balls: Balls that are over.
     """
 
-    def __init__(self, start: np.ndarray, time: float, seed: int) -> None:
+    def __init__(self, start: np.ndarray, time: float, seed: int, lasts: float) -> None:
         self._random = np.random.default_rng(seed)
         self._start = np.array(start)
+        self._lasts = lasts
         self.balls: list[Ball] = []
         self._next(time)
 
@@ -63,7 +64,7 @@ class ReachTask:
             self._inside_since = state.time
         reached = state.time - self._inside_since >= STAYS - 1e-9
         age = state.time - self._began
-        if not reached and age < LASTS - 1e-9:
+        if not reached and age < self._lasts - 1e-9:
             return
         x, y, z = self.center.tolist()
         self.balls.append(Ball((x, y, z), reached, age, distance))

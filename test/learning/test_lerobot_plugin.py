@@ -10,8 +10,10 @@ from types import ModuleType
 import lerobot_stand_in
 import numpy as np
 import pytest
+import yaml
+from refusals import refuses
 
-from robot_control_ros import ConfigError, Robot, load_robot
+from robot_control_ros import ConfigError, Robot, RobotModel, load_robot
 
 pytest.importorskip("mujoco")
 NAME = "lerobot_robot_compliant_arm"
@@ -188,14 +190,60 @@ def test_cameras_show_the_ball_where_it_is(arm):
 
 
 @pytest.mark.sim
-def test_a_ball_that_is_not_reached_is_missed_after_its_time(arm):
-    robot = arm(cameras={})
+@pytest.mark.parametrize("lasts", [0.8, 4.0])
+def test_a_ball_that_is_not_reached_is_missed_after_its_time(arm, lasts):
+    robot = arm(cameras={}, ball_time=lasts)
     while not robot.task.balls:
         robot.get_observation()
         robot.send_action(robot.present_action())
     (ball,) = robot.task.balls
     assert not ball.reached
-    assert ball.seconds == pytest.approx(4.0, abs=0.11)
+    assert ball.seconds == pytest.approx(lasts, abs=0.11)
+
+
+@pytest.mark.parametrize("lasts", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_ball_needs_a_time(plugin, lasts):
+    config = plugin.CompliantArmConfig(simulated=True, task="reach", ball_time=lasts)
+    with refuses("ball_time", lasts, (0.0, np.inf)):
+        plugin.CompliantArm(config)
+
+
+REACH = ROOT / "robot_control_learning/reach"
+
+
+def test_record_and_rollout_differ_in_their_balls_alone():
+    """What the policy sees and does is the same; the balls are at other places, and stay longer."""
+    robots = [
+        yaml.safe_load((REACH / f"{name}.yaml").read_text(encoding="utf-8"))["robot"]
+        for name in ("record", "rollout")
+    ]
+    seeds = {robot.pop("seed") for robot in robots}
+    for robot in robots:
+        robot.pop("ball_time", None)
+    assert len(seeds) == 2
+    assert robots[0] == robots[1]
+
+
+@pytest.mark.sim
+def test_cameras_of_the_record_show_each_corner_of_the_task_s_box(plugin):
+    """The arm at its start hides none of these balls."""
+    robot = load_robot("ur5e")
+    model = RobotModel.of(robot)
+    home = np.array(robot.home)
+    tip = model.at(home).pose[:3, 3]
+    entries = yaml.safe_load((REACH / "record.yaml").read_text(encoding="utf-8"))
+    task = import_module(f"{NAME}.reach_task")
+    rays = import_module(f"{NAME}.ray_picture")
+    for camera in entries["robot"]["cameras"].values():
+        view = [camera[name] for name in ("position", "target", "opening", "width", "height")]
+        picture = rays.RayPicture(*view)
+        for corner in np.array(np.meshgrid(*[(-1, 1)] * 3)).reshape(3, 8).T:
+            ball = tip + corner * task.BOX
+            capsules = rays.arm_capsules(model, home, tip)
+            capsules.append(rays.Capsule(ball, ball, task.RADIUS, task.COLOR))
+            seen = picture.draw(capsules).astype(int)
+            red = seen[..., 0] > 2 * seen[..., 1:].max(axis=2)
+            assert red.sum() >= 12
 
 
 @pytest.mark.sim

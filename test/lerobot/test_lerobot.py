@@ -99,7 +99,7 @@ def test_an_arm_is_recorded_learnt_rolled_out_and_replayed(lerobot, opened, tmp_
     assert len(data["names"]["action"]) == size
     assert {"shoulder_pan_joint.pos", "ee.wrench_z"} <= set(data["names"]["observation.state"])
     for camera in ("front", "side"):
-        assert data["shapes"][f"observation.images.{camera}"] == [3, 48, 48]
+        assert data["shapes"][f"observation.images.{camera}"] == [3, 40, 40]
 
     train = [f"--config_path={REACH / 'train.yaml'}", "--dataset.root=data"]
     lerobot("lerobot-train", *train, "--steps=2", "--save_freq=2", "--output_dir=policy")
@@ -158,4 +158,4 @@ def test_a_dataset_is_replayed_under_a_law_and_becomes_a_record_and_a_dataset(le
     assert again["action"] == pytest.approx(first["action"][:9], abs=1e-5)
     assert again["shapes"]["observation.wrench"] == [6]
     assert again["shapes"]["observation.stiffness"] == [6]
-    assert again["shapes"]["observation.images.front"] == [3, 48, 48]
+    assert again["shapes"]["observation.images.front"] == [3, 40, 40]
