@@ -68,10 +68,14 @@ class Health:
     robot_silence: float = 0.0  # since the last joint states [s]
     # by whom STOP was pressed, where it holds the controller; empty where it doesn't
     stopped: str = ""
+    # whether the controller's node is there, and hasn't answered yet: it compiles the laws
+    starting: bool = False
 
     @property
     def obstacle(self) -> str:
         """Reason why the robot doesn't follow commands; empty if it does."""
+        if self.starting:
+            return "the controller starts"
         if not self.answers:
             return "the controller doesn't answer" + (
                 f" for {self.silence:.0f} s" if self.silence >= 1.0 else ""
@@ -88,6 +92,8 @@ class Health:
 
         The page shows old values then.
         """
+        if self.starting:
+            return "The controller starts."
         if not self.answers:
             return "Controller lost: it doesn't answer."
         return "Robot lost: it sends no joint states." if self.robot_silence > LOST else ""

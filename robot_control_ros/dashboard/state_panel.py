@@ -62,14 +62,14 @@ class StatePanel:
         """
         colour = GREEN
         if health.obstacle:
-            colour = AMBER if health.answers else RED
+            colour = AMBER if health.answers or health.starting else RED
         lines = [span(f"● {health.obstacle or 'active'}", colour, 700)]
         if self.refusal:
             lines.append(span(f"refused: {self.refusal}", RED))
         self._refusal.look(health.diagnosis)
         if health.problem and health.commands:
             lines.append(span(health.problem, AMBER))
-        if not health.answers and (start := self._link.robot.profile.start):
+        if not (health.answers or health.starting) and (start := self._link.robot.profile.start):
             lines.append(span(f"is it running? {start}", GREY))
         lines += [span(warning, AMBER) for warning in warnings]
         lines += [span(detail, GREY) for detail in details(health)]
@@ -129,6 +129,8 @@ def describe_loss(health: Health, start: str) -> str:
     """
     if not health.lost:
         return ""
+    if health.starting:
+        return f"{health.lost}\nThe first time it compiles its laws, for a minute or two."
     command = f": {start}" if start else ""
     if not health.answers:
         again = f"Start it again{command}. The page finds it by itself; then press Activate."
@@ -154,7 +156,11 @@ def summarize(health: Health, law: str, lost: str, refusal: str) -> BarState:
     )
     rate = _number(health.diagnosis, "rate [Hz]") if health.commands and not lost else None
     level = "good"
-    if refusal or not health.answers:
+    if refusal:
+        level = "error"
+    elif health.starting:
+        level = "starting"
+    elif not health.answers:
         level = "error"
     elif health.obstacle or alarm:
         level = "warning"

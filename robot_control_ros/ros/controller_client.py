@@ -178,6 +178,13 @@ class ControllerClient:
         return time.monotonic() - self._answered_at < SILENT
 
     @property
+    def starting(self) -> bool:
+        """True where its node is there, and hasn't answered since this began."""
+        return self._answered_at < self._since and bool(
+            self._clients["get_state"].service_is_ready()
+        )
+
+    @property
     def known(self) -> bool:
         """True where it answers, and its law and gains are those of the process that does."""
         return self._known and self.answers

@@ -16,6 +16,7 @@ from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.dashboard.link import DrawnObject, Health, RobotTelemetry
 from robot_control_ros.dashboard.page import Page
 from robot_control_ros.dashboard.page_thread import PERIOD, PageThread
+from robot_control_ros.dashboard.state_panel import describe_loss, summarize
 from robot_control_ros.dashboard.view.placing import pose_of
 from robot_control_ros.dashboard.view.robot_view import GREEN, add_shape
 from robot_control_ros.dashboard.view.shapes import DrawnShape
@@ -693,6 +694,16 @@ def test_a_silent_controller_and_an_inactive_one_are_shown(page, link):
     link.state = Health(answers=True, lifecycle="inactive", problem="no joint states")
     until(lambda: "controller inactive: the robot isn't commanded" in text(page), "its state")
     assert "no joint states" not in text(page)  # it has no use for them
+
+
+def test_a_controller_that_starts_is_not_called_lost(page, link):
+    link.state = Health(answers=False, silence=30.0, starting=True)
+    until(lambda: "the controller starts" in text(page), "its state")
+    assert "is it running" not in text(page)
+    lost = describe_loss(link.state, "make demo")
+    assert "make demo" not in lost
+    assert summarize(link.state, "", lost, "").level == "starting"
+    assert describe_loss(Health(answers=False, silence=30.0), "make demo").count("make demo") == 1
 
 
 def test_rate_and_response_are_shown_below_what_matters_more(page, link):

@@ -402,6 +402,22 @@ def test_messages_that_cannot_be_read_harm_the_page_s_link_no_more_than_silence(
     assert set(link.telemetry().blocks) > {"position", "wrench"}
 
 
+def test_a_controller_that_is_there_and_has_not_answered_yet_starts(ros):
+    link = RosLink(ros.node, ROBOT, ROBOT.urdf())
+    assert not link.health().starting
+    busy = ros.create_node("busy")
+    busy.create_service(GetState, "/controller/get_state", lambda request, response: response)
+    ros.executor.remove_node(busy)  # it doesn't take requests, as while it compiles
+    ros.until(lambda: link.health().starting, "a node that doesn't answer")
+    ros.executor.add_node(busy)
+    ros.until(lambda: link.health().answers, "an answer")
+    assert not link.health().starting
+    ros.executor.remove_node(busy)
+    ros.until(lambda: link.health().silence > 1.0, "silence")
+    assert not link.health().starting  # it is lost
+    link.close()
+
+
 def test_the_nodes_of_buses_are_those_that_have_a_driver_and_the_one_of_the_user():
     assert set(BUS_NODES) == {*driver_names(), "fieldbus"}
 

@@ -45,6 +45,16 @@ PIXELS = """(points => {
 OF_PICTURE = "document.elementFromPoint(X, Y)?.tagName === 'CANVAS'"
 STATE = "document.querySelector('#bar-state')?.textContent ?? ''"
 SHEET = "document.querySelector('[data-sheet]')?.dataset.sheet ?? ''"
+HANDLE = "document.querySelector('[data-sheet-handle]')"
+# No folder is on its way: what is open is seen in full.
+STILL = """[...document.querySelectorAll("#root [style*='box-sizing: border-box; opacity']")]
+  .every(each => each.inert || getComputedStyle(each).opacity === "1" && !each.style.willChange)"""
+PANELS = ("Step and chirp", "Plots", "Scope")  # switches that open a panel each
+SWITCH_ON = ("input[type=checkbox]", "(found.checked || found.click(), 1)")
+# Opens what is folded: folders, whose contents follow their names, and panels in a sheet.
+UNFOLD = """[...document.querySelectorAll("#root [role=button]")]
+  .filter(each => each.nextElementSibling?.inert || each.matches("[aria-label^='Expand panel']"))
+  .map(each => each.click()).length"""
 
 
 def law_gains(law: str) -> dict[str, Parameter]:
@@ -120,6 +130,24 @@ def resize(browser: Browser, size: Sequence[int]) -> None:
     )
     browser.wait(lambda: browser.evaluate("[innerWidth, innerHeight]") == list(size), "the size")
     settle(browser)
+
+
+def open_sheet(browser: Browser) -> None:
+    """Open the sheet of a small window; a large one has none."""
+    if browser.evaluate(SHEET) == "closed":
+        browser.evaluate(f"{HANDLE}.click()")
+        browser.wait(lambda: browser.evaluate(SHEET) == "open", "an open sheet")
+    browser.wait(lambda: browser.evaluate(STILL), "a sheet that has opened")
+
+
+def open_all(browser: Browser) -> None:
+    """Open each folder and each panel, once the sheet is open."""
+    browser.wait(lambda: browser.evaluate(UNFOLD), "folders")
+    for name in PANELS:
+        browser.wait(lambda name=name: browser.find(name, *SWITCH_ON), name)  # type: ignore[misc]
+    browser.wait(lambda: browser.evaluate("document.querySelector('.uplot') !== null"), "plots")
+    browser.wait(lambda: not browser.evaluate(UNFOLD), "folders in folders")
+    browser.wait(lambda: browser.evaluate(STILL), "folders that have opened")
 
 
 def pixels(browser: Browser, points: Sequence[np.ndarray]) -> list[list[float]] | None:

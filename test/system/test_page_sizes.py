@@ -1,22 +1,29 @@
 """The page in Chromium on a phone, a tablet and a desk: the arm in sight, camera, keyboard, dark."""
 
+import json
+
 import numpy as np
 import pytest
 
 pytest.importorskip("viser", reason="the page needs viser")
 
+from axe import load_axe, needs_axe, serious
 from browser import chromium
 from dashboard_support import HOME
 from page_sizes import (
     DESK,
     LAPTOP,
+    PANELS,
     PHONE,
     PHONE_ASIDE,
     RUNNING,
     SHEET,
+    SIZES,
     TABLET,
     TABLET_ASIDE,
     in_picture,
+    open_all,
+    open_sheet,
     opened,
     resize,
     robot,
@@ -53,6 +60,27 @@ STOPPED = {"lifecycle": "inactive", "stopped": "stopped by the page"}
 FOCUSED = """(each => each.closest("#status-bar") ? each.id : each.ariaLabel || each.innerText)(
   document.activeElement)"""
 OUTLINED = "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
+COLOURS = "document.documentElement.setAttribute('data-mantine-color-scheme', SCHEME)"
+MARK = "addEventListener('focusin', event => { event.target.dataset.reached = ''; })"
+# A key that opens what has the focus, where it is closed: a sheet, a folder, a panel, a switch of a panel.
+OPENS = """((each, panels) => {
+  if (each.nextElementSibling?.inert || each.matches("[role=button][aria-expanded=false]")) return "Enter";
+  const row = each.matches("input[type=checkbox]:not(:checked)") && each.closest(":has(label)");
+  return row && panels.includes(row.querySelector("label").textContent.trim()) ? " " : "";
+})(document.activeElement, PANELS)"""
+# What a mouse can press and the focus hasn't been at. One of a group, or of a row of tabs, stands for all.
+NOT_REACHED = """(() => {
+  const CONTROL = "button, input, select, textarea, a, [role=button], [role=tab], [role=slider]";
+  const GROUP = "[role=group], [role=tablist], label, .mantine-Slider-root";
+  const seen = each => each.checkVisibility({ visibilityProperty: true }) && each.offsetWidth > 0;
+  const pointer = each => getComputedStyle(each).cursor === "pointer";
+  const reached = each => each.closest(CONTROL)?.matches("[data-reached]")
+    || (each.closest(GROUP) ?? each).querySelector("[data-reached]");
+  return [...document.querySelectorAll("#status-bar *, #root *")]
+    .filter(each => each.matches(CONTROL) || pointer(each) && !pointer(each.parentElement))
+    .filter(each => seen(each) && !each.disabled && !reached(each)).map(each => each.outerHTML.slice(0, 200));
+})()"""
+MOST_STOPS = 400
 
 
 def in_sight(browser, name):
@@ -128,6 +156,81 @@ def check_keyboard(browser):
     assert set(reached) >= MAIN, reached
 
 
+@needs_axe
+@pytest.mark.parametrize(
+    "size", [PHONE, *(pytest.param(size, marks=pytest.mark.long) for size in SIZES[1:])]
+)
+def test_axe_finds_nothing_serious_with_the_sheet_closed_open_and_with_all_open(size):
+    with opened(robot(), size) as (_, browser):
+        load_axe(browser)
+        assert serious(browser) == []
+        open_sheet(browser)  # with its folders closed
+        assert serious(browser) == []
+        open_all(browser)
+        for scheme in ("light", "dark"):
+            browser.evaluate(COLOURS.replace("SCHEME", json.dumps(scheme)))
+            assert serious(browser) == [], scheme
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+def test_all_that_a_mouse_can_press_is_reached_and_opened_by_keys(size):
+    with opened(robot(), size) as (_, browser):
+        browser.evaluate(MARK)
+        walk(browser, opens=True)
+        browser.rest(1.0)
+        walk(browser, opens=False)
+        assert browser.evaluate(NOT_REACHED) == []
+        assert browser.evaluate(SHEET) == ("open" if size in SMALL else "")
+        assert browser.complaints == []
+
+
+def walk(browser, opens):
+    """Press Tab until the focus is at STOP again, where it begins."""
+    script = OPENS.replace("PANELS", json.dumps(PANELS))
+    for stop in range(MOST_STOPS):
+        press(browser, "Tab", 9)
+        if browser.evaluate("document.activeElement.id") == "stop" and stop > TAB_STOPS:
+            return
+        assert browser.evaluate(OUTLINED), browser.evaluate(FOCUSED)
+        key = browser.evaluate(script) if opens else ""
+        if key:
+            press(browser, key, {"Enter": 13, " ": 32}[key])
+            browser.rest(0.5)
+    raise AssertionError(f"Tab doesn't come back to STOP in {MOST_STOPS} presses")
+
+
+@pytest.mark.long
+def test_a_gain_the_speed_stop_and_activate_by_keys():
+    link = robot()
+    with opened(link, LAPTOP) as (_, browser):
+        to(browser, "speed-value")
+        press(browser, "ArrowLeft", 37)
+        browser.wait(lambda: ("gains", {"limits.speed": 0.99}) in link.asked, "another speed")
+        to(browser, "Soft")
+        press(browser, "ArrowRight", 39)
+        assert browser.evaluate(FOCUSED).endswith("Medium")
+        press(browser, "ArrowRight", 39)
+        press(browser, "Enter", 13)
+        browser.wait(lambda: "stiffness" in link.asked[-1][1], "a stiffer arm")
+        press(browser, "Escape", 27)
+        browser.wait(lambda: link.asked[-1] == "stop", "STOP")
+        link.state = replaced(STOPPED)
+        browser.wait(lambda: in_sight(browser, "activate"), "Activate")
+        to(browser, "activate")
+        press(browser, "Enter", 13)
+        browser.wait(lambda: link.asked[-1] == "activate", "an activation")
+
+
+def to(browser, name):
+    """Press Tab until what has this name has the focus."""
+    for _ in range(MOST_STOPS):
+        press(browser, "Tab", 9)
+        if browser.evaluate(FOCUSED) == name:
+            return
+    raise AssertionError(f"Tab doesn't come to {name}")
+
+
 def check_camera(browser):
     """A pointer that misses an arrow and goes far up leaves the camera above the floor."""
     x, y = 150.0, 400.0
@@ -147,10 +250,10 @@ def check_camera(browser):
 
 
 def press(browser, key, code):
-    for kind in ("keyDown", "keyUp"):
-        browser.do(
-            "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
-        )
+    text = {"text": {"Enter": "\r", " ": " "}[key]} if key in ("Enter", " ") else {}
+    values = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": code}
+    browser.do("Input.dispatchKeyEvent", type="keyDown", **values, **text)
+    browser.do("Input.dispatchKeyEvent", type="keyUp", **values)
 
 
 @pytest.mark.long

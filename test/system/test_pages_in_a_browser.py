@@ -2,7 +2,6 @@
 readers, and other sites.
 """
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +17,7 @@ import pytest
 
 pytest.importorskip("viser", reason="the page needs viser")
 
+from axe import load_axe, needs_axe, serious
 from browser import Browser, chromium
 from dashboard_support import FakeLink, packed
 from served_pages import connect, free_port, has_ended, until
@@ -35,9 +34,6 @@ pytestmark = pytest.mark.alone  # a browser draws in software, which takes both 
 in_browser = pytest.mark.skipif(
     chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM"
 )
-# path of axe.min.js, or the package that has it
-AXE = os.environ.get("AXE_CORE") or find_spec("axe_core_python")
-
 SIZES = [(320, 568), (844, 390), (1920, 1080)]  # px
 MORE_SIZES = [(390, 844), (640, 480), (1280, 720)]
 RUNNING = Health(True, 0.0, "active", diagnosis={"rate [Hz]": "499.6"})
@@ -61,8 +57,6 @@ SWITCH = "Keys and gamepad"
 PLOT = "document.querySelector('.uplot')"
 FIELD = "document.querySelector('#root input:not([type=checkbox])')"
 STOP_BOX = "(at => [at.x, at.y, at.width, at.height])(document.querySelector('#stop').getBoundingClientRect())"
-SERIOUS = """axe.run().then(found => found.violations.filter(each => ["serious", "critical"].includes(each.impact))
-  .flatMap(each => each.nodes.map(node => each.id + ": " + node.html.slice(0, 200))))"""
 
 
 @pytest.fixture
@@ -339,27 +333,20 @@ def test_a_number_counts_when_its_field_is_left_or_at_enter_and_what_is_refused_
 
 
 @in_browser
-@pytest.mark.skipif(
-    AXE is None,
-    reason="needs axe-core: the extra `test`, or AXE_CORE=…/axe.min.js of the npm package",
-)
-@pytest.mark.parametrize(
-    "kind",
-    [JointPage, *(pytest.param(each, marks=pytest.mark.long) for each in (Page, PlanarPage))],
-)
-def test_axe_finds_nothing_serious(kind):
-    made = kind(*([FakeLink()] if kind is Page else []), port=free_port())
+@needs_axe
+@pytest.mark.parametrize("kind", [JointPage, pytest.param(PlanarPage, marks=pytest.mark.long)])
+def test_axe_finds_nothing_serious_on_the_pages_of_teaching(kind):
+    made = kind(port=free_port())
     try:
         with opened(made.address, 390, 800) as browser:
-            script = Path(AXE if isinstance(AXE, str) else AXE.origin).with_name("axe.min.js")
-            browser.evaluate(script.read_text("utf-8") + ";1")
+            load_axe(browser)
             for width, scheme in ((390, "light"), (1280, "light"), (1280, "dark")):
                 resize(browser, width, 800)
                 browser.wait(lambda: browser.evaluate(NAMED), "names")
                 browser.evaluate(
                     f"document.documentElement.setAttribute('data-mantine-color-scheme', '{scheme}')"
                 )
-                found = browser.evaluate(SERIOUS)
+                found = serious(browser)
                 assert found == [], "\n".join([f"{width} {scheme}", *found])
     finally:
         made.close()

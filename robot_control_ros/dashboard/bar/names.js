@@ -65,8 +65,7 @@
       group.addEventListener("focusin", event => enter(group, event.target));
     }
     const all = buttons(group);
-    if (group.closest("[inert]")) enter(group, null); // in a folded panel
-    else if (all.filter(each => each.tabIndex === 0).length !== 1) enter(group, all[0]);
+    if (all.filter(each => each.tabIndex === 0).length !== 1) enter(group, all[0]);
   }
 
   function improve() {

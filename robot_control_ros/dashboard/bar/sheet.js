@@ -24,7 +24,7 @@
   }
 
   function follow(sheet, handle) {
-    const open = sheet.offsetHeight > handle.offsetHeight + 8;
+    const open = !handle.nextElementSibling.inert; // what is folded away
     sheet.dataset.sheet = open ? "open" : "closed";
     handle.querySelector("[role=button]")?.setAttribute("aria-expanded", open);
     clearTimeout(settling);

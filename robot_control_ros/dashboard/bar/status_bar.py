@@ -61,7 +61,7 @@ class BarState:
     state: str  # in a few words
     law: str = ""
     rate: str = ""
-    level: str = "good"  # or warning, error
+    level: str = "good"  # or starting, warning, error
     lost: str = ""  # what is lost, in a sentence; the page is grey then
     jogs: bool = False  # whether keys and gamepad move the tip
     arm: str = ""  # name of the robot

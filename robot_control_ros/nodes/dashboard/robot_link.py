@@ -111,6 +111,7 @@ class RosLink:
             drives=topics.describe_bus() if self._bus.ready("enable") else "",
             robot_silence=topics.silence,
             stopped=stopped if controller.stopped else "",
+            starting=controller.starting,
         )
 
     def law(self) -> str:
