@@ -27,6 +27,8 @@ FRANKA := $(VENV)/.installed-franka
 FRANKA_SIM := $(VENV)-franka-sim
 # LeRobot brings PyTorch, some gigabytes, and an older NumPy: it has one, too.
 LEROBOT := $(VENV)-lerobot
+# pip says nothing while it unpacks: a line each 8 s does.
+LINES := while sleep 8 >/dev/null 2>&1; do echo "… $$(du -sh $(VENV) 2>/dev/null | cut -f1) in $(VENV)"; done & lines=$$!; trap "kill $$lines" EXIT
 # What is compiled already is only loaded. Programs that start at once would wait for one another else.
 WARM_UP := $(BIN)/python -m robot_control_ros.control.warm_up
 # Editors look them up by the first line of the YAML files in config. They are made, not kept.
@@ -39,6 +41,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo "ARGS='…' passes arguments on; VENV and PYTHON choose the environment ($(VENV)) and its interpreter ($(PYTHON))."
 
+# The control laws are compiled at the first start, while the page opens.
 demo: $(RUN) ## a simulated arm under compliant control, and its page in the browser
 	$(BIN)/robot_control demo $(ARGS)
 
@@ -114,12 +117,8 @@ $(VENV)/pyvenv.cfg:
 
 $(RUN): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and the page's library into $(VENV): one to three minutes the first time."
-	@echo "Step 1 of 3: pip shows each package and its size as it loads it."
-	@$(INSTALL) '.[ros,sim,dashboard,records]'
-	@echo "Step 2 of 3: the control laws are compiled, and kept in this user's cache."
-	@$(WARM_UP)
-	@$(MAKE_SCHEMAS)
-	@echo "Step 3 of 3: the environment takes $$(du -sh $(VENV) | cut -f1) on the disk."
+	@echo "pip shows each package and its size as it loads it, and unpacks them then: about 1.1 GB in all."
+	@$(LINES); $(INSTALL) '.[ros,sim,dashboard,records]'
 	@touch $@
 
 $(ETHERCAT): $(RUN)

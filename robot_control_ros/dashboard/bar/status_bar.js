@@ -39,7 +39,7 @@
   function show(shown) {
     resting = false;
     several = shown.others.length > 0;
-    bar.dataset.state = shown.lost ? "lost" : shown.level;
+    bar.dataset.state = shown.lost && shown.level !== "starting" ? "lost" : shown.level;
     bar.title = shown.state;
     write(state, shown.state);
     const looks = shown.controls ? "" : "looking on";
