@@ -126,8 +126,7 @@ setup(
         "test": [
             # ROS's launch_testing plug-in breaks newer ones where it is installed
             "pytest>=7,<8.4",
-            "pytest-xdist",  # make test runs files side by side,
-            "pytest-randomly",  # in random order,
+            "pytest-randomly",  # make test runs in random order,
             "pytest-timeout",  # and ends a test that hangs;
             "py-spy",  # where it hung
             "hypothesis",

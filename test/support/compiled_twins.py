@@ -139,10 +139,9 @@ def _surveyed(random: np.random.Generator) -> tuple[Any, ...]:
     """A few pairs of the bodies of an arm, random postures, and places for the results."""
     chain, bodies = _chain_and_bodies()
     pairs = random.integers(len(bodies.pairs), size=3)
-    bodies = bodies._replace(
-        pairs=bodies.pairs[pairs], margin=bodies.margin[pairs], lever=bodies.lever[pairs]
-    )
-    return chain, bodies, random.uniform(-3.0, 3.0, (2, 6)), *np.empty((3, len(pairs)))
+    of_pairs = [id(field) for field in (bodies.pairs, bodies.margin, bodies.lever)]
+    few = type(bodies)(*(each[pairs] if id(each) in of_pairs else each for each in bodies))
+    return chain, few, random.uniform(-3.0, 3.0, (2, 6)), *np.empty((3, len(pairs)))
 
 
 @cache
