@@ -21,7 +21,8 @@ SPEED = 0.02  # m/s
 STIFF = 1e4  # N/m
 GAP = 0.01  # m
 WAY = 0.08  # m, of the target below
-SECONDS = 4.0
+SECONDS = 4.0  # to the target
+CONTACT = 2.0  # s, in which the wall is met and the guard has acted for a second
 LAWS = ("impedance", "joint_impedance", "task_space_pd", "admittance", "position_domain_pd")
 
 
@@ -40,6 +41,7 @@ def descend(
     gap=GAP,
     guard=LIMIT,
     meanwhile=lambda loop, cycle: None,
+    seconds=CONTACT,
 ):
     """Let a tip go down onto a wall, guarded."""
     forces = []
@@ -59,7 +61,7 @@ def descend(
 
     trial = Trial(law, load=load, begin=begin, meanwhile=meanwhile, robot=robot)
     loop = trial.loop()
-    trial.drive(loop, SECONDS)
+    trial.drive(loop, seconds)
     return Descent(loop, forces)
 
 
@@ -94,7 +96,7 @@ def test_an_arm_that_goes_on_tells_the_contact_and_presses():
 
 
 def test_in_free_air_a_guarded_motion_gets_to_its_goal():
-    descent = descend("impedance", gap=1.0)
+    descent = descend("impedance", gap=1.0, seconds=SECONDS)
     assert descent.loop.contact.found is None
     assert np.linalg.norm(descent.loop.pose_error()[:3]) < 1e-3
 
