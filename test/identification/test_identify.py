@@ -83,12 +83,18 @@ def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
     assert read.half_width.coulomb[5] > 0.0
 
 
-@pytest.mark.few(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
-    ("seed", "tilt"), [(4, (0.06, -0.05)), (7, (-0.087, 0.0)), (9, (0.0, 0.12))]
+    ("seed", "tilt", "rate", "step"),
+    [
+        (9, (0.0, 0.12), SLOW, 2.0 * STEP),
+        *(
+            pytest.param(seed, tilt, ROBOT.profile.rate, STEP, marks=pytest.mark.long)
+            for seed, tilt in [(4, (0.06, -0.05)), (7, (-0.087, 0.0)), (9, (0.0, 0.12))]
+        ),
+    ],
 )
-def test_a_tilted_base_is_found_beside_friction_and_load(seed, tilt, tmp_path):
+def test_a_tilted_base_is_found_beside_friction_and_load(seed, tilt, rate, step, tmp_path):
     """By three joints, one of which turns about the vertical; its load is found as before.
 
     To a model that is mounted so the same base is level.
@@ -96,8 +102,9 @@ def test_a_tilted_base_is_found_beside_friction_and_load(seed, tilt, tmp_path):
     joints = ("shoulder_pan_joint", *MOVED)
     arm = random_arm(seed)
     arm = replace(arm, model=replace(arm.model, base_tilt=tilt))
-    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=joints))
-    found, recording = identify_plan(ROBOT, arm, plan, physics_step=STEP)
+    robot = ROBOT.at_rate(rate)
+    plan = plan_motion(robot, MODEL, HOME, MotionBounds(joints=joints))
+    found, recording = identify_plan(robot, arm, plan, physics_step=step)
     assert found.base_tilt.value == pytest.approx(tilt, abs=0.01)
     assert found.base_tilt.holds(np.array(tilt)).all()
     assert wrong_figures(figures(arm, joints, found)) == []
@@ -105,8 +112,8 @@ def test_a_tilted_base_is_found_beside_friction_and_load(seed, tilt, tmp_path):
     read.check(ROBOT)
     assert read.model.base_tilt == pytest.approx(found.base_tilt.value, rel=1e-3)
     place = (*ROBOT.mount[:3], *tilted_mount(ROBOT.mount, np.array(tilt)))
-    mounted = replace(ROBOT, mount=place)
-    level = identify(recording, plan, RobotModel.of(mounted), ROBOT.profile)
+    mounted = replace(robot, mount=place)
+    level = identify(recording, plan, RobotModel.of(mounted), robot.profile)
     assert level.base_tilt.value == pytest.approx((0.0, 0.0), abs=0.01)
     assert level.base_tilt.holds(np.zeros(2)).all()
 
