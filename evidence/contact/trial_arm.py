@@ -161,7 +161,8 @@ def tip_damping(loop: ControlLoop, axis: int) -> float:
     assert loop.kin is not None
     law = loop.running.law
     kin = loop.kin
-    gains = replace(loop.running.gains.current, posture_stiffness=0.0, posture_damping=0.0)
+    none = np.zeros(loop.robot.n)
+    gains = replace(loop.running.gains.current, posture_stiffness=none, posture_damping=none)
     _, damping = law.joint_gains(gains, kin.mass, kin.jacobian)  # type: ignore[attr-defined]
     inverse = np.linalg.pinv(kin.jacobian)
     return float((inverse.T.dot(damping).dot(inverse))[axis, axis])

@@ -274,7 +274,7 @@ def set_posture(loop: Controller, goal: Array) -> None:
     running = loop.running
     gains = running.gains.target
     names = [name for name in POSTURE_GAINS if hasattr(gains, name)]
-    if not (running.joint_space or any(getattr(gains, name) > 0.0 for name in names)):
+    if not (running.joint_space or any(np.any(getattr(gains, name)) for name in names)):
         if not names:
             rule = "holds no posture; use impedance, admittance, or a law of the joints"
             raise refused("law", running.name, rule, where="target posture: ")

@@ -61,16 +61,25 @@ def _of_stiffness(running: RunningLaw, bound: StiffnessBound) -> GainReport:
         f"{_numbers(part)} {unit}" for part, unit in zip(parts, units, strict=True)
     )
     bounds = {"stiffness": f"at most {highest}, if only one changes"}
+    if bound.null_space is not None:
+        highest = f"{_numbers(bound.null_space_values)} {bound.null_space.unit}"
+        bounds[bound.null_space.name] = f"at most {highest}, if only one changes"
     if bound.factor >= 1.0:
         return GainReport(bounds, "")
-    rule = (
-        f"its stiffness must be at most {bound.factor:.2g} times as high"
-        if bound.factor
-        else "its damping is too high"
-    )
     return GainReport(
-        bounds, f"{running.name}: unstable at this posture, {_describe_timing(running)}: {rule}"
+        bounds,
+        f"{running.name}: unstable at this posture, {_describe_timing(running)}: {_rule(bound)}",
     )
+
+
+def _rule(bound: StiffnessBound) -> str:
+    """The change that makes unstable gains stable, in words."""
+    if bound.factor > 0.0:
+        return f"its stiffness must be at most {bound.factor:.2g} times as high"
+    if bound.null_space is not None and bound.null_space_factor > 0.0:
+        name = bound.null_space.name
+        return f"its {name} must be at most {bound.null_space_factor:.2g} times as high"
+    return "its damping is too high"
 
 
 def _of_contact(running: RunningLaw, kin: RobotDynamics, load: float, wall: float) -> GainReport:

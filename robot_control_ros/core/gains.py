@@ -66,7 +66,7 @@ class GainSpec(Bounded):
     Attributes:
         default: Value of all, or as many values as `size` says; a text of a choice.
         name: Name of the field; :func:`gain_specs` fills it in.
-        size, limit, symmetric, role: See :func:`gain`.
+        size, limit, symmetric, role, null_space: See :func:`gain`.
         choices, links: See :func:`choice`.
     """
 
@@ -78,6 +78,7 @@ class GainSpec(Bounded):
     symmetric: bool = False
     links: bool = False
     role: str = ""
+    null_space: bool = False
 
     @property
     def switch(self) -> bool:
@@ -119,6 +120,7 @@ def gain(
     limit: bool = False,
     symmetric: bool = False,
     role: str = "",
+    null_space: bool = False,
 ) -> Any:
     """Declare a gain: a field of a law's Gains dataclass.
 
@@ -137,6 +139,8 @@ def gain(
             are late or the arm rings. By default it follows from the unit: N/m and N·m/rad are
             those of a stiffness, N·s/m and N·m·s/rad those of a damping, kg and kg·m² those of an
             inertia.
+        null_space: True for a gain of the joints that acts on motions alone that leave the tip at
+            rest.
 
     Raises:
         ConfigError: another size or role.
@@ -157,6 +161,7 @@ def gain(
         limit=limit,
         symmetric=symmetric,
         role=role,
+        null_space=null_space,
     )
     return field(default=value, metadata={_KEY: spec})
 

@@ -12,7 +12,7 @@ from ..core.compiled import compiled
 from ..core.cycle import cycle_at
 from ..core.errors import ConfigError
 from ..core.gain_rows import gains_record, gains_row
-from ..core.gains import MATRIX, TASK, gain
+from ..core.gains import JOINT, MATRIX, TASK, gain
 from ..core.record import Field, Record
 from ..core.rotations import short_way
 from ..core.small_matrices import (
@@ -96,7 +96,7 @@ class Impedance(CompiledLaw):
 
     Law:
         tau = J_eᵀ K e + Jᵀ [D (v_ref - v) + M (a_ref - a) + w_ref]
-              + s_c C(q, q̇) q̇ + s_g g(q) + u_f + Nᵀ [k_n (q_n - q) - d_n q̇]
+              + s_c C(q, q̇) q̇ + s_g g(q) + u_f + Nᵀ [K_n (q_n - q) - D_n q̇]
         e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative of that error.
         D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ = Z Zᵀ, this
         gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹. D is designed each
@@ -107,6 +107,8 @@ class Impedance(CompiledLaw):
         passive: see PassiveSpring there.
         M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
         solved together with tau, so that nothing is differentiated.
+        K_n and D_n are diagonal: each joint has a stiffness and a damping beside the tip's. Nᵀ leaves the part of their
+        torque that doesn't accelerate the tip. So a hand at the elbow feels them, and the tip doesn't.
         u_f compensates friction: see laws/friction_compensation.py, and controller.md.
         An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia. (Where one or two of the
         three rotations are free, the exact gradient leaves them a part of at most |e| |K e| / 2, second order in e.)
@@ -165,17 +167,21 @@ class Impedance(CompiledLaw):
         friction_bound: Array = friction_bound_gain()
         friction_width: float = friction_width_gain()
         friction_by_wrench: float = friction_by_wrench_gain()
-        posture_stiffness: float = gain(
+        posture_stiffness: Array = gain(
             0.0,
+            size=JOINT,
             unit="N·m/rad",
             upper=500.0,
-            doc="Null-space spring towards the reference's or last reset's posture, where joints outnumber axes.",
+            null_space=True,
+            doc="Spring of each joint in the null space, towards the reference's or last reset's posture.",
         )
-        posture_damping: float = gain(
+        posture_damping: Array = gain(
             0.0,
+            size=JOINT,
             unit="N·m·s/rad",
             upper=100.0,
-            doc="Null-space damping, where joints outnumber axes.",
+            null_space=True,
+            doc="Damping of each joint in the null space, where joints outnumber axes.",
         )
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
@@ -333,7 +339,7 @@ class Impedance(CompiledLaw):
         stiffness, damping = (
             jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper)
         )
-        if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
+        if np.any(gains.posture_stiffness) or np.any(gains.posture_damping):
             rows = axes[:, None] * jacobian
             null = np.column_stack(
                 [project(unit, rows, mass, 1.0 - axes**2) for unit in np.eye(len(mass))]
@@ -374,7 +380,8 @@ def quantities_needed(gains: Array, n: int) -> int:
         needs += DRIFT
     if shapes_inertia or gain.coriolis[0] > 0.0:
         needs += COUPLING
-    if shapes_inertia or gain.posture_stiffness[0] > 0.0 or gain.posture_damping[0] > 0.0:
+    holds_posture = np.any(gain.posture_stiffness != 0.0) or np.any(gain.posture_damping != 0.0)
+    if shapes_inertia or holds_posture:
         needs += MASS
     return needs
 
@@ -444,7 +451,7 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
         for i in range(6):
             spring[i] += damper[i]
         _add_inertia(cycles[k], gains, memory, spring, n)
-    if gain.posture_stiffness[0] > 0.0 or gain.posture_damping[0] > 0.0:
+    if np.any(gain.posture_stiffness != 0.0) or np.any(gain.posture_damping != 0.0):
         _add_posture(cycles[k], gains, memory, n)
     write_friction(cycles[k], FRICTION, DRIVES, gain, law, n)
     sum_terms(terms, law.active, cycle.asked)
@@ -657,7 +664,8 @@ def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
     for joint in range(n):
         posture = law.posture[joint] if math.isnan(cycle.target_q[0]) else cycle.target_q[joint]
         away = short_way(posture - cycle.q[joint], law.cyclic[joint])
-        wanted[joint] = gain.posture_stiffness[0] * away - gain.posture_damping[0] * cycle.v[joint]
+        spring = gain.posture_stiffness[joint] * away
+        wanted[joint] = spring - gain.posture_damping[joint] * cycle.v[joint]
     frame = spring_at(change_at(law.spring, 0).springs[WANTED], 0).frame
     to_frame = np.empty((6, 6))
     _frame_map_into(frame, cycle.target_pose, cycle.pose, to_frame)

@@ -20,7 +20,8 @@ def springs_and_dampers(kind: Any) -> tuple[dict[str, str], dict[str, str]]:
     """The springs and the dampers of a class of gains, found by their roles.
 
     Both are dictionaries: from the gain's name to the place where it acts, TIP, JOINTS or
-    ELSEWHERE. A single number in N·m/rad may act in the null space, so it is ELSEWHERE.
+    ELSEWHERE. A gain of the null space is ELSEWHERE, and so is a single number in N·m/rad: where
+    that acts isn't known.
     """
     specs = gain_specs(kind)
     springs = {spec.name: _acts_on(spec) for spec in specs if spec.role == STIFFNESS}
@@ -28,6 +29,8 @@ def springs_and_dampers(kind: Any) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _acts_on(spec: GainSpec) -> str:
+    if spec.null_space:
+        return ELSEWHERE
     if spec.size == JOINT:
         return JOINTS
     return ELSEWHERE if spec.size == SCALAR and spec.unit not in ("N/m", "N·s/m") else TIP

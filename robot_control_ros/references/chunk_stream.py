@@ -38,6 +38,12 @@ class StreamSettings:
     bandwidth: float = gain(
         25.0, unit="rad/s", lower=1.0, upper=100.0, doc="Of the filter that keeps the limits."
     )
+    policy_frequency: float = gain(
+        0.0,
+        unit="Hz",
+        upper=1000.0,
+        doc="Points per second of chunks of joint angles without times; 0 refuses such chunks.",
+    )
 
 
 class ChunkStream(SteppedTrajectory, Generic[_Points]):

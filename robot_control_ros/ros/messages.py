@@ -387,11 +387,17 @@ def fill_joint_state(
 
 
 def read_joint_trajectory(
-    message: JointTrajectory, joints: Sequence[str]
+    message: JointTrajectory, joints: Sequence[str], policy_frequency: float = 0.0
 ) -> tuple[Array, Array, Array | None]:
     """Times (k,) [s], positions (k, n) [rad] and velocities (k, n) [rad/s], in the robot's order.
 
     Velocities are None unless every point has them.
+
+    Args:
+        message: Message as ros2_controllers' joint_trajectory_controller takes it.
+        joints: Names of the robot's joints.
+        policy_frequency: Points per second [Hz] of a message with positions alone in which all
+            times are 0. The first point is due one step after the start. 0 refuses such messages.
 
     Raises:
         ConfigError: Joints are missing, unknown or named twice; there are no points or too many; a
@@ -410,8 +416,16 @@ def read_joint_trajectory(
             rule = f"must be as many as joints, {len(joints)}"
             raise refused("positions", len(point.positions), rule, len(joints), where=where)
     times = np.array([seconds(point.time_from_start) for point in message.points])
+    positions_alone = not any(point.velocities or point.accelerations for point in message.points)
+    if policy_frequency > 0.0 and positions_alone and not times.any():
+        times = np.arange(1, len(times) + 1) / policy_frequency
     if not (np.diff(times) > 0.0).all():
-        raise refused("time_from_start", times, "must rise", where="joint trajectory: ", unit="s")
+        rule = (
+            "must rise"
+            if times.any()
+            else "must rise; for points without times set stream.policy_frequency"
+        )
+        raise refused("time_from_start", times, rule, where="joint trajectory: ", unit="s")
     positions = np.array([point.positions for point in message.points])[:, index]
     if all(len(point.velocities) == len(joints) for point in message.points):
         velocities = np.array([point.velocities for point in message.points])[:, index]

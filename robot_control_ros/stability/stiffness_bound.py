@@ -22,7 +22,7 @@ bounds are upper ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import expm
 
-from ..core.gains import gain_specs
+from ..core.gains import STIFFNESS, GainSpec, gain_specs
 from ..core.types import Array, CommandMode
 from ..laws.running_law import RunningLaw
 from ..laws.spring.compliance_frame import frame_jacobian
@@ -128,23 +128,64 @@ class StiffnessBound:
 
         It is at most the gain's upper bound, and 0 where nothing is stable.
         """
-        stiffness = self.gains.stiffness
         (spec,) = (each for each in gain_specs(type(self.gains)) if each.name == "stiffness")
-        count = len(stiffness)
-        found = []
-        for index in range(count):
-            place = (index, index) if stiffness.ndim == 2 else index
+        return self._each_value(spec)
+
+    @cached_property
+    def null_space(self) -> GainSpec | None:
+        """Declaration of the stiffness in the null space; None where there is no null space."""
+        axes = np.count_nonzero(getattr(self.gains, "axes", np.ones(6)))
+        if len(self.mass) <= axes:
+            return None
+        specs = gain_specs(type(self.gains))
+        springs = (spec for spec in specs if spec.null_space and spec.role == STIFFNESS)
+        return next(springs, None)
+
+    @cached_property
+    def null_space_values(self) -> Array:
+        """Largest stable stiffness (n,) of each joint in the null space, the others as they are.
+
+        It is at most the gain's upper bound, and 0 where nothing is stable. Without a null space it
+        has no values.
+        """
+        spec = self.null_space
+        return np.zeros(0) if spec is None else self._each_value(spec)
+
+    @cached_property
+    def null_space_factor(self) -> float:
+        """The largest stable factor on the whole stiffness of the null space, at most 10⁴.
+
+        It is 0 where the arm is unstable without it.
+        """
+        spec = self.null_space
+        stiffness = np.zeros(0) if spec is None else getattr(self.gains, spec.name)
+        if spec is None or not stiffness.any():
+            return STIFFEST if self._stable(self.gains.stiffness) else 0.0
+        return largest_stable(
+            lambda factor: self._is_stable({spec.name: factor * stiffness}), SOFTEST, STIFFEST
+        )
+
+    def _each_value(self, spec: GainSpec) -> Array:
+        """Largest stable value of each entry of a gain, or of its diagonal; the others stay."""
+        gain = getattr(self.gains, spec.name)
+        bounds = []
+        for index in range(len(gain)):
+            place = (index, index) if gain.ndim == 2 else index
 
             def stable(value: float, place: Any = place) -> bool:
-                changed = stiffness.copy()
+                changed = gain.copy()
                 changed[place] = value
-                return self._stable(changed)
+                return self._is_stable({spec.name: changed})
 
-            found.append(largest_stable(stable, SOFTEST * spec.upper, spec.upper))
-        return np.array(found)
+            bounds.append(largest_stable(stable, SOFTEST * spec.upper, spec.upper))
+        return np.array(bounds)
 
     def _stable(self, stiffness: Array) -> bool:
-        gains = replace(self.gains, stiffness=stiffness)
+        return self._is_stable({"stiffness": stiffness})
+
+    def _is_stable(self, values: Mapping[str, Array]) -> bool:
+        """Look whether the loop is stable with some of the gains changed, by name."""
+        gains = replace(self.gains, **values)
         return self.arm.growth(*self.law.joint_gains(gains, self.mass, self.jacobian)) <= MAX_GROWTH
 
 

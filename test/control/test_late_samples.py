@@ -17,7 +17,7 @@ from robot_control_ros.control.reactions.late_samples import LateSamples
 from robot_control_ros.core.gains import gain
 from robot_control_ros.core.types import CommandMode, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.laws.softening import Softening
+from robot_control_ros.laws.softening import ELSEWHERE, Softening, springs_and_dampers
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
@@ -58,6 +58,22 @@ def settled(running, kin, interval, age):
 @pytest.fixture(scope="module")
 def kin():
     return RobotModel.of(UR5).update(HOME, np.zeros(6))
+
+
+def test_springs_of_the_null_space_do_not_count(kin):
+    """They are softened as the others are, but their rates are not those of the tip."""
+    plain, posture = (
+        RunningLaw(UR5, "impedance", {"posture_stiffness": stiffness, "posture_damping": 1.0})
+        for stiffness in (0.0, 500.0)
+    )
+    for found in springs_and_dampers(type(posture.gains.target)):
+        assert {found[name] for name in found if name.startswith("posture")} == {ELSEWHERE}
+    fractions = []
+    for running in (plain, posture):
+        _, gains = settled(running, kin, 0.02, age=0.02)
+        fractions.append(gains.stiffness[0, 0] / running.gains.target.stiffness[0, 0])
+    assert fractions[0] == fractions[1] < 1.0
+    np.testing.assert_allclose(gains.posture_stiffness, fractions[1] * 500.0)
 
 
 @pytest.mark.parametrize("interval", [0.002, 0.004])

@@ -53,6 +53,7 @@ def run(law, gains, goal, seconds=8.0):
         ("joint_impedance", {}),
         ("joint_pid", {}),
         ("impedance", {"posture_stiffness": 20.0}),
+        ("impedance", {"posture_stiffness": [40.0, 40.0, 40.0, 20.0, 5.0, 5.0, 5.0]}),
         ("admittance", {}),
     ],
 )

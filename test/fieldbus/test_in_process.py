@@ -20,6 +20,7 @@ from robot_control_ros.fieldbus.process.in_process_loop import MAX_SILENCE, TELE
 from robot_control_ros.fieldbus.process.remote_loop import RemoteLoop
 from robot_control_ros.laws import law_class
 from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.references import JointStream
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -122,6 +123,41 @@ def test_ringing_is_softened_there_and_told_and_reset_here(bus):
     bus.cycles(5)
     bus.report()
     assert 0.25 < bus.remote.report().ringing_scale < 0.3
+
+
+def test_chunks_of_joint_angles_are_followed_there_as_by_a_loop_of_one_s_own(tmp_path, monkeypatch):
+    """Their seams are told here; a chunk that is refused there leaves what ran."""
+    bus = Bus(tmp_path / "memory", monkeypatch, "joint_impedance")
+    bus.remote.reset()
+    loop = own_loop(bus, "joint_impedance")
+    both(bus, loop, 50)
+    bus.report()
+    times = np.arange(16) / 30.0
+    home = bus.q.copy()
+    for k in range(6):
+        phase = 2.5 * (k / 10.0 + times)
+        chunk = home + 0.02 * (1.0 - np.cos(phase))[:, None]
+        for each in (loop, bus.remote):
+            each.motion.follow_joint_chunk(times, chunk)
+        both(bus, loop, 100)
+    assert isinstance(bus.in_process.loop.motion.trajectory, JointStream)
+    beyond = chunk.copy()
+    beyond[3, 2] = 99.0
+    stream = bus.in_process.loop.motion.trajectory
+    for bad, name in ((beyond, "elbow_joint"), (chunk[:, :5], "joint goal")):
+        with pytest.raises(ConfigError) as refused:
+            bus.remote.motion.follow_joint_chunk(times, bad)
+        assert refused.value.name == name
+    assert bus.in_process.loop.motion.trajectory is stream
+    both(bus, loop, 400)
+    bus.report()
+    expected = loop.report()
+    report = bus.remote.report()
+    assert (report.seam_step, report.seam_jerk) == (expected.seam_step, expected.seam_jerk)
+    assert 0.0 < report.seam_jerk <= 1.0 + 1e-9
+    bus.remote.motion.stream.set({"delay": 0.3})
+    bus.report()
+    assert bus.in_process.loop.motion.stream.target.delay == 0.3
 
 
 def test_commands_are_those_of_a_loop_of_one_s_own(bus):

@@ -5,6 +5,7 @@ symmetries, and in simulation.
 import numpy as np
 import pytest
 from arms import Chain, gradient, planar_arm, random_arm, slope
+from refusals import refuses
 from scipy.linalg import sqrtm
 from scipy.spatial.transform import Rotation
 
@@ -313,8 +314,8 @@ def test_the_command_is_the_sum_of_its_terms(rng):
         "friction": True,
         "inertia": 2.0,
         "axes": [1, 1, 1, 0, 0, 0],
-        "posture_stiffness": 10.0,
-        "posture_damping": 1.0,
+        "posture_stiffness": [10.0, 5.0, 0.0, 2.0, 30.0, 1.0, 4.0],
+        "posture_damping": [1.0, 0.0, 0.5, 2.0, 1.0, 0.2, 0.1],
     }
     torque, terms = law_at(kin, reference, everything, wrench=rng.normal(size=6))
     names = {
@@ -433,11 +434,14 @@ def test_permuted_joints_give_permuted_torques(rng):
         "friction": True,
         "inertia": 1.0,
         "axes": [1, 1, 1, 0, 1, 1],
-        "posture_stiffness": 20.0,
     }
-    torque, _ = law_at(kin, Reference(pose, q=posture), gains)
+    spring = rng.uniform(0.0, 30.0, 7)
+    damper = rng.uniform(0.0, 3.0, 7)
+    own = {"posture_stiffness": spring, "posture_damping": damper}
+    torque, _ = law_at(kin, Reference(pose, q=posture), gains | own)
+    turned = {"posture_stiffness": spring[order], "posture_damping": damper[order]}
     other, _ = law_at(
-        permuted.at(kin.q[order], kin.v[order]), Reference(pose, q=posture[order]), gains
+        permuted.at(kin.q[order], kin.v[order]), Reference(pose, q=posture[order]), gains | turned
     )
     np.testing.assert_allclose(other, torque[order], rtol=0, atol=1e-9)
 
@@ -712,6 +716,43 @@ def test_posture_does_not_accelerate_the_tip(rng):
     assert largest > 1.0
 
 
+@pytest.mark.parametrize("joint", range(7))
+def test_each_joint_of_gen3_has_its_own_stiffness_beside_the_tip_s(joint, rng):
+    """The torque is Nᵀ k (q_n - q), with Nᵀ written out; what is left at the tip is regularisation."""
+    robot = load_robot("gen3")
+    model = RobotModel.of(robot)
+    kin = model.at(np.array(robot.home) + rng.uniform(-0.2, 0.2, 7), rng.uniform(-0.5, 0.5, 7))
+    posture = kin.q + rng.uniform(0.1, 0.4, 7)
+    spring = np.zeros(7)
+    spring[joint] = 40.0
+    damper = np.zeros(7)
+    damper[joint] = 3.0
+    gains = {"posture_stiffness": spring, "posture_damping": damper}
+    _, terms = law_at(kin, Reference(kin.pose, q=posture), gains)
+    plain = spring * (posture - kin.q) - damper * kin.v
+    inverse = np.linalg.inv(kin.mass)
+    inertia = np.linalg.inv(kin.jacobian @ inverse @ kin.jacobian.T)
+    projector = np.eye(7) - kin.jacobian.T @ inertia @ kin.jacobian @ inverse
+    expected = projector @ plain
+    np.testing.assert_allclose(terms["posture"], expected, rtol=0, atol=1e-3 * np.abs(plain).max())
+    tip = kin.jacobian @ inverse
+    assert np.linalg.norm(tip @ terms["posture"]) < 1e-3 * np.linalg.norm(tip @ plain)
+
+
+def test_a_joint_without_stiffness_of_its_own_adds_none(rng):
+    """The torque of all joints is the sum of each joint's, and that of a joint with 0 is 0."""
+    kin = random_kin(random_arm(11, 7).model(rotor_inertia=[ROTOR] * 7), rng, 0.0)
+    reference = Reference(kin.pose, q=kin.q + rng.uniform(0.1, 0.5, 7))
+    stiffness = np.array([30.0, 0.0, 10.0, 0.0, 5.0, 0.0, 2.0])
+    _, together = law_at(kin, reference, {"posture_stiffness": stiffness})
+    added = np.zeros(7)
+    for single in np.diag(stiffness):
+        _, terms = law_at(kin, reference, {"posture_stiffness": single})
+        added += terms.get("posture", np.zeros(7))
+    np.testing.assert_allclose(together["posture"], added, rtol=0, atol=1e-9)
+    assert np.abs(added).max() > 0.1
+
+
 def test_posture_uses_a_free_axis_and_leaves_the_others(rng):
     for _ in range(5):
         kin = random_kin(six_joints(), rng)
@@ -749,8 +790,17 @@ def test_posture_fades_as_an_axis_is_set_free(rng):
 
 def test_posture_of_an_arm_without_freedom_gives_no_torque(rng):
     kin = random_kin(six_joints(), rng)
-    _, terms = law_at(kin, Reference(kin.pose, q=kin.q + 0.5), {"posture_stiffness": 30.0})
-    np.testing.assert_allclose(terms["posture"], 0.0, rtol=0, atol=1e-3)
+    for stiffness in (30.0, [30.0, 5.0, 0.0, 8.0, 1.0, 20.0]):
+        gains = {"posture_stiffness": stiffness}
+        _, terms = law_at(kin, Reference(kin.pose, q=kin.q + 0.5), gains)
+        np.testing.assert_allclose(terms["posture"], 0.0, rtol=0, atol=1e-3)
+
+
+def test_a_posture_stiffness_for_other_joints_is_refused():
+    with refuses("posture_stiffness"):
+        make_gains(Impedance.Gains, {"posture_stiffness": [10.0] * 7}, 6)
+    with refuses("posture_stiffness[2]", 600.0, (0.0, 500.0)):
+        make_gains(Impedance.Gains, {"posture_stiffness": [1.0, 2.0, 600.0, 4.0, 5.0, 6.0]}, 6)
 
 
 def test_posture_is_the_one_of_the_last_reset_where_the_reference_names_none(rng):

@@ -804,7 +804,7 @@ def test_a_bare_description_on_the_topic_gets_the_gripper_and_the_payload_of_the
 
 @pytest.fixture
 def default_gains(arm):
-    names = ("stiffness", "damping_ratio", "damping", "posture_stiffness", "coriolis")
+    names = ("stiffness", "damping_ratio", "damping", "posture_stiffness", "coriolis", "max_force")
     before = {
         f"impedance__{name}": arm.ros.get("controller", f"impedance.{name}") for name in names
     }
@@ -843,7 +843,8 @@ STIFFNESS = [500.0, 500.0, 500.0, 50.0, 50.0, 50.0]
         ("stiffness", True, ("stiffness", "numbers")),
         ("posture_stiffness", NAN, ("posture_stiffness", "nan", "500")),
         ("posture_stiffness", 501, ("posture_stiffness", "501", "500")),
-        ("posture_stiffness", [1.0, 2.0], ("posture_stiffness has 2 values", "one number")),
+        ("posture_stiffness", [1.0, 2.0], ("posture_stiffness has 2 values", "one per joint")),
+        ("max_force", [1.0, 0.0], ("max_force has 2 values", "one number")),
         ("coriolis", 0.5, ("coriolis = 0.5", "true or false")),
         ("coriolis", "yes", ("coriolis = 'yes'", "true or false")),
     ],
@@ -879,7 +880,9 @@ def test_an_atomic_set_with_one_bad_value_changes_nothing(arm, default_gains):
         ("stiffness", [400], [400.0] * 6),
         ("stiffness", [400.0], [400.0] * 6),
         ("stiffness", [1, 2, 3, 4, 5, 6], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-        ("posture_stiffness", 5, 5.0),
+        ("posture_stiffness", 5, [5.0] * 6),
+        ("posture_stiffness", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        ("max_force", 30, 30.0),
         ("coriolis", True, True),
         ("coriolis", 1, True),
     ],

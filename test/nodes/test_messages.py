@@ -43,6 +43,7 @@ from robot_control_ros.ros.messages import (
     read_tip_trajectory,
     read_wrench,
     seconds,
+    to_duration,
     to_stamp,
     vector,
 )
@@ -289,6 +290,25 @@ def test_a_joint_trajectory_is_matched_by_name():
 def test_velocities_that_are_not_at_every_point_are_left_out():
     message = trajectory("abc", [[0.0] * 3, [1.0] * 3], [[0.0] * 3, []])
     assert read_joint_trajectory(message, JOINTS)[2] is None
+
+
+def test_points_without_times_are_a_step_of_the_policy_apart():
+    message = trajectory("abc", [[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]], None)
+    for point in message.points:
+        point.time_from_start = to_duration(0.0)
+    with pytest.raises(ConfigError) as refused:
+        read_joint_trajectory(message, JOINTS)
+    assert refused.value.name == "time_from_start"
+    times, positions, velocities = read_joint_trajectory(message, JOINTS, 20.0)
+    np.testing.assert_allclose(times, [0.05, 0.1])
+    assert positions.shape == (2, 3)
+    assert velocities is None
+    message.points[1].time_from_start = to_duration(0.4)
+    np.testing.assert_allclose(read_joint_trajectory(message, JOINTS, 20.0)[0], [0.0, 0.4])
+    message.points[1].time_from_start = to_duration(0.0)
+    message.points[0].velocities = [0.0, 0.0, 0.0]
+    with pytest.raises(ConfigError):
+        read_joint_trajectory(message, JOINTS, 20.0)
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,79 @@ def test_positions_alone_are_a_chunk_of_joint_angles(stream):
     assert blocks["seam_jerk"][0] <= 1.0 + 1e-9
 
 
+def positions_alone(times, positions, stamp=0.0, names=ROBOT.joints):
+    """A message as JTC takes it: neither velocities, nor accelerations, nor efforts."""
+    order = [list(ROBOT.joints).index(name) for name in names]
+    message = JointTrajectory(joint_names=list(names))
+    message.header.stamp = to_stamp(stamp)
+    for time, q in zip(times, positions, strict=True):
+        point = JointTrajectoryPoint(positions=np.asarray(q)[order].tolist())
+        point.time_from_start = to_duration(time)
+        message.points.append(point)
+    return message
+
+
+# what validate_trajectory_msg of JTC lets pass: times of the points, stamp from now, order of names
+JTC_MESSAGES = {
+    "from now, first point later": ([0.2, 0.6, 1.0], None, 1),
+    "from now, first point at once": ([0.0, 0.5, 1.0], None, 1),
+    "joints in another order": ([0.2, 0.6, 1.0], None, -1),
+    "one point": ([1.0], None, 1),
+    "from a stamp to come": ([0.0, 0.5, 1.0], 0.3, 1),
+    "from a stamp in the past": ([0.0, 0.5, 1.0], -0.3, 1),
+}
+
+
+@pytest.mark.parametrize("what", JTC_MESSAGES)
+def test_messages_that_jtc_takes_move_the_joints_to_their_last_point(stream, what):
+    times, stamp, order = JTC_MESSAGES[what]
+    home = np.array(ROBOT.home)
+    last = home + np.linspace(0.02, 0.07, 6)
+    positions = [home + share * (last - home) for share in np.linspace(0.3, 1.0, len(times))]
+    begin = stream.robot.time
+    start = 0.0 if stamp is None else begin + stamp
+    names = list(ROBOT.joints)[::order]
+    stream.states.messages.clear()
+    stream.joints.publish(positions_alone(times, positions, start, names))
+
+    def joints():
+        return read_blocks(stream.states.messages[-1])["reference_position"]
+
+    def there():
+        return stream.states.messages and np.abs(joints() - last).max() < 1e-5
+
+    stream.run(there, "the last point")
+    due = begin + (stamp or 0.0) + times[-1] + DELAY
+    assert due - 0.1 < stream.robot.time < due + 0.7
+
+
+def test_a_chunk_without_times_counts_by_the_policy_s_frequency(stream):
+    """As with positions_upsampling.policy_frequency of JTC: the first point is one step away."""
+    home = np.array(ROBOT.home)
+    positions = home + 0.01 * np.arange(1, 9)[:, None] * np.ones(6)
+    message = positions_alone(np.zeros(8), positions)
+    stream.controller.diagnostics.messages.clear()
+    stream.joints.publish(message)
+    stream.run(
+        lambda: any("policy_frequency" in text for text in stream.refused()),
+        "a refusal that names the setting",
+    )
+    assert stream.ros.set_atomically("controller", stream__policy_frequency=10.0).successful
+    begin = stream.robot.time
+    stream.states.messages.clear()
+    stream.joints.publish(message)
+
+    def there():
+        states = stream.states.messages
+        if not states:
+            return False
+        return np.abs(read_blocks(states[-1])["reference_position"] - positions[-1]).max() < 1e-5
+
+    stream.run(there, "the last point")
+    assert 0.7 + DELAY < stream.robot.time - begin < 0.8 + DELAY + 0.7
+    assert stream.ros.set_atomically("controller", stream__policy_frequency=0.0).successful
+
+
 def test_stiffness_is_taken_in_step_with_the_poses(stream):
     start = stream.robot.time
     message = JointTrajectory(joint_names=["stiffness", "damping_ratio"])

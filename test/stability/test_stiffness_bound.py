@@ -138,8 +138,8 @@ def test_a_law_s_joint_gains_are_the_derivatives_of_its_torque(law, rng):
     values = {
         "impedance": {
             "inertia": [2.0] * 3 + [0.1] * 3,
-            "posture_stiffness": 5.0,
-            "posture_damping": 2.0,
+            "posture_stiffness": [5.0, 0.0, 20.0, 3.0, 0.0, 8.0, 1.0],
+            "posture_damping": [2.0, 1.0, 0.0, 0.5, 3.0, 0.2, 0.1],
         }
     }
     running = RunningLaw(running.robot, law, values.get(law))
@@ -221,6 +221,63 @@ def test_each_direction_s_bound_is_the_edge(law, rng):
         assert edge[0] or upper[index] == 0.0
         (spec,) = (each for each in running.gains.specs if each.name == "stiffness")
         assert not edge[1] or upper[index] == spec.upper
+
+
+# --- the null space ---
+
+
+def posture_bound(rng, posture_stiffness, posture_damping=2.0):
+    """Bound of an impedance with seven joints, and its running law."""
+    arm = random_arm(3, 7)
+    running = running_of(arm, "impedance", rng, 500.0, 0.004)
+    values = {"posture_stiffness": posture_stiffness, "posture_damping": posture_damping}
+    running = RunningLaw(running.robot, "impedance", values)
+    model = arm.model(rotor_inertia=running.robot.rotor_inertia)
+    return stiffness_bound(running, model.at(rng.uniform(-1.5, 1.5, 7))), running
+
+
+def growth_with(bound, **values):
+    gains = replace(bound.gains, **values)
+    return bound.arm.growth(*bound.law.joint_gains(gains, bound.mass, bound.jacobian))
+
+
+def test_each_joint_s_bound_in_the_null_space_is_the_edge(rng):
+    present = np.array([5.0, 0.0, 20.0, 3.0, 0.0, 8.0, 1.0])
+    bound, running = posture_bound(rng, present.tolist())
+    (spec,) = (each for each in running.gains.specs if each.name == "posture_stiffness")
+    assert bound.null_space.name == spec.name
+    upper = bound.null_space_values
+    assert upper.shape == (7,)
+    assert (upper < spec.upper).any()
+    for joint in range(7):
+        below = present.copy()
+        below[joint] = 0.95 * upper[joint]
+        assert growth_with(bound, posture_stiffness=below) <= 1.0 + 1e-4
+        if upper[joint] < spec.upper:
+            above = present.copy()
+            above[joint] = 1.2 * upper[joint]
+            assert growth_with(bound, posture_stiffness=above) > 1.0 + 1e-5
+
+
+def test_the_factor_on_the_null_space_is_the_edge_and_leaves_the_tip_s_stiffness(rng):
+    present = np.array([5.0, 0.0, 20.0, 3.0, 0.0, 8.0, 1.0])
+    bound, _ = posture_bound(rng, present.tolist())
+    factor = bound.null_space_factor
+    assert 1.0 < factor < STIFFEST
+    assert growth_with(bound, posture_stiffness=0.95 * factor * present) <= 1.0 + 1e-4
+    assert growth_with(bound, posture_stiffness=1.2 * factor * present) > 1.0 + 1e-5
+
+
+def test_an_arm_whose_axes_are_all_controlled_has_no_null_space(rng):
+    arm = random_arm(5, 6)
+    running = running_of(arm, "impedance", rng, 500.0, 0.004)
+    model = arm.model(rotor_inertia=running.robot.rotor_inertia)
+    kin = model.at(rng.uniform(-1.5, 1.5, 6))
+    bound = stiffness_bound(running, kin)
+    assert bound.null_space is None
+    assert bound.null_space_values.size == 0
+    free = RunningLaw(running.robot, "impedance", {"axes": [1, 1, 0, 1, 1, 1]})
+    assert stiffness_bound(free, kin).null_space.name == "posture_stiffness"
 
 
 # --- the simulation ---

@@ -125,7 +125,8 @@ class Targets:
         self._loop.tip()
         assert self._loop.state is not None
         now = self._loop.state.time
-        path = read_joint_trajectory(message, self._loop.robot.joints)
+        frequency = self._loop.motion.stream.target.policy_frequency
+        path = read_joint_trajectory(message, self._loop.robot.joints, frequency)
         times, positions, velocities = path
         if velocities is None:
             self._loop.motion.follow_joint_chunk(
