@@ -72,17 +72,17 @@ def test_damping_that_is_unstable_alone_is_told():
 @pytest.mark.few(1)
 def test_a_stiffness_in_the_null_space_has_its_bound_and_is_told_beyond():
     gen3 = load_robot("gen3")
-    gen3 = replace(gen3, profile=replace(gen3.profile, delay=0.004))
+    gen3 = replace(gen3, profile=replace(gen3.profile, delay=0.02))
     kin = RobotModel.of(gen3).at(np.array(gen3.home))
-    damping = {"posture_damping": 2.0}
-    bound = stiffness_bound(RunningLaw(gen3, "impedance", damping), kin)
+    others = {"posture_damping": 2.0, "stiffness": [200.0] * 3 + [10.0] * 3}
+    bound = stiffness_bound(RunningLaw(gen3, "impedance", others), kin)
     joint = int(bound.null_space_values.argmin())
     highest = bound.null_space_values[joint]
     assert 0.0 < highest < bound.null_space.upper
     for times, told in ((0.8, False), (1.5, True)):
         stiffness = np.zeros(7)
         stiffness[joint] = times * highest
-        values = {"posture_stiffness": stiffness.tolist()} | damping
+        values = {"posture_stiffness": stiffness.tolist()} | others
         report = gain_report(RunningLaw(gen3, "impedance", values), kin)
         assert set(report.bounds) == {"stiffness", "posture_stiffness"}
         assert ("posture_stiffness" in report.warning) is told

@@ -229,8 +229,12 @@ def test_each_direction_s_bound_is_the_edge(law, rng):
 def posture_bound(rng, posture_stiffness, posture_damping=2.0):
     """Bound of an impedance with seven joints, and its running law."""
     arm = random_arm(3, 7)
-    running = running_of(arm, "impedance", rng, 500.0, 0.004)
-    values = {"posture_stiffness": posture_stiffness, "posture_damping": posture_damping}
+    running = running_of(arm, "impedance", rng, 500.0, 0.02)
+    values = {
+        "stiffness": [200.0] * 3 + [10.0] * 3,
+        "posture_stiffness": posture_stiffness,
+        "posture_damping": posture_damping,
+    }
     running = RunningLaw(running.robot, "impedance", values)
     model = arm.model(rotor_inertia=running.robot.rotor_inertia)
     return stiffness_bound(running, model.at(rng.uniform(-1.5, 1.5, 7))), running
