@@ -193,7 +193,7 @@ def test_messages_that_jtc_takes_move_the_joints_to_their_last_point(stream, wha
     times, stamp, order = JTC_MESSAGES[what]
     home = np.array(ROBOT.home)
     last = home + np.linspace(0.02, 0.07, 6)
-    positions = [home + share * (last - home) for share in np.linspace(0.3, 1.0, len(times))]
+    positions = [home + share * (last - home) for share in np.linspace(1.0, 0.3, len(times))[::-1]]
     begin = stream.robot.time
     start = 0.0 if stamp is None else begin + stamp
     names = list(ROBOT.joints)[::order]
