@@ -163,7 +163,10 @@ def pytest_collection() -> Iterator[None]:
 
 
 def limit(item: pytest.Item) -> float:
-    """What a pure test may take [s]."""
+    """What a pure test may take [s]: what its mark `timeout` or that of its file says, if any."""
+    mark = item.get_closest_marker("timeout")
+    if mark is not None and mark.args:
+        return float(mark.args[0])
     return LONG_LIMIT if item.get_closest_marker("long") else PURE_LIMIT
 
 
