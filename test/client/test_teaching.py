@@ -53,8 +53,8 @@ def test_a_led_path_is_replayed(name):
     """Within 2 mm at 1000 N/m: all of the replay is on the shown line, and all of the line in it."""
     with Robot.simulated(name) as robot:
         law = robot.law
-        path = led(robot, 20.0)
-        assert path.duration == pytest.approx(20.0, abs=0.05)
+        path = led(robot, 8.0)
+        assert path.duration == pytest.approx(8.0, abs=0.05)
         shown = tips_of(robot, path.q)
         assert np.ptp(shown, axis=0).max() > 0.08  # the hand has led the arm
         assert robot.law == law
