@@ -28,7 +28,7 @@ FRANKA_SIM := $(VENV)-franka-sim
 # LeRobot brings PyTorch, some gigabytes, and an older NumPy: it has one, too.
 LEROBOT := $(VENV)-lerobot
 # pip says nothing while it unpacks: a line each 8 s does.
-LINES := while sleep 8 >/dev/null 2>&1; do echo "… $$(du -sh $(VENV) 2>/dev/null | cut -f1) in $(VENV)"; done & lines=$$!; trap "kill $$lines" EXIT
+LINES := while sleep 8 >/dev/null 2>&1; do echo "… $$(ls $(VENV)/lib/python3*/site-packages | wc -l) of about 300 files and folders are unpacked"; done & lines=$$!; trap "kill $$lines" EXIT
 # What is compiled already is only loaded. Programs that start at once would wait for one another else.
 WARM_UP := $(BIN)/python -m robot_control_ros.control.warm_up
 # Editors look them up by the first line of the YAML files in config. They are made, not kept.

@@ -72,9 +72,7 @@ class Compiling:
         if passed < (self._lines + 1) * PERIOD:
             return
         self._lines += 1
-        work = (
-            "compiles its laws, for a minute or two the first time" if self.is_first else "starts"
-        )
+        work = "compiles its laws, the first time only" if self.is_first else "starts"
         self._announce(f"{passed:3.0f} s: the controller {work}")
 
     def end(self) -> None:

@@ -130,7 +130,7 @@ def describe_loss(health: Health, start: str) -> str:
     if not health.lost:
         return ""
     if health.starting:
-        return f"{health.lost}\nThe first time it compiles its laws, for a minute or two."
+        return f"{health.lost}\nThe first time it compiles its laws, for some minutes."
     command = f": {start}" if start else ""
     if not health.answers:
         again = f"Start it again{command}. The page finds it by itself; then press Activate."

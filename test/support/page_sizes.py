@@ -49,6 +49,8 @@ HANDLE = "document.querySelector('[data-sheet-handle]')"
 # No folder is on its way: what is open is seen in full.
 STILL = """[...document.querySelectorAll("#root [style*='box-sizing: border-box; opacity']")]
   .every(each => each.inert || getComputedStyle(each).opacity === "1" && !each.style.willChange)"""
+# Lets the picture rest, so that a browser that draws in software answers each key at once.
+REST = "window.requestAnimationFrame = draw => setTimeout(() => draw(performance.now()), 400)"
 PANELS = ("Step and chirp", "Plots", "Scope")  # switches that open a panel each
 SWITCH_ON = ("input[type=checkbox]", "(found.checked || found.click(), 1)")
 # Opens what is folded: folders, whose contents follow their names, and panels in a sheet.

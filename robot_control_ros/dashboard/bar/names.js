@@ -76,8 +76,9 @@
     for (const each of document.querySelectorAll("#root [role=slider]"))
       if (!each.getAttribute("aria-label")) name(each);
     for (const each of new Set([...document.querySelectorAll(`#root ${BUTTON}`)].map(each => each.parentElement))) join(each);
-    for (const each of [...document.querySelectorAll("#root div")].filter(clickable)) {
-      const place = [each, ...each.querySelectorAll("*")].find(bearsText); // not around another control
+    for (const each of [...document.querySelectorAll("#root div, #root .u-series th")].filter(clickable)) {
+      const places = [each, ...each.querySelectorAll("*")].filter(place => !place.matches("th"));
+      const place = places.find(bearsText); // not around another control
       if (place) reach(place);
     }
   }
