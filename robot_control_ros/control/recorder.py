@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -116,18 +116,20 @@ class CycleRecord:
         return texts
 
 
-def replayable_begin(memories: Sequence[LawMemory], begun: Array, oldest: int, first: int) -> int:
+def replayable_begin(
+    memories: Sequence[LawMemory], begun: Iterable[int], oldest: int, first: int
+) -> int:
     """Number of the last cycle, up to `first`, from which a law can be computed again.
 
     It began with a recorded memory, or the law began anew in it.
 
     Args:
         memories: Recorded memories.
-        begun: Numbers (k,) of the cycles in which the law began anew.
+        begun: Numbers of the cycles in which the law began anew.
         oldest: First number that may be returned.
         first: Number that is returned where there is no such cycle.
     """
-    numbers = [each.cycle for each in memories] + [int(each) for each in begun]
+    numbers = [*(each.cycle for each in memories), *begun]
     return max((each for each in numbers if oldest <= each <= first), default=first)
 
 
@@ -290,7 +292,7 @@ class CycleRecorder:
         )
         oldest = max(oldest, first - self._every)
         _, begins = self.numbers(oldest, first + 1 - oldest, (CYCLE.place("begins", self.joints),))
-        begun = oldest + np.flatnonzero(begins[:, 0] == 1.0)
+        begun = (oldest + np.flatnonzero(begins[:, 0] == 1.0)).tolist()
         return replayable_begin(tuple(self._memories), begun, oldest, first)
 
     def since(self, cycle: int, most: int) -> CycleRecord:

@@ -29,6 +29,8 @@ from .soft_limits import TIP_SPEED, SoftLimits, is_clear, tip_speed_of
 
 # times the interval before: a command that comes later than that changes by no more
 LONGEST_STEP = 2.0
+# periods within which the first command after another's may change: the other may send one more
+HAND_OVER = 0.01
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 EFFORT, POSITION, VELOCITY = range(3)  # for compiled code
@@ -469,10 +471,11 @@ class Safety:
     def _countable(self, dt: float) -> float:
         """The part of the time since the last command, `dt` [s], in which the next one may change.
 
-        The last command of another was executed until now, whatever the time since our own.
+        The first command after another's nearly repeats that one. So the step is bounded, too,
+        where the other sends one more command before it hears this one.
         """
         if self._taken_over:
-            return min(dt, self._period)
+            return min(dt, HAND_OVER * self._period)
         return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
     def _slow(

@@ -311,7 +311,7 @@ def copy_last(file: CycleFile, path: Path, seconds: float) -> None:
     memories = [memory for block in blocks for memory in block.memories]
     wanted = int(numbers[np.argmax(times >= times[-1] - seconds)])
     oldest = wanted - round(len(times) / (times[-1] - times[0]))
-    first = replayable_begin(memories, numbers[begins == 1.0], oldest, wanted)
+    first = replayable_begin(memories, numbers[begins == 1.0].astype(int).tolist(), oldest, wanted)
     with McapRecording(path, simulated=True) as recording:
         writer = CycleWriter(recording, blocks[0].joints, file.metadata)
         for block in blocks:

@@ -541,6 +541,38 @@ def test_a_controller_that_stood_still_goes_on_from_what_another_has_commanded_m
     assert largest_step(arm.robot.commands.messages[count - 1 :]) <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("crossing", [1, 2])
+def test_commands_of_another_that_cross_those_of_a_controller_that_stood_still_make_no_step(
+    arm, crossing
+):
+    """The watchdog sends a command or two more before it hears the controller."""
+    arm.stay_off()
+    other = arm.ros.publisher(Float64MultiArray, "/forward_effort_controller/commands")
+    arm.ros.until(lambda: other.get_subscription_count() >= 2, "the command topic is known")
+    process = arm.controller.child.process
+    process.send_signal(signal.SIGSTOP)
+    elsewhere = np.array(arm.robot.commands.last.data) + 12.0
+
+    def lead():
+        nonlocal elsewhere
+        elsewhere = elsewhere + 0.9  # away from what the law asks for
+        other.publish(Float64MultiArray(data=elsewhere.tolist()))
+
+    for _ in range(25):
+        arm.robot.send()
+        lead()
+        arm.ros.wait(PERIOD)
+    count = len(arm.robot.commands)
+    process.send_signal(signal.SIGCONT)
+    for k in range(30):
+        arm.robot.exchange()
+        if k < crossing:
+            lead()
+        arm.ros.wait(PERIOD)
+    assert len(arm.robot.commands) >= count + 30 + crossing
+    assert largest_step(arm.robot.commands.messages[count - 1 :]) <= 1.0 + 1e-9
+
+
 def test_a_controller_that_stood_still_answers_the_newest_joint_state_alone(arm):
     arm.stay_off()
     process = arm.controller.child.process

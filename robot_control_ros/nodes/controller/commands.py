@@ -4,6 +4,7 @@ topic of joint commands.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from rclpy.duration import Duration
@@ -14,6 +15,8 @@ from ...control.controller import Controller
 from ...core.types import Command, CommandMode
 from ...ros.entities import Entities
 from ...ros.messages import ValuesMessage, fill_joint_state, joint_command_parts
+
+RECENT = 10  # commands, more than are on their way at once
 
 
 class CommandPublishers:
@@ -28,12 +31,12 @@ class CommandPublishers:
     feed-forwards go there, as ros2_control's topic-based hardware interface sends them.
 
     Attributes:
-        last: Command that was sent last; None before the first.
+        recent: Commands that were sent last, the newest at the end.
         gids: Identifiers of the publishers in the graph; only they tell nodes of one name apart.
     """
 
     def __init__(self, entities: Entities, loop: Controller) -> None:
-        self.last: Command | None = None
+        self.recent: deque[Command] = deque(maxlen=RECENT)
         self.gids: frozenset[bytes] = frozenset()
         self._loop = loop
         self._profile = loop.robot.profile
@@ -43,6 +46,11 @@ class CommandPublishers:
         self._on_one_topic = bool(self._profile.joint_commands)
         self._entities = Entities(entities.node)  # of the publishers, while they are there
         entities.on_close(self.close)
+
+    @property
+    def last(self) -> Command | None:
+        """Command that was sent last; None before the first."""
+        return self.recent[-1] if self.recent else None
 
     def open(self) -> None:
         """Make the publishers."""
@@ -60,7 +68,7 @@ class CommandPublishers:
 
     def send(self, command: Command, time: float) -> None:
         """Publish a command; `time` is the stamp of the joint state that it answers [s]."""
-        self.last = command
+        self.recent.append(command)
         if not self._publishers:
             return
         if self._on_one_topic:

@@ -4,7 +4,7 @@ controller stood still.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 from std_msgs.msg import Float64MultiArray
@@ -39,8 +39,8 @@ class OtherCommands:
         for mode in profile.commands:
             self._waiting[mode] = inputs.add(Float64MultiArray, profile.command_topic(mode))
 
-    def newest(self, mode: CommandMode, sent: Command | None) -> Command | None:
-        """The newest command of a mode; None where it is `sent`, this controller's own last one.
+    def newest(self, mode: CommandMode, own: Collection[Command]) -> Command | None:
+        """The newest command of a mode; None where it is one of this controller's own.
 
         Commands of another size, or with numbers that aren't finite, are passed over. Forward
         controllers drop them, too.
@@ -53,6 +53,7 @@ class OtherCommands:
                 continue
             if values.shape != (self._size,) or not np.isfinite(values).all():
                 continue
-            own = sent is not None and sent.mode is mode and np.array_equal(values, sent.values)
-            return None if own else Command(mode, values)
+            if any(each.mode is mode and np.array_equal(values, each.values) for each in own):
+                return None
+            return Command(mode, values)
         return None

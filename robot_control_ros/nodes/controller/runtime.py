@@ -71,6 +71,7 @@ AT_REST = 0.02  # rad/s (m/s)
 DELIVERED_WITHIN = 0.001
 CATCHING_UP = 20  # looks, at most, for newer joint states after a standstill
 STANDSTILL = 2.5  # periods without a command of ours, after which another may have commanded
+HAND_OVER = 5.0  # periods after a standstill, in which the other may still send a command
 SHORTEST_TIMEOUT = 3.0  # periods
 DIAGNOSTICS_PERIOD = 1.0  # s
 # s between two looks at the age of the last joint state; also of safe outputs at rest
@@ -123,6 +124,7 @@ class ControllerRuntime:
         self._period = loop.robot.period
         self._state_timeout = max(state_timeout, SHORTEST_TIMEOUT * self._period)
         self._sent_at = -math.inf  # steady time of the last command [s]
+        self._follows_until = -math.inf  # until when another may command the robot [s]
         self._simulated = bool(node.get_parameter("use_sim_time").value)
         self._clock = (
             (lambda: node.get_clock().now().nanoseconds * 1e-9) if self._simulated else time.time
@@ -403,6 +405,8 @@ class ControllerRuntime:
             if state is None:
                 return
             if arrived - self._sent_at > STANDSTILL * self._period:
+                self._follows_until = arrived + HAND_OVER * self._period
+            if arrived < self._follows_until:
                 self._follow_others()
         except RobotControlError as error:
             self._refuse_state(error, arrived)
@@ -461,7 +465,7 @@ class ControllerRuntime:
 
         The watchdog, for one, may have commanded the robot meanwhile.
         """
-        command = self._others.newest(self._loop.running.mode, self._commands.last)
+        command = self._others.newest(self._loop.running.mode, self._commands.recent)
         if command is not None:
             self._loop.follow_on(command)
 
