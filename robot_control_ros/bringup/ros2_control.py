@@ -152,8 +152,10 @@ def forward_controller(given: Given, config: RobotConfig) -> str:
 def in_front(
     given: Given, config: RobotConfig, forward: str, *, description: str = "config"
 ) -> tuple[NodeSpec, ...]:
-    """Nodes that put ours in front of a forward controller: a spawner that loads it, ours, and a
-    spawner that activates it.
+    """Nodes that put ours in front of a forward controller.
+
+    They are a spawner that loads the forward controller, our nodes, a node that ends when ours are
+    active, and then a spawner that activates the forward controller.
 
     Raises:
         ConfigError: see :func:`control`; no such file of controllers.

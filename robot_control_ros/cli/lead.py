@@ -51,8 +51,9 @@ def _command(
         with Robot(**chosen, timeout=options.within, lost_after=options.lost_after) as robot:
             if text := action(robot, options):
                 print(text, flush=True)
-            prevent = exit_after(CLOSED_WITHIN, 0)
-        prevent()
+            # a robot whose closing hangs doesn't keep the command
+            cancel_exit = exit_after(CLOSED_WITHIN, 0)
+        cancel_exit()
         return 0
 
     def add_to(commands: Any) -> Callable[..., Any]:

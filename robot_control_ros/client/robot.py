@@ -598,7 +598,16 @@ class Robot:
                 return self.follow_joints(times, points.q, timeout=timeout)
 
     def _wait_for_goal(self, goal: MotionGoal, faults: int, timeout: float) -> Snapshot:
-        """Wait for a goal, while the feed has so many faults; hold an arm that isn't there."""
+        """Wait until a goal is reached; an arm that didn't reach it is held, unless it rests.
+
+        Args:
+            goal: Goal that the robot has taken.
+            faults: Number of faults before the motion; one more ends the wait.
+            timeout: Longest time of the wait [s].
+
+        Raises:
+            NotReached: See :meth:`move_to`.
+        """
         try:
             return wait_for(self._backend, goal.reached, timeout, faults, "the goal")
         except NotReached:

@@ -83,12 +83,13 @@ class ClearanceGuard:
         self.gap = np.zeros(MOST_NEAR)
         self.stiffness = np.zeros(0)
         self._message = ""
-        self._shown = -math.inf
+        self._shown = -math.inf  # time at which the message was true last [s]
+        # what the bodies were made of
         self._settings = clearance.settings.target
         self._payload = model.payload
-        self._bodies: CollisionModel | None = None  # None where the walls begin anew
-        self._least = np.zeros(0)
-        self._begin = np.zeros(0)
+        self._bodies: CollisionModel | None = None  # None: the walls begin at the next sample
+        self._least = np.zeros(0)  # least distance of each pair until now [m]
+        self._begin = np.zeros(0)  # distance at which the wall of each pair begins [m]
         self.restart()
 
     def restart(self) -> None:

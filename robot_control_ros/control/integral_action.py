@@ -97,10 +97,10 @@ class IntegralAction:
         self._none = np.zeros(robot.n)
         self.torque = self._none
         self._velocity = self._none  # low-passed
-        self._rested = 0.0  # s
-        self._adopted = self.settings.current
-        self._on = False
-        self._gains: type | None = None
+        self._rested = 0.0  # time for which the arm has rested [s]
+        self._adopted = self.settings.current  # settings that `_on` is of
+        self._on = False  # whether a torque may be learnt
+        self._gains: type | None = None  # class of the gains that `_has_spring` is of
         self._has_spring = False
 
     def forget(self) -> None:

@@ -593,10 +593,10 @@ class ControlLoop:
         return self.motion.start(state, kin)
 
     def _look(self, sent: Command, state: RobotState, kin: RobotDynamics) -> None:
-        """Look at what changes slowly; call it from time to time.
+        """Learn the load that the arm holds, and watch the drift of its force-torque sensor.
 
-        That is what the arm holds, which a safe output goes on to hold, and how its force-torque
-        sensor drifts.
+        Both change slowly: call it from time to time. A safe output goes on to hold the load. While
+        a law regulates a force, the sensor's drift can't be seen.
         """
         if sent.mode is CommandMode.EFFORT:
             self.safety.learn_load(sent.values, state, kin, self._since_look)

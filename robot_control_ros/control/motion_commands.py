@@ -565,9 +565,11 @@ class MotionCommands:
     def _followed_joints(self, state: RobotState) -> Array:
         """Joint angles (n,) that lead the tip to the reference, near those of a state.
 
-        Where the reference is out of reach, they are those of the state.
+        Where the reference is out of reach, they are those of the state. A reference in the space
+        of the joints becomes the posture, too.
         """
         reference = self.reference
+        # joint angles without velocities are a posture alone
         if reference.q is not None and reference.v is not None:
             self._posture = reference.q
             return reference.q

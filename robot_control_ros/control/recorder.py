@@ -322,13 +322,14 @@ class CycleRecorder:
         """Record of the cycles from `first` to before `end`, with the settings that they had."""
         rows = self._rows[np.arange(first, end) % len(self._rows)]
         memories = tuple(each for each in tuple(self._memories) if first <= each.cycle < end)
-        needed = [each.setting for each in memories]
+        # those of the memories and of the first row, and all later ones
+        setting_numbers = [each.setting for each in memories]
         if len(rows):
-            needed.append(int(rows[0, CYCLE.place("setting", self.joints)]))
-        oldest = min(needed, default=0)
-        kept = tuple(self._settings)  # their numbers follow each other
-        begin = max(0, oldest - kept[0].number) if kept and needed else len(kept)
-        settings = tuple(each for each in kept[begin:] if each.cycle < end)
+            setting_numbers.append(int(rows[0, CYCLE.place("setting", self.joints)]))
+        oldest = min(setting_numbers, default=math.inf)
+        settings = tuple(
+            each for each in tuple(self._settings) if each.number >= oldest and each.cycle < end
+        )
         return CycleRecord(
             rows, settings, memories, tuple(self._needed_notes(first, end)), self.joints
         )

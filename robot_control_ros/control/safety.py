@@ -289,6 +289,11 @@ class Safety:
     def _safe_values(
         self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool
     ) -> Array:
+        """The values (n,) of the safe output, before limits and rates; see :meth:`safe_output`.
+
+        Positions brake and stay. Velocities are 0. Efforts hold gravity and the load. Where the
+        state is fresh, they are damped, and the load's torque fades with the work that it does.
+        """
         if mode is CommandMode.POSITION and mode is self.mode and self._last is not None:
             dt = self._countable(dt)
             return self._last + self._braked_position_rate(dt) * dt

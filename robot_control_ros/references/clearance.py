@@ -125,9 +125,12 @@ class Clearance:
     def check_hand(self, what: str, q: Array, pose: Array) -> None:
         """Refuse a pose of the tip where the hand itself would be too near to another body.
 
+        It is for a pose that the arm doesn't reach. The hand is placed at the pose, and the rest of
+        the arm at the joint angles.
+
         Args:
             what: Name of the target, for the error.
-            q: (n,) joint angles at which a way to the pose has ended [rad].
+            q: (n,) joint angles as near to the pose as the arm comes [rad].
             pose: (4, 4) pose of the tip.
 
         Raises:
@@ -139,8 +142,8 @@ class Clearance:
         if pair is None or pair.distance >= pair.margin:
             return
         raise ConfigError(
-            f"{what}: there {pair.first} and {pair.second} would be {1e3 * pair.distance:.0f} mm apart, out of reach "
-            f"besides: must stay {1e3 * pair.margin:g} mm away (clearance.margin, or that in `cell`)",
+            f"{what}: there {pair.first} and {pair.second} would be {1e3 * pair.distance:.0f} mm apart, and "
+            f"the arm doesn't reach it: must stay {1e3 * pair.margin:g} mm away (clearance.margin, or that in `cell`)",
             name=f"{pair.first}, {pair.second}",
             value=pair.distance,
             bound=pair.margin,

@@ -259,17 +259,17 @@ class GripMonitor:
 
     def __init__(self, gripper: GripperConfig) -> None:
         self._gripper = gripper
-        self._target: float | None = None
-        self._place = math.nan
-        self._since = math.nan
-        self._begun = False
+        self._target: float | None = None  # of the driven joint
+        self._place = math.nan  # width from which the fingers haven't moved since [m]
+        self._since = math.nan  # time since which they haven't moved [s]
+        self._begun = False  # whether they have moved since the last command
         self.grip: Grip | None = None
         self.begins = False
 
     def command(self, position: float) -> None:
         """Note that the driven joint was sent to a position.
 
-        Without a state after that the fingers don't rest.
+        The fingers don't count as at rest until a joint state has come after this.
         """
         self._target = position
         self._place = math.nan

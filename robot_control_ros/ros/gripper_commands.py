@@ -41,7 +41,8 @@ class RosGripper:
         self._monitor = GripMonitor(gripper)
         name = gripper.controller
         self._commands = entities.publisher(Float64MultiArray, f"{name}/commands")
-        self._command: Float64MultiArray | None = None  # the last one by topic
+        # what is sent again until the fingers begin to move; None for an action
+        self._repeated: Float64MultiArray | None = None
         self._action: Any = None
         if (kind := action_type(gripper)) is not None:
             from rclpy.action.client import ActionClient
@@ -71,10 +72,10 @@ class RosGripper:
             self._action.send_goal_async(
                 fill_goal(self._goal(), self.config, position, force)
             ).add_done_callback(self._on_response)
-            self._command = None
+            self._repeated = None
         else:
-            self._command = Float64MultiArray(data=[position, force])
-            self._commands.publish(self._command)
+            self._repeated = Float64MultiArray(data=[position, force])
+            self._commands.publish(self._repeated)
 
     def _served(self) -> bool:
         return self._action is not None and bool(self._action.server_is_ready())
@@ -94,8 +95,8 @@ class RosGripper:
             if index < len(message.position):
                 effort = message.effort[index] if len(message.effort) > index else math.nan
                 self._monitor.update(seconds(message.header.stamp), message.position[index], effort)
-        if self._command is not None and self._monitor.begins:
-            self._commands.publish(self._command)
+        if self._repeated is not None and self._monitor.begins:
+            self._commands.publish(self._repeated)
 
 
 def action_type(gripper: GripperConfig) -> Any:

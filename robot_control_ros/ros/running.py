@@ -371,6 +371,8 @@ def spinning(
 def run(make_node: Callable[[], Any]) -> None:
     """Run a node until a SIGINT or SIGTERM; then its close() leaves the robot safe.
 
+    A process is deaf where no message arrives any more, not even its own; see :mod:`.hearing`.
+
     Further signals change nothing.
     A signal ends the spinning, once the node's unfinished() is False, where it has this method. The
     context stays valid until close() has returned.

@@ -123,13 +123,14 @@ def check_conflicting_publishers(
     topic, senders = _commanders(node, robot, mode)
     own_name = in_namespace(node, node.get_name())
     allowed = Counter(in_namespace(node, name) for name in (WATCHDOG, *commanding))
+    # this node may have as many as it made itself
     allowed[own_name] = sum(publisher.topic_name == topic for publisher in node.publishers)
     found = []
     others = []
     for name, count in sorted(senders.items()):
         if count <= allowed[name] or name == UNKNOWN:
             continue
-        if count > 1:
+        if count > 1:  # nodes that share a name
             remedy = "Stop one of them; one that was killed is forgotten after some 20 s"
             found.append(error(f"{count} nodes called {name} publish commands on {topic}", remedy))
         else:

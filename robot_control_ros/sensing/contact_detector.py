@@ -255,13 +255,13 @@ class ContactDetector:
         self._tip = tip
         self.torque = Watch(n)
         self.force = Watch(1)
-        self.following = Watch(n)
+        self.following = Watch(n)  # of the lag behind commands
         self._observer = MomentumObserver(n)
         motion, self._motion = MOTION.single(n)
         self.rows = motion, self._observer.row, self.force.row, self.torque.row, self.following.row
         self.may_adapt = False
-        self._until = -math.inf
-        self._watched = 0
+        self._until = -math.inf  # time until which nothing is found [s]
+        self._watched = 0  # sum of the bits of what was watched in the last sample
 
     def adopt(self, settings: ContactSettings) -> None:
         """Take over settings of contacts."""

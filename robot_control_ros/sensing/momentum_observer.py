@@ -115,7 +115,7 @@ class MomentumObserver:
             kin: Dynamics at the sample, see :meth:`update`.
 
         Returns:
-            Time since the last sample [s]; 0 where this one is the first.
+            Time since the last sample [s]; 0 where this one is the first, or isn't later.
         """
         before = self.time
         self.time = time
@@ -125,6 +125,7 @@ class MomentumObserver:
         dt = time - before
         if dt <= 0.0:
             return 0.0
+        # it writes position, velocity and acceleration, which are views of the row
         take_motion(self.row, kin.q, kin.v, dt, self._n)
         self._needed[:] = kin.model.inverse_dynamics(
             self._position, self._velocity, self._acceleration

@@ -50,16 +50,16 @@ class LateSamples:
     """
 
     def __init__(self, robot: RobotConfig) -> None:
-        self._usual = USUAL * robot.period
+        self._usual = USUAL * robot.period  # delay that every gain bears [s]
         self.delay = 0.0
-        self._interval = robot.period
-        self._derived = robot.profile.velocity_delay
+        self._interval = robot.period  # between samples, smoothed [s]
+        self._derived = robot.profile.velocity_delay  # of velocities that are derived [s]
         self.message = ""
         self.fault = ""
-        # and the gains that they are of
+        # fastest rates of springs [1/s²] and dampers [1/s], by which a delay is judged
         self._rates = (0.0, 0.0)
-        self._rates_of = None
-        self._looked = 0.0  # time of the last look [s]
+        self._rates_of = None  # gains that `_rates` was computed from
+        self._looked = 0.0  # time at which it was computed [s]
 
     def observe(
         self,
@@ -83,7 +83,7 @@ class LateSamples:
         if weight > MAX_WEIGHT:
             weight = MAX_WEIGHT
         self.delay += (delay - self.delay) * weight
-        self._interval += (interval - self._interval) * weight  # [s], smoothed as the delay
+        self._interval += (interval - self._interval) * weight
         self.message = ""
         self.fault = ""
         if self.delay <= self._usual or running.mode is not CommandMode.EFFORT:

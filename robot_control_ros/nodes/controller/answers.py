@@ -57,12 +57,17 @@ class Answers:
         return text
 
     def reply(self, target: Any, error: RobotControlError | None) -> None:
-        """Answer a target (message) with a stamp, which tells the answers apart; `error` says
-        why it was refused.
+        """Answer a target that has a stamp; a target without one gets no answer.
+
+        Args:
+            target: Message of the target. Its stamp is sent back, so the sender knows which target
+                is meant.
+            error: Reason why the target was refused; None where it was taken.
         """
         stamp = target.header.stamp
         state = self._loop.state
-        if not seconds(stamp) or not self._replies.get_subscription_count():
+        has_stamp = seconds(stamp) != 0.0
+        if not has_stamp or not self._replies.get_subscription_count():
             return
         data: dict[str, Any] = {
             "stamp": [stamp.sec, stamp.nanosec],

@@ -184,15 +184,18 @@ class RobotTopics:
         return tuple(found)
 
     def _is_led(self, name: str) -> bool:
-        """Return True where somebody takes targets for an object; makes their publisher once."""
+        """Return True once somebody has subscribed to the targets of an object.
+
+        Then it makes their publisher.
+        """
         topic = f"simulator/{name}/target"
         try:
-            led = name not in self._object_targets and self._node.count_subscribers(topic) > 0
+            newly_led = name not in self._object_targets and self._node.count_subscribers(topic) > 0
         except NameValidationException as error:
             raise ConfigError(
                 f"object {name!r}: can't be part of a topic's name", name="ns", value=name
             ) from error
-        if led:
+        if newly_led:
             self._object_targets[name] = self._entities.publisher(PointStamped, topic)
         return name in self._object_targets
 

@@ -117,8 +117,9 @@ class PlanarPage(WebPage):
         gui.add_html(picture_button("planar_arm.png"))
 
     def _make_gains(self) -> None:
-        """The sliders of each law; those of the other law are hidden, and none
-        is in force by hand.
+        """Make the sliders of both laws.
+
+        Those of the law that doesn't run are hidden later.
         """
         kd = "Damper of the tip; with 0 it never comes to rest."
         m = "Inertia that the law adds to the tip; 0 is PD."
@@ -142,7 +143,7 @@ class PlanarPage(WebPage):
                 "Dq [N·m·s/rad]", "joint_damping", 0.0, 30.0, 1.0, "Damper of each joint."
             ),
         )
-        self._gains = {False: impedance, True: joints}
+        self._gains = {False: impedance, True: joints}  # by whether the law is one of the joints
         self._gains_available = Availability(*impedance, *joints)
 
     def _slider(

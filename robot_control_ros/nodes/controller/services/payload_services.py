@@ -34,9 +34,12 @@ class PayloadServices:
         self._samples = None
 
     def add_sample(self) -> str:
-        """Take a sample at the present pose; returns how many there are, in words."""
+        """Take a sample at the present pose; returns how many there are, in words.
+
+        Samples of another source of the wrench begin a new set.
+        """
         loop = self._loop
-        loop.tip()  # there is a fresh state
+        loop.tip()  # raises ConfigError where there is no fresh state
         settings = loop.wrench.settings.target
         if loop.state is None or loop.kin is None or loop.state.wrench_on_tip is None:
             raise ConfigError(f"{loop.wrench.reason}: nothing to take a sample of")
