@@ -217,7 +217,8 @@ def test_a_payload_at_run_time_is_a_body():
 
 # --- random ones ---
 
-MANY = [200, pytest.param(10_000, marks=pytest.mark.long)]
+MANY = [60, pytest.param(10_000, marks=pytest.mark.long)]
+JOGS = [200, pytest.param(10_000, marks=pytest.mark.long)]
 
 
 def free_postures(arm, count, seed):
@@ -275,7 +276,7 @@ def test_random_moves_of_the_tip_keep_the_margin(name, count):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("count", MANY)
+@pytest.mark.parametrize("count", JOGS)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
 def test_random_jogs_one_after_the_other_keep_the_margin(name, count):
     arm = Followed(name)
