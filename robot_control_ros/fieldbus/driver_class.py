@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import cast
 
-from ..core.errors import ConfigError, unknown
+from ..core.errors import unknown
+from ..core.plug_in import load_plug_in
 from .driver import Driver, DriverClass
 
 _DRIVERS = {
@@ -32,22 +32,6 @@ def driver_class(name: str) -> DriverClass:
             is no driver.
     """
     place = _DRIVERS.get(name, name)
-    module, colon, attribute = place.partition(":")
-    if not colon:
+    if ":" not in place:
         raise unknown("bus", name, driver_names(), hint=", or package.module:Class")
-    try:
-        chosen = getattr(import_module(module), attribute)
-    except Exception as error:  # whatever a user's module raises when it is imported
-        raise ConfigError(
-            f"bus {name!r} can't be loaded: {type(error).__name__}: {error}",
-            name="bus",
-            value=name,
-        ) from error
-    missing = [part for part in _PARTS if not hasattr(chosen, part)]
-    if missing or not isinstance(chosen, type):
-        raise ConfigError(
-            f"bus {name!r} is no driver: it lacks {', '.join(missing) or 'a class'}",
-            name="bus",
-            value=name,
-        )
-    return cast(DriverClass, chosen)
+    return cast(DriverClass, load_plug_in("bus", name, place, _PARTS, what="driver"))

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from ..core.errors import ConfigError, refused, unknown
+from ..core.errors import refused, unknown
+from ..core.plug_in import load_plug_in
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
 
@@ -124,18 +124,10 @@ def law_class(name: str) -> type[Any]:
     if name in _registry:
         return _registry[name]
     plugin = plugin_laws().get(name)
-    module, colon, attribute = name.partition(":")
-    if plugin is None and not colon:
+    if plugin is None and ":" not in name:
         raise unknown("law", name, law_names(), hint=", or package.module:Class")
-    try:
-        found = plugin.load() if plugin is not None else getattr(import_module(module), attribute)
-    except Exception as error:  # whatever a user's module raises when it is imported
-        raise ConfigError(
-            f"law {name!r} can't be loaded: {type(error).__name__}: {error}"
-        ) from error
-    missing = [part for part in ("Gains", "mode", "reset", "compute") if not hasattr(found, part)]
-    if missing or not isinstance(found, type):
-        raise ConfigError(f"law {name!r} is not a law: it lacks {', '.join(missing) or 'a class'}")
+    place: str | Callable[[], Any] = name if plugin is None else plugin.load
+    found: type[Any] = load_plug_in("law", name, place, ("Gains", "mode", "reset", "compute"))
     reference = getattr(found, "reference", Reference)
     if reference not in (Reference, JointSpaceReference):
         rule = "choices: Reference, JointSpaceReference"

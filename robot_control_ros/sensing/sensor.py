@@ -22,13 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..core.cycle import NONE, SENSORS
 from ..core.errors import ConfigError, refused
+from ..core.plug_in import load_plug_in
 from ..core.types import Array
 
 _PARTS = ("topic", "message", "values", "timeout", "read")
@@ -146,24 +146,9 @@ def _load(name: str) -> Any:
     Raises:
         ConfigError: It can't be loaded, or lacks a part of :class:`Sensor`.
     """
-    module, colon, attribute = name.partition(":")
-    if not colon:
+    if ":" not in name:
         raise refused("sensors", name, "must be package.module:Class")
-    try:
-        sensor = getattr(import_module(module), attribute)()
-    except Exception as error:  # whatever a user's module raises when it is imported
-        raise ConfigError(
-            f"sensor {name!r} can't be loaded: {type(error).__name__}: {error}",
-            name="sensors",
-            value=name,
-        ) from error
-    missing = [part for part in _PARTS if not hasattr(sensor, part)]
-    if missing:
-        raise ConfigError(
-            f"sensor {name!r} is no sensor: it lacks {', '.join(missing)}",
-            name="sensors",
-            value=name,
-        )
+    sensor = load_plug_in("sensor", name, name, _PARTS, key="sensors", makes=True)
     if not (math.isfinite(sensor.timeout) and sensor.timeout > 0.0):
         raise refused("timeout", sensor.timeout, "must be above 0 s", where=f"sensor {name!r}: ")
     return sensor
