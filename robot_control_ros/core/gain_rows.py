@@ -82,15 +82,18 @@ class Fade:
         self._choices = {
             spec.name: getattr(new, spec.name) for spec in gain_specs(kind) if spec.choices
         }
+        self._completes = hasattr(kind, "__post_init__")
 
     def at(self, fraction: float) -> Any:
         """The gains at a fraction of the fade: 0 gives the old ones, and 1 the new ones."""
-        mixed = np.empty_like(self._rows[1])
-        interpolate_row(*self._rows, fraction, self._are_limits, mixed)
+        old, new = self._rows
+        mixed = new.copy()
+        interpolate_row(old, new, fraction, self._are_limits, mixed)
         gains = object.__new__(self._kind)
-        vars(gains).update(self._choices)
-        vars(gains)[_ROW] = mixed
-        if hasattr(gains, "__post_init__"):
+        members = vars(gains)
+        members.update(self._choices)
+        members[_ROW] = mixed
+        if self._completes:
             gains.__post_init__()
         return gains
 

@@ -281,7 +281,8 @@ class Impedance(CompiledLaw):
         if self._needs_drift:
             memory["jdot_v"] = kin.jdot_v
         assert self._frames is not None
-        self._frames.follow(kin)
+        if self._frames.may_follow:
+            self._frames.follow(kin)
         row = self._gains_row
         answer = compute(cycles, k, row, self._row, self._n, dt)
         if answer == NEEDS_MASS:
@@ -355,12 +356,11 @@ class Impedance(CompiledLaw):
         """
         self._gains = gains
         self._gains_row = gains_row(gains, self._n)
-        self._memory["adopted"] = 0.0
         if gains.frame != self._frame:
             assert self._frames is not None
             self._frame = gains.frame
             self._frames.adopt(ComplianceFrame(gains.frame, kin))
-        needs = quantities_needed(self._gains_row, self._n)
+        needs = prepare_gains(self._gains_row, self._row, self._n)
         self._needs_mass = needs & MASS != 0
         self._needs_coriolis = needs & COUPLING != 0
         self._needs_drift = needs & DRIFT != 0
@@ -371,9 +371,14 @@ _gains_at = gains_record(Impedance.Gains).views
 
 
 @compiled
-def quantities_needed(gains: Array, n: int) -> int:
-    """Quantities of the model that each cycle needs: the sum of MASS, COUPLING and DRIFT."""
+def prepare_gains(gains: Array, memory: Array, n: int) -> int:
+    """Mark in the memory that the gains are others, which the next cycle adopts.
+
+    Returns:
+        Quantities of the model that each cycle needs: the sum of MASS, COUPLING and DRIFT.
+    """
     gain = _gains_at(gains, n)
+    _memory_at(memory, n).adopted[0] = 0.0
     needs = 0
     shapes_inertia = np.any(gain.inertia != 0.0)
     if shapes_inertia:

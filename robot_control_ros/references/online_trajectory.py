@@ -182,7 +182,7 @@ class _OnlineTrajectory(SteppedTrajectory):
         at = self._at.copy()  # the last reference keeps its own
         rate = self._rate.copy()
         change = np.empty(rate.shape)
-        speed = self.speed_scale * self._speed
+        speed = self._speed if self.speed_scale == 1.0 else self.speed_scale * self._speed
         if self._step(as_row(self.target), speed, self._acceleration, dt, at, rate, change):
             self._reached = self.target
             at = self.target

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.errors import HardwareFault, ModelError, refused, unknown
 from ..core.spatial import cross, make_pose
@@ -55,10 +56,13 @@ class MujocoRobot:
         self._origins: Array = data.xpos
         self._centres: Array = data.xipos
         self._pushed: Array = data.xfrc_applied
+        self._q_places = _run_of(self.q_index)
+        self._v_places = _run_of(self.v_index)
         self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
         self.wrench_index = np.concatenate(
             [model.sensor(name).adr[0] + np.arange(3) for name in wrench_sensors(robot)]
         )
+        self._wrench_places = _run_of(self.wrench_index)
         names = [model.body(i).name for i in range(model.nbody)]
         self._bodies = {name: i for i, name in enumerate(names) if name in links}
         self._mass = np.zeros((model.nv, model.nv))
@@ -68,38 +72,34 @@ class MujocoRobot:
     @property
     def q(self) -> Array:
         """Joint positions (n,) [rad], a copy."""
-        positions: Array = self._qpos[self.q_index]
-        return positions
+        return self._qpos[self._q_places].copy()
 
     @property
     def v(self) -> Array:
         """Joint velocities (n,) [rad/s], a copy."""
-        velocities: Array = self._qvel[self.v_index]
-        return velocities
+        return self._qvel[self._v_places].copy()
 
     @property
     def bias(self) -> Array:
         """Torques (n,) of gravity, Coriolis and centrifugal forces in the present
         state [N·m], a copy.
         """
-        torques: Array = self._bias[self.v_index]
-        return torques
+        return self._bias[self._v_places].copy()
 
     @property
     def torque(self) -> Array:
         """Joint torques (n,) that act [N·m], a copy."""
-        torques: Array = self._applied[self.v_index]
-        return torques
+        return self._applied[self._v_places].copy()
 
     @torque.setter
     def torque(self, torque: Array) -> None:
-        self._applied[self.v_index] = torque
+        self._applied[self._v_places] = torque
 
     @property
     def wrench(self) -> Array:
         """Force and torque (6,) by the environment at the sensor, in its axes [N, N·m]."""
         # MuJoCo gives what the parent exerts on the child
-        wrench: Array = -self._sensed[self.wrench_index]
+        wrench: Array = -self._sensed[self._wrench_places]
         return wrench
 
     def mass_matrix(self) -> Array:
@@ -309,3 +309,11 @@ class MujocoWorld:
             raise HardwareFault(
                 f"the physics diverged at t = {self.data.time:.3f} s: {', '.join(found)}"
             )
+
+
+def _run_of(places: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+    """Places (k,) as a slice where they follow each other, which takes half the time to read."""
+    first = int(places[0])
+    if np.array_equal(places, np.arange(first, first + len(places))):
+        return slice(first, first + len(places))
+    return places

@@ -328,6 +328,9 @@ class SpringFrames:
     Args:
         row: Row of the change, see CHANGE_MEMORY.
         link_turns: (9, n) angular Jacobians of the springs' links, three rows for each spring.
+
+    Attributes:
+        may_follow: False where no frame is a link, until another one is adopted.
     """
 
     def __init__(self, row: Array, link_turns: Array) -> None:
@@ -337,16 +340,17 @@ class SpringFrames:
         self._kinds = self._rows[:, 0]
         self._link_turns = link_turns
         self._links: dict[int, ComplianceFrame] = {}  # by their numbers
+        self.may_follow = True
 
     def adopt(self, frame: ComplianceFrame, place: int = WANTED) -> None:
         """Give a frame to the spring at a place: NOW, NEXT or WANTED."""
         frame.write(self._rows[place])
+        self.may_follow = True
 
     def follow(self, kin: RobotDynamics) -> None:
         """Write the poses and the angular Jacobians of frames that are links."""
         kinds = self._kinds.tolist()
-        if WITH_LINK not in kinds:
-            return
+        self.may_follow = WITH_LINK in kinds
         for place, kind in enumerate(kinds):
             if kind == WITH_LINK:
                 row = self._rows[place]
