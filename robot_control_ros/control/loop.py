@@ -149,6 +149,8 @@ class ControlLoop:
         self._shape = (robot.n,)
         self.recorder = CycleRecorder(robot.n, robot.period, recorded)
         self._written: Reference | None = None  # into the record
+        self._sampled: Trajectory | None = None  # in the last cycle
+        self._follows_chunks = False  # whether that is one along chunks
         self._begins = 0.0  # 1 where the law begins anew in this cycle
         self._had_parts = False  # whether the last command had more than its values
         self._transition = BumplessTransition(gain_time_constant, robot.profile.delay)
@@ -615,6 +617,7 @@ class ControlLoop:
     def _begin_anew(self, state: RobotState, kin: RobotDynamics) -> None:
         """Let the law begin anew at a state."""
         self._begins = 1.0
+        self.cycles.followed_v[0] = NONE
         self.running.law.reset(state, kin)
         self._joint_reference.reset(state.q)
 
@@ -627,7 +630,10 @@ class ControlLoop:
         if self.running.joint_space:
             posture = self.motion.posture
             reference = self._joint_reference.complete(reference, trajectory, time, dt, posture)
-        if isinstance(trajectory, ChunkStream) or self.motion.chunk_figures is not NO_CHUNK:
+        if trajectory is not self._sampled:
+            self._sampled = trajectory
+            self._follows_chunks = isinstance(trajectory, ChunkStream)
+        if self._follows_chunks or self.motion.chunk_figures is not NO_CHUNK:
             self._watch_chunks(state, kin)
         if reference is not self._written:
             write_reference(self.cycles, 0, reference, self._written)
@@ -692,6 +698,7 @@ class ControlLoop:
         cycles = self.cycles
         if asked is None:
             cycles.asked[0] = NONE
+            cycles.followed_v[0] = NONE
         has_parts = sent.feedforward is not None or sent.velocity is not None
         if asked is not None:
             has_parts = has_parts or asked.feedforward is not None or asked.velocity is not None

@@ -165,6 +165,14 @@ CYCLE = Record(
             "Parts of the law's command, in the order of its names.",
             kept=False,
         ),
+        Field(
+            "followed_v",
+            (JOINTS,),
+            "rad/s",
+            "Rates of the joint angles that the law follows, where it shifts its reference; else NaN.",
+            first=NONE,
+            kept=False,
+        ),
     ),
 )
 cycle_at = CYCLE.views

@@ -334,9 +334,7 @@ class PositionDomainPD(CompiledLaw):
             Field("motion_torque", ("n",), "N·m", "Its inertial and Coriolis torques."),
             Field("inertia", ("n",), "kg·m²", "Diagonal of M."),
             Field("damping", ("n",), "N·m·s/rad", "D."),
-            Field(
-                "path_velocity", ("n",), "rad/s", "See ControlLaw; where positions are commanded."
-            ),
+            Field("path_velocity", ("n",), "rad/s", "With which the followed positions move."),
             Field("velocity", ("n",), "rad/s", "That goes with commanded positions."),
             Field("offset", ("n",), "N·m", "Torque offset of these."),
             Field("effort_limit", ("n",), "N·m", "Of the description."),
@@ -383,10 +381,10 @@ class PositionDomainPD(CompiledLaw):
 
     @property
     def path_velocity(self) -> Array | None:
-        """Velocities (n,) of the reference [rad/s]; None where torques are commanded.
+        """Velocities (n,) of the positions that the joints follow [rad/s]; None under torques.
 
-        The slaves' positions repeat each step of the measured master, and the law itself can only
-        shake its reference. See :class:`~.law.ControlLaw`.
+        The record has them as `followed_v`: the slaves' positions repeat each step of the measured
+        master, and that isn't ringing. See :class:`~.law.ControlLaw`.
         """
         if self._gains is None or self._gains.output == "effort":
             return None
@@ -541,7 +539,7 @@ def finish(
     for joint in range(n):
         position[joint] = cycle.target_q[joint] + law.shift[0, joint]
         law.velocity[joint] = cycle.target_v[joint] + law.shift[1, joint]
-        law.path_velocity[joint] = cycle.target_v[joint]
+        cycle.followed_v[joint] = law.path_velocity[joint]
         ahead = law.ahead[1, joint]
         friction = law.viscous[joint] * ahead + law.dry[joint] * math.tanh(ahead / SMOOTHING)
         error = short_way(position[joint] - cycle.q[joint], law.cyclic[joint])
@@ -602,7 +600,10 @@ def _shift_references(
         if fades_anew:
             law.fading[0, joint] = law.shift[0, joint] - q_shift
             law.fading[1, joint] = law.shift[1, joint] - v_shift
-        law.shift[0, joint] = q_shift + law.fading[0, joint]
+        followed_shift = q_shift + law.fading[0, joint]
+        shift_rate = (followed_shift - law.shift[0, joint]) / dt
+        law.path_velocity[joint] = cycle.target_v[joint] + shift_rate
+        law.shift[0, joint] = followed_shift
         law.shift[1, joint] = v_shift + law.fading[1, joint]
         law.fading[0, joint] *= left
         law.fading[1, joint] *= left

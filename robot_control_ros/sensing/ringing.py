@@ -36,6 +36,8 @@ Limits:
     - The measured torque must be that of the motors at the time of the velocity. A filter of its
       own makes it late.
     - M is that of the home posture.
+    - A law may shift its reference by what it measures, as position_domain_pd does. Then v_ref is
+      what it follows. An oscillation that lives by that shift alone isn't found.
 
 Source:
     The work of the controller over time is the passivity observer of B. Hannaford, J.-H. Ryu,
@@ -304,10 +306,12 @@ def find_ringing(rows: Array, cycle: Any, n: int) -> int:
 def _reference_into(result: Array, cycle: Any, target: Array, dt: float) -> None:
     """Write the joint velocities (n,) of a cycle's reference into `result`.
 
-    They are those of the reference, or follow by the Jacobian from the tip's twist. The twist of a
-    pose without one is its change since the cycle before. `target` (4, 4) is the pose of that
-    cycle, and becomes that of this one; dt [s] is the time between both.
+    They are those that the law follows, or else those of the reference, or follow by the Jacobian
+    from the tip's twist. The twist of a pose without one is its change since the cycle before.
+    `target` (4, 4) is the pose of that cycle, and becomes that of this one; dt [s] is the time
+    between both.
     """
+    shifted = not math.isnan(cycle.followed_v[0])
     given = not math.isnan(cycle.target_v[0])
     twist = cycle.target_twist.copy()
     if math.isnan(twist[0]):
@@ -318,7 +322,9 @@ def _reference_into(result: Array, cycle: Any, target: Array, dt: float) -> None
         if math.isnan(twist[i]):
             twist[i] = 0.0
         rests = rests and twist[i] == 0.0
-    if given:
+    if shifted:
+        result[:] = cycle.followed_v
+    elif given:
         result[:] = cycle.target_v
     elif rests:
         result[:] = 0.0

@@ -126,6 +126,25 @@ def test_an_admittance_that_bounces_and_settles_is_left_alone(robot, share):
     assert got.fault == ""
 
 
+def pushed_around(time, kin):
+    return np.array([15.0 * np.sin(2.0 * time), 15.0 * np.cos(2.5 * time), 0.0, 0.0, 0.0, 0.0])
+
+
+def moved_to_and_fro(loop, cycle):
+    if cycle % 200 == 0:
+        pose = np.array(loop.model.at(np.array(loop.robot.home)).pose)
+        pose[1, 3] += 0.05 if cycle // 200 % 2 else -0.05
+        loop.motion.move_to(pose)
+
+
+@pytest.mark.parametrize("robot", ["ur5", "gen3"])
+@pytest.mark.parametrize("law", ["position_domain_pd", "joint_pid_effort", "joint_impedance"])
+def test_a_push_that_holds_joints_back_from_a_moving_reference_is_no_ringing(robot, law):
+    # under the first law the other joints wait for the leading one, and go on as the push lets go
+    trial = Trial(law, robot=load_robot(robot), load=pushed_around, meanwhile=moved_to_and_fro)
+    check_untouched(trial.run(SHORT))
+
+
 # --- what the controller feeds ---
 
 UR5E = load_robot("ur5e").at_rate(500.0)

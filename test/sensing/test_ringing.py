@@ -205,6 +205,17 @@ def test_an_arm_that_follows_a_reference_that_swings_does_not_ring(frequency):
     assert not run(sample)
 
 
+def test_what_a_law_follows_counts_in_place_of_the_reference():
+    swing = Swing(3.0)
+    still = {"target_v": np.zeros(2)}
+
+    def sample(t):
+        return with_weight(swing, t) | still | {"followed_v": swing.velocity(t)}
+
+    assert run(lambda t: with_weight(swing, t) | still)
+    assert not run(sample)
+
+
 def test_the_tip_s_twist_and_a_pose_that_moves_are_references_too():
     swing = Swing(3.0)
 
