@@ -1,3 +1,3 @@
 """How the tests run: in parts, each with limits, those of the system each in a process of its own."""
 
-pytest_plugins = ("parts", "apart", "purity", "side_by_side")
+pytest_plugins = ("parts", "apart", "purity")

@@ -126,7 +126,8 @@ setup(
         "test": [
             # ROS's launch_testing plug-in breaks newer ones where it is installed
             "pytest>=7,<8.4",
-            "pytest-randomly",  # make test runs in random order,
+            "pytest-xdist",  # make test runs files side by side,
+            "pytest-randomly",  # in random order,
             "pytest-timeout",  # and ends a test that hangs;
             "py-spy",  # where it hung
             "hypothesis",

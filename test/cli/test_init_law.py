@@ -51,6 +51,8 @@ def test_it_passes_what_every_law_must(kind, folder):
     assert main(["init-law", "hanging_spring", *kind]) == 0
     law = "hanging_spring:HangingSpring"
     suite = (
+        "-p",
+        "no:xdist",
         str(ROOT / "test" / "across" / "test_every_law.py"),
         "-k",
         "hanging_spring and not long",

@@ -200,8 +200,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """An end that doesn't come within a minute is an error, and every thread says where it stands."""
-    faulthandler.dump_traceback_later(END_LIMIT, exit=True, file=sys.__stderr__)
+    """An end that doesn't come within a minute is an error, and every thread says where it stands.
+
+    Not so in a worker: when its own tests are done it waits for the other ones, however long they
+    take.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        faulthandler.dump_traceback_later(END_LIMIT, exit=True, file=sys.__stderr__)
 
 
 # --- counts ---

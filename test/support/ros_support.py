@@ -25,7 +25,6 @@ import numpy as np
 import pytest
 from forked import Forked
 from processes import threads
-from side_by_side import FORK
 
 from robot_control_ros.bringup import NodeSpec
 from robot_control_ros.robot.configuration import RobotConfig
@@ -38,9 +37,12 @@ TIMED = ("controller", "watchdog")  # nodes that take real-time priority
 DISCOVERY = Path(__file__).with_name("fastdds.xml")
 
 _numbers = itertools.count()
-# For 20 s a killed node is still seen in its domain: so a process takes the domains of no other, and
+# For 20 s a killed node is still seen in its domain: so a worker takes the domains of no other, and
 # each in turn. test_packaging takes some of those between.
-DOMAINS = (*range(1, 60), *range(70, 101))
+_worker, _workers = (os.environ.get(f"PYTEST_XDIST_WORKER{name}", "") for name in ("", "_COUNT"))
+_domains = (*range(1, 60), *range(70, 101))[
+    int(_worker.removeprefix("gw") or 0) :: int(_workers or 1)
+]
 _taken = itertools.count()
 _kept: list[Domain] = []
 
@@ -51,11 +53,9 @@ class Domain:
     """
 
     def __init__(self) -> None:
-        fork, forks = map(int, os.environ.get(FORK, "0/1").split("/"))
-        domains = DOMAINS[fork::forks]
-        for _ in domains:
+        for _ in _domains:
             # most tests take one
-            number = domains[(next(_taken) + 2 * apart.started) % len(domains)]
+            number = _domains[(next(_taken) + 2 * apart.started) % len(_domains)]
             path = Path(tempfile.gettempdir()) / f"robot_control_ros_{os.getuid()}_domain_{number}"
             self.number, self._lock = number, path.open("w")
             try:
@@ -63,7 +63,7 @@ class Domain:
                 return
             except BlockingIOError:
                 self._lock.close()
-        pytest.fail(f"none of the {len(domains)} ROS domains is free")
+        pytest.fail(f"none of the {len(_domains)} ROS domains is free")
 
     def release(self) -> None:
         self._lock.close()

@@ -22,7 +22,10 @@ from typing import IO
 
 from parts import PARTS, SUMMARY, Count
 
-FORKS = {"pure": 2, "system": 3}  # on two processors: a test of the system waits half of its time
+# A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for
+# ever.
+SIDE_BY_SIDE = ("--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0")
+WORKERS = {"pure": 2, "system": 3}  # on two processors: a test of the system waits half of its time
 NONE_CHOSEN = 5  # pytest's exit status where no test is chosen
 INTERRUPTED = 2
 SLOWEST = 20
@@ -45,7 +48,7 @@ def run(
 ) -> int:
     """Run pytest on one half of a part; returns its exit status."""
     chosen = f"{'alone' if alone else 'not alone'} and {'long' if long else 'not long'}"
-    side_by_side = () if alone else (f"--forks={FORKS[part]}",)
+    side_by_side = () if alone else (f"--numprocesses={WORKERS[part]}", *SIDE_BY_SIDE)
     command = [sys.executable, "-m", "pytest", f"--part={part}", "-m", chosen, *side_by_side]
     print(f"--- {part}, {chosen} ---", file=output, flush=True)
     variables = {**os.environ, SUMMARY: str(summary)}

@@ -19,7 +19,9 @@ if __name__ == "__main__":
 
     enter_namespace()
     make_pair()
-    without = [word for plugin in ("cacheprovider", "randomly") for word in ("-p", f"no:{plugin}")]
+    without = [
+        word for plugin in ("cacheprovider", "xdist", "randomly") for word in ("-p", f"no:{plugin}")
+    ]
     sys.exit(pytest.main(["-q", *without, *sys.argv[1:], __file__]))
 
 from diagnostic_msgs.msg import DiagnosticArray
