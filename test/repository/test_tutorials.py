@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evidence.__main__ import main as evidence_main
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.cli.main import main
 
@@ -52,12 +51,12 @@ CHECKED = {
     "robot_control list": "test/repository/test_site.py",
     "robot_control init-law": "below",
     "robot_control docs": "below",
-    "robot_control demo": "test/system/test_demo_processes.py",
+    "robot_control demo": "test/system/test_demo_processes.py, with other options",
     "robot_control doctor": "test/cli/test_doctor.py",
     "robot_control status": "test/system/test_robot_client.py",
     "robot_control set": "test/system/test_robot_client.py",
     "robot_control identify": "test/system/test_identify_running.py, with other options",
-    "python -m evidence stability": "below",
+    "python -m evidence stability": "its options: test/evidence/test_command_line_of_evidence.py",
     "ros2 param ": "test/repository/test_newcomer_pages.py",
     "ros2 service call /controller/": "test/repository/test_newcomer_pages.py",
     "ros2 topic ": "below",
@@ -267,22 +266,6 @@ def test_the_law_of_the_tutorial_gets_a_section(capsys, tmp_path, monkeypatch):
         assert f"\n{line}\n" in OWN_LAW
         assert main(shlex.split(line)[1:]) == 0
     assert "MyLaw" in capsys.readouterr().out
-
-
-def evidence_lines():
-    """Options of each `python -m evidence stability …` that tries an arm."""
-    lines = {line for text in PAGES.values() for line in command_lines(text)}
-    begin = "python -m evidence stability --robot "
-    return sorted(line for line in lines if line.startswith(begin))
-
-
-@pytest.mark.long
-@pytest.mark.sim
-@pytest.mark.parametrize("line", evidence_lines())
-def test_what_proves_the_stability_of_a_tutorials_arm_runs(line, capsys):
-    pytest.importorskip("mujoco")
-    assert evidence_main(shlex.split(line)[3:]) == 0
-    assert "ur5e" in capsys.readouterr().out
 
 
 # --- Python and YAML ---

@@ -3,25 +3,19 @@
 import csv
 import os
 import re
-import shlex
 import signal
 import time
 import urllib.request
-from pathlib import Path
 
 import numpy as np
 import pytest
 from processes import alive, children
 from ros_support import Child, ended_cleanly, ros_environment
-from served_pages import free_port
-
-from robot_control_ros.cli.main import main
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
-ROOT = Path(__file__).resolve().parents[2]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -151,29 +145,3 @@ def test_a_demonstration_that_is_told_to_end_reports_what_it_has(demo, tmp_path)
     assert left(nodes) == []
     assert "s of ur5 under impedance: " in child.out
     assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
-
-
-def lines_of_pages():
-    """Options of each `make demo ARGS=…` and `robot_control demo …` of the pages of docs."""
-    pages = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md"))
-    lines = re.findall(r'^make demo ARGS="([^"]+)"', pages, re.MULTILINE)
-    lines += re.findall(r"^robot_control demo(?: ([^#\n]*[^#\s]))?", pages, re.MULTILINE)
-    return sorted(set(lines))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("line", lines_of_pages())
-def test_each_demonstration_of_a_page_comes_up_with_its_page_and_ends(
-    line, demo, tmp_path, monkeypatch
-):
-    pytest.importorskip("viser", reason="the page needs viser")
-    if "my_law" in line:  # the page writes it before
-        monkeypatch.chdir(tmp_path)
-        assert main(["init-law", "my_law"]) == 0
-    child = demo(*shlex.split(line), "--port", str(free_port()))
-    address = until(lambda: re.search(r"dashboard of .*: (http://127\.0\.0\.1:\S+)", child.out))
-    until(lambda: "Hz  error" in child.out)
-    with urllib.request.urlopen(address.group(1)) as answer:
-        assert b"<html" in answer.read()
-    assert child.end(signal.SIGINT) == 0, child.err
-    assert ended_cleanly(child)
