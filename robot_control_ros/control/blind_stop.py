@@ -55,7 +55,8 @@ class BlindStop:
         q̈ = -q̇₀ / T,   τ = M(q) q̈ + C(q, q̇) q̇ + g(q) + friction(q̇).
 
     At rest τ = g(q). T is 0.2 s, or longer where the effort limits don't allow that. Nothing is
-    measured meanwhile: a load that the model doesn't know is not held.
+    measured meanwhile. A weight m at the tip that the arm held at rest, and the model doesn't know,
+    is braked and held, too: J_vᵀ m (a_tip - g) is added to τ.
 
     Args:
         robot: Configuration of the robot.
@@ -63,6 +64,7 @@ class BlindStop:
         state: The last sample.
         acceleration: Acceleration of the joints at that sample (n,) [rad/s²].
         silence: Time from that sample to the begin of braking [s].
+        mass: Weight m at the tip beyond the model's [kg]; see :class:`.held_load.HeldLoad`.
     """
 
     def __init__(
@@ -72,7 +74,9 @@ class BlindStop:
         state: RobotState,
         acceleration: Array,
         silence: float,
+        mass: float = 0.0,
     ) -> None:
+        self._mass = mass
         self._profile = robot.profile
         self._half_period = 0.5 * robot.period
         self._model = model
@@ -106,6 +110,10 @@ class BlindStop:
             torque = torque - kin.gravity
         if self._model.has_friction and not self._profile.friction_by_robot:
             torque = torque + kin.friction
+        if self._mass > 0.0:
+            jacobian = kin.jacobian[:3]
+            tip = jacobian.dot(a) + self._model.jdot_v(q, v)[:3]
+            torque = torque + self._mass * jacobian.T.dot(tip - self._model.gravity)
         return torque
 
     def _motion(self, silence: float) -> tuple[Array, Array, Array]:

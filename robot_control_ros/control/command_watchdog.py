@@ -210,7 +210,8 @@ class CommandWatchdog:
             acceleration = self._recent_motion.acceleration(self._state)
             state = self._on_turn_of(self._last, self._state)
             age = self._state_age(state, now)
-            self._blind_stop = BlindStop(self._robot, self._model, state, acceleration, age)
+            mass = self._safety.held_mass
+            self._blind_stop = BlindStop(self._robot, self._model, state, acceleration, age, mass)
         command = self._command(self._last, now)
         rested = self._state_at - self._moved_at >= REST_TIME
         self.at_rest = rested or self._blind_stop.ended(

@@ -44,7 +44,7 @@ from .blind_stop import BlindStop, RecentMotion
 from .clearance_guard import ClearanceGuard
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
-from .held_load import LOAD_PERIOD
+from .held_load import LOAD_PERIOD, per_kilogram_at
 from .impact import ImpactBound, driven_speed
 from .integral_action import IntegralAction
 from .motion_commands import NO_CHUNK, MotionCommands
@@ -58,7 +58,7 @@ from .sample_order import MAX_GAP, Arrival, SampleOrder
 from .sense import sense
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
-from .standing_tip import StandingTip
+from .standing_tip import StandingTip, touches
 from .transition import BumplessTransition
 
 _UNWATCHED = 0, 0.0, 0.0
@@ -271,7 +271,8 @@ class ControlLoop:
         on.
 
         If the robot is far from the reference, the new law approaches it within the limits of
-        moves.
+        moves. A law of positions or velocities that uses no wrench doesn't give way. Where the tip
+        is pressed by such a law's target, the reference rests where the tip is.
 
         Raises:
             ConfigError: it needs a wrench, and there is none.
@@ -279,8 +280,20 @@ class ControlLoop:
         self.check_switch(running)
         self.running = running
         self._transition.request()
-        if self.motion.trajectory is not None and self.state is not None and self.kin is not None:
+        if self.motion.trajectory is None or self.state is None or self.kin is None:
+            return
+        yields = running.mode is CommandMode.EFFORT or running.needs_wrench
+        if not yields and self._is_pressed(self.state):
+            self.motion.start(self.state, self.kin)
+        else:
             self.motion.approach(self.state, self.kin, running.joint_space)
+
+    def _is_pressed(self, state: RobotState) -> bool:
+        """Return True where something holds the tip away from its resting reference."""
+        wrench = state.wrench_on_tip
+        if self.motion.is_moving() or wrench is None:
+            return False
+        return touches(wrench) and float(wrench.dot(self.pose_error())) < 0.0
 
     def check_switch(self, running: RunningLaw) -> None:
         """Refuse a law that can't run now; see :meth:`switch_law`."""
@@ -357,7 +370,10 @@ class ControlLoop:
             self._rest()
             self._order.interrupt("joint states were missing, or could not be used")
             acceleration = self._recent_motion.acceleration(self.state)
-            self._blind_stop = BlindStop(self.robot, self.model, self.state, acceleration, silence)
+            mass = self.safety.held_mass
+            self._blind_stop = BlindStop(
+                self.robot, self.model, self.state, acceleration, silence, mass
+            )
             self._stopped_at = silence - self.robot.period
         dt = silence - self._stopped_at
         self._stopped_at = silence
@@ -589,6 +605,8 @@ class ControlLoop:
         self.running.gains.finish()
         self._begin_anew(state, kin)
         self._transition.reset(self.running.variant)
+        if self.running.mode is CommandMode.EFFORT and self.safety.held_mass > 0.0:
+            self._transition.hold(self.safety.held_mass * per_kilogram_at(kin))
         self.contact.restart(state.time)
         if not self.safety.fault:
             self.safety.restart(state)

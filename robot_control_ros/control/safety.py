@@ -19,10 +19,11 @@ from ..core.types import Array, Command, CommandMode, RobotState, as_row, is_fin
 from ..robot.configuration import RobotConfig
 from ..robot.differential_kinematics import RETREAT
 from ..robot.model import JointLimits, RobotDynamics
+from ..sensing.sensor_drift import AT_REST
 from .blind_stop import BlindStop
 from .clearance_guard import ClearanceGuard, is_far, slow_down
 from .following import DEFLECTION, FollowingMonitor
-from .held_load import HeldLoad
+from .held_load import HeldLoad, per_kilogram_at
 from .impact import ImpactBound
 from .reactions.late_samples import max_rate
 from .soft_limits import TIP_SPEED, SoftLimits, is_clear, tip_speed_of
@@ -32,6 +33,7 @@ LONGEST_STEP = 2.0
 # periods within which the first command after another's may change: the other may send one more
 HAND_OVER = 0.01
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
+LONGEST_LOOK = 0.1  # s between two looks at the load of a moving arm
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 EFFORT, POSITION, VELOCITY = range(3)  # for compiled code
 # what limit_command finds
@@ -120,6 +122,7 @@ class Safety:
         settings: Settings that may be changed at any time.
         fault: Reason why the last command was replaced by the safe output; empty where it was not.
         mode: Mode of the last command; None after a reset.
+        sent_velocity: Velocities (n,) that went with the last command [rad/s]; None where none did.
         limited: (n,) marks of what has changed the last command: SATURATED, RATE_LIMITED, their
             sum, or 0; see :mod:`~..core.cycle`.
     """
@@ -166,9 +169,12 @@ class Safety:
         self._guard_row = self._no_row if self._guard is None else self._guard.row
         self._last: Array | None = None  # before the soft limits
         self.mode: CommandMode | None = None
+        self.sent_velocity: Array | None = None
         self._position_rate = self._none  # of position commands [rad/s]
         self._last_extra: Array | None = None
         self._load = HeldLoad(robot.n)
+        # time [s], velocities and efforts (n,) of the last look at the load
+        self._looked: tuple[float, Array, Array] | None = None
         self._effort_bounds = -limits.effort, limits.effort
         self._executed = self._none
         self.limited = np.zeros(robot.n)
@@ -216,13 +222,18 @@ class Safety:
 
         It is the last command in this mode. Where there is none, it is the command that holds the
         robot. Velocities begin at the present ones, so that an arm that moves isn't stopped at
-        once.
+        once. Efforts that follow positions or velocities begin with what the drives press with, by
+        the wrench at the tip.
         """
         if self._last is not None and mode is self.mode:
             return self._last
         if mode is CommandMode.VELOCITY:
             return np.clip(state.v, -self._limits.velocity, self._limits.velocity)
-        return self.holding(mode, state, kin)
+        held = self.holding(mode, state, kin)
+        wrench = state.wrench_on_tip
+        if mode is not CommandMode.EFFORT or self.mode is None or wrench is None:
+            return held
+        return np.asarray(np.clip(held - kin.jacobian.T.dot(wrench), *self._effort_bounds))
 
     def holding(self, mode: CommandMode, state: RobotState, kin: RobotDynamics) -> Array:
         """The command (n,) that holds the robot where it is.
@@ -271,7 +282,7 @@ class Safety:
         """
         state, kin = stop.predicted(silence)
         if mode is CommandMode.EFFORT:
-            values = np.clip(stop.torque(silence) + self._load.torque(), *self._effort_bounds)
+            values = np.clip(stop.torque(silence) + self._load.rest, *self._effort_bounds)
         else:
             values = self._safe_values(mode, state, kin, dt, fresh=False)
         self.fault = ""
@@ -283,6 +294,7 @@ class Safety:
         self._executed = self._last
         self._taken_over = True
         self.mode = command.mode
+        self.sent_velocity = command.velocity
         self._position_rate = self._none
         self._last_extra = None
 
@@ -300,10 +312,12 @@ class Safety:
         values = self.holding(mode, state, kin)
         if mode is not CommandMode.EFFORT:
             return values
+        per_kilogram = per_kilogram_at(kin)
         if not fresh:
-            return np.clip(values + self._load.torque(), *self._effort_bounds)
+            return np.clip(values + self._load.torque(per_kilogram), *self._effort_bounds)
+        held = self._load.torque(per_kilogram, state.v, dt)
         braking = self._damping(state, kin) * state.v
-        return np.clip(values + self._load.torque(state.v, dt) - braking, *self._effort_bounds)
+        return np.clip(values + held - braking, *self._effort_bounds)
 
     def _braked_position_rate(self, dt: float) -> Array:
         """Rates (n,) [rad/s] of position commands that brake, `dt` seconds after the last one."""
@@ -363,7 +377,36 @@ class Safety:
         Call it every 50 ms or so while the robot isn't stopped; `dt` [s] is the time since the last
         call.
         """
-        self._load.learn(efforts, self.holding(CommandMode.EFFORT, state, kin), state, dt)
+        holding = self.holding(CommandMode.EFFORT, state, kin)
+        per_kilogram = per_kilogram_at(kin)
+        self._load.learn(efforts, holding, per_kilogram, state, dt)
+        before = self._looked
+        self._looked = state.time, state.v, efforts
+        if before is None or np.abs(state.v).max() <= AT_REST:
+            return
+        time, v, last_efforts = before
+        elapsed = state.time - time
+        if not 0.0 < elapsed <= LONGEST_LOOK:
+            return
+        acceleration = (state.v - v) / elapsed
+        needed = holding + kin.mass.dot(acceleration) + kin.coriolis
+        if kin.model.has_friction and not self._robot.profile.friction_by_robot:
+            needed = needed + kin.friction
+        jacobian = kin.jacobian[:3]
+        tip = jacobian.dot(acceleration) + kin.model.jdot_v(state.q, state.v)[:3]
+        moved = per_kilogram + jacobian.T.dot(tip)
+        excess = 0.5 * (efforts + last_efforts) - needed
+        self._load.learn_in_motion(excess, moved, per_kilogram, elapsed)
+
+    @property
+    def position_rate(self) -> Array:
+        """Rates (n,) of the last position commands [rad/s]; zeros in another mode."""
+        return self._position_rate
+
+    @property
+    def held_mass(self) -> float:
+        """Weight at the tip that a stopped arm goes on to hold [kg]; see :class:`HeldLoad`."""
+        return self._load.mass
 
     def leans(self, time: float) -> bool:
         """Look whether the arm leant on itself or its cell within the last second; see
@@ -444,6 +487,7 @@ class Safety:
             velocity = np.minimum(
                 np.maximum(velocity, -self._limits.velocity), self._limits.velocity
             )
+        self.sent_velocity = velocity
         return Command(mode, self._executed, torque, velocity)
 
     def _adopt(self, settings: LimitSettings) -> None:

@@ -12,6 +12,7 @@ from ..robot.model import RobotDynamics
 from .safety import Safety
 
 FADED = 1e-5  # exp(-t / T) below which the difference is dropped
+LOAD_FADE = 2.0  # s: time constant of a load's torque, which an arm held before it was restarted
 BUDGET = 0.01  # J: work that a torque may do while it fades; 8 kg that rest go off with 0.05 m/s
 
 
@@ -34,7 +35,12 @@ class BumplessTransition:
     with the arm's velocity, too. Let d_0 be the difference of positions, and w_0 that of the
     velocities that go with them. It fades as a critically damped motion does, d(t) = (d_0 + (w_0 +
     d_0 / T) t) exp(-t / T), and the velocities get d'. Where no velocities go with the positions,
-    w_0 is 0.
+    w_0 is 0. Positions after positions go on with the last one's rate: else they would stand still
+    for a period.
+
+    A drive damps against the velocities that go with positions, or against 0 where there are none.
+    So they don't jump either: what the last ones, or else the arm's, are beyond the new ones is
+    added with exp(-t / T), also where the new law has none.
 
     Source: bumpless transfer, K. J. Åström, R. M. Murray, Feedback Systems, 2nd ed., Princeton
     2021, section 11.4; the budget is an energy tank that nothing fills, see laws/energy_tank.py.
@@ -53,6 +59,8 @@ class BumplessTransition:
         self._delay = delay
         self._difference: Array | None = None
         self._rate = np.zeros(0)  # w_0 [rad/s]
+        self._lead = np.zeros(0)  # of the last velocities over the new ones [rad/s]
+        self._fade = time_constant  # T of this difference [s]
         self._elapsed = 0.0  # t of the next command [s]
         self._work = 0.0  # W [J]
         self._budget = BUDGET  # E [J]
@@ -78,6 +86,16 @@ class BumplessTransition:
         make it a step. Positions and velocities need no bridge.
         """
         self._bridges = True
+
+    def hold(self, torque: Array) -> None:
+        """Begin with a torque (n,) [N·m] beside the law's, which held a load until now.
+
+        It fades with 2 s, and with the work that it does: where the load is gone, it drives the arm
+        no further than the budget E.
+        """
+        if self._time_constant > 0.0 and torque.any():
+            self._begin(torque, np.zeros_like(torque), BUDGET)
+            self._fade = LOAD_FADE
 
     def blend(
         self,
@@ -110,11 +128,19 @@ class BumplessTransition:
             return command
         if begins:
             start = safety.start(command.mode, state, kin)
-            if command.mode is CommandMode.POSITION and changed and not same_mode:
-                start = state.q + (state.age + (self._delay or dt)) * state.v
+            if command.mode is CommandMode.POSITION:
+                if same_mode:
+                    start = start + dt * safety.position_rate
+                elif changed:
+                    start = state.q + (state.age + (self._delay or dt)) * state.v
             rate = np.zeros_like(start) if command.velocity is None else state.v - command.velocity
             bounded = self.requested or changed or self._difference is not None
             self._begin(start - command.values, rate, BUDGET if bounded else math.inf)
+            if command.mode is CommandMode.POSITION:
+                present = safety.sent_velocity if same_mode else state.v
+                self._lead = np.zeros_like(start) if present is None else present
+                if command.velocity is not None:
+                    self._lead = self._lead - command.velocity - rate
         self.requested = False
         difference = self._difference
         if difference is None:
@@ -132,16 +158,18 @@ class BumplessTransition:
         """Add the rest of the difference (n,) [rad] to positions, and to their velocities."""
         elapsed = self._elapsed
         left = self._advance(dt)
-        drift = self._rate + difference / self._time_constant
+        drift = self._rate + difference / self._fade
         values = command.values + left * (difference + elapsed * drift)
         if command.velocity is None:
-            return replace(command, values=values)
-        rate = left * (self._rate - elapsed / self._time_constant * drift)
-        return replace(command, values=values, velocity=command.velocity + rate)
+            velocity = left * self._lead if self._lead.any() else None
+            return replace(command, values=values, velocity=velocity)
+        rate = left * (self._rate - elapsed / self._fade * drift)
+        velocity = command.velocity + rate + left * self._lead
+        return replace(command, values=values, velocity=velocity)
 
     def _advance(self, dt: float) -> float:
         """Return exp(-t / T) of this command; the next one follows dt [s] later."""
-        left = math.exp(-self._elapsed / self._time_constant)
+        left = math.exp(-self._elapsed / self._fade)
         self._elapsed += dt
         if left < FADED:
             self._drop()
@@ -162,6 +190,7 @@ class BumplessTransition:
             self._elapsed = 0.0
             self._work = 0.0
             self._budget = budget
+            self._fade = self._time_constant
 
     def _afforded(self, torque: Array, v: Array, dt: float) -> float:
         """Fraction of a fading torque, 0 to 1, that its budget of work allows.

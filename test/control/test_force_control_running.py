@@ -21,6 +21,9 @@ ROBOT = trial_robot("ur5e")
 DT = ROBOT.period
 FLAT = {"stiffness": 1e4, "damping": 100.0, "wave": 0.0, "rise": lambda t: (0.0, 0.0)}
 FAST = {"approach_speed": 0.05}
+HARD = {"stiffness": 1e6, "damping": 0.0, "wave": 0.0, "rise": lambda t: (0.0, 0.0)}
+# N/m, s, and whether the tip comes off again and again
+BOUNCING = [(1e6, 0.002, True), (1e6, 0.0, False), (1e5, 0.002, False), (1e4, 0.004, False)]
 OUTPUTS = pytest.mark.parametrize(
     "output", ["effort", "position", pytest.param("velocity", marks=pytest.mark.long)]
 )
@@ -188,3 +191,23 @@ def test_without_a_fresh_wrench_it_stops_and_begins_anew_with_the_next_one(outpu
         np.abs(gathered[name] - fresh[name]).max()
         > 10.0 * np.abs(resumed[name] - fresh[name]).max() + 1e-6
     )
+
+
+# --- a surface that is too stiff ---
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("stiffness", "delay", "bounces"), BOUNCING)
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+def test_a_tip_that_bounces_for_ever_is_told_and_one_that_comes_to_rest_is_not(
+    name, stiffness, delay, bounces
+):
+    """On 1e6 N/m a damper whose torques act 2 ms late can't end the bounces: 0 to 20 N for 10 N."""
+    robot = trial_robot(name)
+    arm = SurfaceArm(robot, PressedSurface(**(HARD | {"stiffness": stiffness})))
+    loop = ControlLoop(robot, "force_control", GAINS)
+    warnings = [loop.warning for _ in cycles(arm, loop, delay, 3.0)]
+    forces = np.array(arm.forces)[-1000:, 2]
+    assert bool(forces.min() == 0.0) is bounces
+    assert any("bounces" in text for text in warnings) is bounces
+    assert ("bounces" in warnings[-1]) is bounces

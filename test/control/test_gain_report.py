@@ -101,6 +101,15 @@ def test_axes_that_give_no_way_are_not_told():
     assert not gain_report(RunningLaw(UR5E, "admittance", values), HOME).warning
 
 
+@pytest.mark.parametrize("output", ["position", "velocity"])
+def test_a_light_body_of_force_control_that_rings_at_a_wall_is_told(output):
+    """Also along axes on which no force is controlled: there it is an admittance."""
+    values = {"output": output, "force_axes": [0.0] * 6}
+    assert "rings" in RunningLaw(UR5E, "force_control", values).warning
+    heavy = {"mass": [20.0] * 3 + [1.0] * 3, "damping": [2000.0] * 3 + [50.0] * 3}
+    assert RunningLaw(UR5E, "force_control", values | heavy).warning == ""
+
+
 def test_a_law_without_bounds_says_nothing():
     report = gain_report(RunningLaw(UR5E, "gravity_compensation"), HOME)
     assert (report.bounds, report.warning) == ({}, "")

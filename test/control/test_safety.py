@@ -10,9 +10,9 @@ import pytest
 from robot_control_ros.control.following import MIN_TORQUE
 from robot_control_ros.control.safety import Safety
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.core.types import Command, CommandMode, RobotState
+from robot_control_ros.core.types import Command, CommandMode, RobotState, SensedState
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.robot.model import JointLimits
+from robot_control_ros.robot.model import JointLimits, RobotModel
 
 EFFORT, POSITION, VELOCITY = CommandMode.EFFORT, CommandMode.POSITION, CommandMode.VELOCITY
 LIMITS = JointLimits(
@@ -24,6 +24,7 @@ LIMITS = JointLimits(
 GRAVITY = np.array([8.0, -3.0])
 RATE = np.array([1000.0, 100.0])  # N·m/s
 DT = 0.002
+SPACE = SimpleNamespace(gravity=np.array([0.0, 0.0, -9.81]))
 
 
 def gate(gravity_by_robot=False, limits=LIMITS, period=DT, damping=(2.0, 1.0)):
@@ -42,7 +43,7 @@ def at(q=(0.3, 0.4), v=(0.0, 0.0), effort=(np.nan, np.nan)):
 
 
 def kin(gravity=GRAVITY):
-    return SimpleNamespace(gravity=np.array(gravity), jacobian=np.zeros((6, 2)))
+    return SimpleNamespace(gravity=np.array(gravity), jacobian=np.zeros((6, 2)), model=SPACE)
 
 
 def send(safety, mode, values, state=None, dt=DT, gravity=GRAVITY, feedforward=None):
@@ -89,6 +90,27 @@ def test_the_first_effort_of_a_robot_that_compensates_gravity_is_measured_from_z
     assert send(gate(gravity_by_robot=True), EFFORT, [50.0, 20.0]).values == pytest.approx(
         RATE * DT
     )
+
+
+@pytest.mark.parametrize("mode", [CommandMode.POSITION, CommandMode.VELOCITY])
+@pytest.mark.parametrize("name", ["ur5e", "gen3"])
+def test_efforts_after_positions_begin_with_what_the_drives_press_with(name, mode):
+    """The wall pushes the tip back; the drives hold that, and torques go on with it."""
+    robot = load_robot(name)
+    model = RobotModel.of(robot)
+    home = np.array(robot.home)
+    wrench = np.array([-30.0, 5.0, 10.0, 1.0, -2.0, 0.5])
+    rest = np.zeros(robot.n)
+    plain = RobotState(0.0, home, rest, rest)
+    pressed = SensedState(0.0, home, rest, rest, None, wrench_on_tip=wrench)
+    kin = model.at(home)
+    safety = Safety(robot, model.limits)
+    safety.take_over(Command(mode, home if mode is CommandMode.POSITION else rest))
+    start = safety.start(CommandMode.EFFORT, pressed, kin)
+    assert start == pytest.approx(kin.gravity - kin.jacobian.T @ wrench)
+    assert safety.start(CommandMode.EFFORT, plain, kin) == pytest.approx(kin.gravity)
+    safety.reset()  # nothing was commanded: brakes may hold the arm
+    assert safety.start(CommandMode.EFFORT, pressed, kin) == pytest.approx(kin.gravity)
 
 
 @pytest.mark.parametrize("dt", [0.0005, 0.001, 0.002, 0.01])

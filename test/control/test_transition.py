@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_control_ros.control.safety import Safety
-from robot_control_ros.control.transition import BUDGET, FADED, BumplessTransition
+from robot_control_ros.control.transition import BUDGET, FADED, LOAD_FADE, BumplessTransition
 from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -220,3 +220,51 @@ def test_a_command_without_velocities_gets_none():
     assert (
         handover.blended(replace(command, velocity=np.zeros(6)), np.zeros(6)).velocity is not None
     )
+
+
+@every_robot
+def test_velocities_that_a_drive_damps_against_do_not_jump_where_positions_follow_positions(name):
+    """One law of two gives velocities; the drive's torque is w² (q_c - q) + 2 w (v_c - v)."""
+    n = ROBOTS[name].n
+    v = 0.2 * np.cos(np.arange(n))
+    here = np.array(ROBOTS[name].home)
+    bare = Command(CommandMode.POSITION, here - 0.01)
+    led = replace(bare, velocity=v)
+    handover = Handover(name, led)
+    for k in range(200):
+        sent = handover.blended(bare, v)
+        assert sent.velocity == pytest.approx(np.exp(-k * DT / T) * v, abs=1e-12)
+    handover = Handover(name, bare)
+    sent = [handover.blended(led, v).velocity for _ in range(1000)]
+    assert sent[0] == pytest.approx(np.zeros(n), abs=1e-12)
+    assert np.abs(np.diff(sent, axis=0)).max() <= 1.1 * DT / T * np.abs(v).max()
+    assert sent[-1] == pytest.approx(v, abs=1e-4)
+
+
+@every_robot
+def test_positions_without_velocities_do_not_stop_an_arm_that_comes_from_torques(name):
+    n = ROBOTS[name].n
+    v = np.full(n, 0.3)
+    handover = Handover(name, effort(np.zeros(n)))
+    sent = handover.blended(Command(CommandMode.POSITION, handover.q - 0.05), v)
+    assert sent.velocity == pytest.approx(v, abs=1e-12)
+
+
+# --- a load ---
+
+
+@every_robot
+def test_a_load_is_held_after_a_restart_and_drives_an_arm_without_it_by_its_budget_alone(name):
+    n = ROBOTS[name].n
+    held = np.linspace(5.0, -15.0, n)
+    handover = Handover(name, effort(held))
+    handover.transition.hold(held)
+    for k in range(300):
+        sent = handover.blended(effort(np.zeros(n)), law="old").values
+        assert sent == pytest.approx(np.exp(-k * DT / LOAD_FADE) * held, rel=1e-9)
+    handover.transition.hold(held)
+    work = 0.0
+    v = 0.1 * held / np.linalg.norm(held)
+    for _ in range(1500):
+        work += DT * float(handover.blended(effort(np.zeros(n)), v, law="old").values @ v)
+    assert 0.5 * BUDGET < work <= BUDGET * (1.0 + 1e-9)

@@ -32,6 +32,8 @@ from ..spring.bounded_spring import FRAME_WIDTH
 from ..spring.compliance_frame import ComplianceFrame, frame_error_into, placement_into
 from ..terms import sum_terms
 from .pressing import (
+    BOUNCING,
+    PRESSING,
     PRESSING_WIDTH,
     PressingGains,
     drive_into,
@@ -126,15 +128,19 @@ class ForceControl(CompiledLaw):
         )
 
         def warning(self, period: float) -> str:
-            """Warning of force axes along which position-controlled joints can't press on 10⁴ N/m.
+            """Warning of axes along which position-controlled joints can't press on 10⁴ N/m.
 
             It is empty for none; `period` [s] is that of the node that runs the law.
             """
+            if self.output == "effort":
+                return ""
             lag = usual_lag(period)
             least = least_damping(self.mass.diagonal()[:3], lag)
             weak = (self.force_axes[:3] > 0.0) & (self.force_damping[:3] < least)
-            if self.output == "effort" or not weak.any():
-                return ""
+            if not weak.any():
+                following = self.following
+                kept = following.axes * (1.0 - self.force_axes)
+                return str(replace(following, axes=kept).warning(period))
             axis = int(weak.argmax())
             return (
                 f"on a surface of {WALL:g} N/m the tip rings along {AXES[axis]}: force_damping "
@@ -293,8 +299,16 @@ class ForceControl(CompiledLaw):
 
     @property
     def warning(self) -> str:
-        """Gains that weren't in force in the last command, and why, in words; empty for none."""
-        return self._followed.warning
+        """What the law doesn't do as its gains say, and why, in words; empty for nothing."""
+        if self._memory is None or not self._memory["presses"]:
+            return self._followed.warning
+        losses = float(PRESSING.by_name(self._memory["pressing"], 0)["losses"])
+        if losses < BOUNCING:
+            return self._followed.warning
+        return (
+            f"the tip bounces: contact was lost {losses:.0f} times within a second, and the force is held in the "
+            f"mean alone. The surface is too stiff for commands as late as these: use a softer tool, or less delay"
+        )
 
     @property
     def stiffness_in_force(self) -> Array:

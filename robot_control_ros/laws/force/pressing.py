@@ -20,6 +20,8 @@ from ..spring.virtual_body import mass_gain, max_displacement_gain, max_rotation
 LEVER = 0.1
 LEVERS = (1.0, 1.0, 1.0, LEVER, LEVER, LEVER)
 DECAY = 0.1  # s, in which the integral decays without contact
+FORGETTING = 1.0  # s, in which losses of contact are forgotten
+BOUNCING = 3.0  # losses within that time, from which on the tip bounces: touching down has one or two
 SCARCE = 0.1  # of the tank at the start, below which the controller's share becomes less
 REFILL = 0.9  # of what the damper takes out, that goes into the tank
 FULL = 5.0  # times the tank at the start: it holds no more
@@ -111,6 +113,7 @@ PRESSING = Record(
         Field("touched", (6,), "", "1 for each axis that is in contact."),
         Field("integral", (6,), "N, N·m", "u of each axis."),
         Field("tank", (), "J", "Energy that is left."),
+        Field("losses", (), "", "Losses of contact, of which a second forgets 63 %."),
     ),
 )
 PRESSING_WIDTH = PRESSING.width(0)
@@ -136,6 +139,9 @@ class Pressing:
     0 with the last tenth of the tank at the start. So all the energy that goes into the environment
     is bounded by the tank at the start, the potential of f and the energy that the damper took out.
     Beyond 5 W the force is scaled down.
+
+    A surface that is too stiff for a late damper throws the tip off again and again: f is then held
+    in the mean, and not at any time. No choice of k_p and k_i ends that, so it is told.
 
     The tank is that of laws/energy_tank.py, but for two things. It pays for a force, and not for a
     change of one, so the force fades before the tank is empty: else it would jump. It pays all the
@@ -194,6 +200,7 @@ def reset_pressing(row: Array, tank: float) -> None:
         pressing.touched[i] = 0.0
         pressing.integral[i] = 0.0
     pressing.tank[0] = tank
+    pressing.losses[0] = 0.0
 
 
 @compiled
@@ -224,6 +231,7 @@ def drive_into(
     active = np.empty(6)
     power = 0.0
     dissipated = 0.0
+    pressing.losses[0] *= math.exp(-dt / FORGETTING)
     for i in range(6):
         _feel(row, gains, i, wanted[i], measured[i], dt)
         active[i] = 0.0
@@ -262,6 +270,8 @@ def _feel(row: Array, gains: Array, i: int, wanted: float, measured: float, dt: 
         pressing.touched[i] = 1.0
         pressing.integral[i] = min(max(risen, -limit), limit)
     else:
+        if pressing.touched[i] == 1.0 and gain.force_axes[i] > 0.0:
+            pressing.losses[0] += 1.0
         pressing.touched[i] = 0.0
         pressing.integral[i] *= math.exp(-dt / DECAY)
 
