@@ -261,8 +261,13 @@ def test_switches_in_every_cycle_are_no_harder():
 
 SWITCHED = 1.5  # s, at which the law is switched
 # gravity_compensation has no target: it leaves a circle by v² t² / 2 r. joint_pid lags by v T / P,
-# which is 7 mm on this circle; so it is that far from where others are.
-LAGGING = {"gravity_compensation", "joint_pid"}
+# which is 7 mm on this circle; two others lag by what their springs give way to.
+LAGGING = {  # m
+    "gravity_compensation": 0.017,
+    "joint_pid": 0.0075,
+    "joint_pid_effort": 0.005,
+    "task_space_pd": 0.0055,
+}
 MOVING = [
     pytest.param(each, id=name(each), marks=() if name(each) in SHOWN else LONG)
     for each in VARIANTS
@@ -353,9 +358,10 @@ def test_a_law_that_does_not_give_way_holds_where_the_tip_is_pressed(name, law):
     assert loop.tip()[:3, 3] == pytest.approx(start[:3, 3], abs=2e-3)
 
 
+@pytest.mark.starts("each switch goes on in a fork of the arm that was led to it")
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["ur5e", "gen3"])
-@pytest.mark.parametrize("delay", [0.0, 0.002, 0.008])
+@pytest.mark.parametrize("delay", [0.002, 0.004])
 @pytest.mark.parametrize("first", MOVING)
 def test_motors_and_tip_go_on_where_a_law_takes_over_in_motion(name, delay, first):
     """From one law to all others: see LAGGING for those that can't be where the old law would be.
@@ -369,8 +375,8 @@ def test_motors_and_tip_go_on_where_a_law_takes_over_in_motion(name, delay, firs
         got = switches.switched(law, twin)
         assert got.fault == ""
         assert got.step <= 1.5, law
-        if not {first[0], law[0]} & LAGGING:
-            assert got.away <= max(3e-3, 1.6 * got.lag), law
+        lags = [LAGGING.get(each, 0.0) for each in (first[0], law[0])]
+        assert got.away <= max(3e-3, got.lag, *lags), law
 
 
 @pytest.mark.few(2)

@@ -26,14 +26,10 @@ from robot_control_ros.control.safety import LONGEST_STEP
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 BY_NAME = {fault.name: fault for fault in FAULTS}
 LOAD = 2.0  # kg
-# Rows in which an arm with an unknown load has to stop in motion, and sinks by more than 50 mm
-# within a second.
+# Rows in which an arm with an unknown load gets no joint states, or no new time, for half a second of
+# its motion: it is 61 and 63 mm away a second later. Without a load a blind arm goes as far.
 SINKING = (
-    "controller SIGKILL",
-    "controller SIGSTOP 200 ms",
-    "controller SIGSTOP 1000 ms",
     "joint states stop for 0.5 s",
-    "joint states: a joint missing for 0.3 s, moving",
     "clock frozen for 0.5 s, moving",
 )
 NOTHING = Fault("nothing", lambda trial: trial.step(0.1))

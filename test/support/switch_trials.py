@@ -8,7 +8,7 @@ import fnmatch
 import os
 import pickle
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from laws_under_test import LAWS, outputs
@@ -49,7 +49,7 @@ class Switched:
         away: largest distance of the tip from where the old law would have led it [m].
         force: largest contact force [N].
         held: contact force before the switch [N].
-        lag: distance of the tip from its reference under the old law [m].
+        lag: largest distance of the tip from its reference where the old law goes on [m].
         fault: reason of the safe output; empty for none.
     """
 
@@ -77,11 +77,12 @@ class MotorArm(TrialArm):
 
 @dataclass
 class Way:
-    """What an arm did from the switch on: places (k, 3) of the tip, torques (m, n) and contact
-    forces (m,).
+    """What an arm did from the switch on: places (k, 3) of the tip, its largest distance from the
+    reference, torques (m, n) and contact forces (m,).
     """
 
     tip: np.ndarray
+    lag: float
     torques: np.ndarray
     forces: np.ndarray
     held: float
@@ -105,7 +106,9 @@ class Switches:
     """
 
     def __init__(self, name, situation, delay, first):
-        self.robot = trial_robot(name)
+        robot = trial_robot(name)
+        # known, as identification finds it
+        self.robot = replace(robot, profile=replace(robot.profile, delay=delay))
         self.delay = delay
         self.first = first
         self.arm = MotorArm(self.robot, "wall" if situation == "contact" else "")
@@ -117,7 +120,6 @@ class Switches:
         else:
             self._press()
         self.at = len(self.arm.torques)
-        self.lag = float(np.linalg.norm(self.loop.pose_error()[:3]))
 
     def _go(self, cycles):
         for _, kin, _ in lockstep(self.line, self.loop, cycles):
@@ -183,12 +185,14 @@ class Switches:
             self.loop.switch_law(law_of(self.robot, law))
         tip = []
         fault = ""
+        lag = 0.0
         for kin in self._go(round((AFTER + self.delay) / self.robot.period)):
             tip.append(kin.pose[:3, 3])
+            lag = max(lag, float(np.linalg.norm(self.loop.pose_error()[:3])))
             fault = fault or self.loop.fault
         torques = np.array(self.arm.torques[self.at - self._period() :])
         forces = np.linalg.norm(np.array(self.arm.forces[self.at :]), axis=1)
-        return Way(np.array(tip), torques, forces, held, fault)
+        return Way(np.array(tip), lag, torques, forces, held, fault)
 
     def _period(self):
         """Physics steps in a control period."""
@@ -204,7 +208,7 @@ class Switches:
             float(away),
             float(way.forces.max()),
             way.held,
-            self.lag,
+            twin.lag,
             way.fault,
         )
 
@@ -240,11 +244,11 @@ def main(robot, situation, milliseconds, pattern="*"):
                 continue
             got = switches.switched(law, twin)
             mark = "" if got.step <= max(1.5, got.steady) and got.away <= 3e-3 else " *"
-            print(
-                f"{name_of(first):28} {name_of(law):28} step {got.step:6.2f} ({got.steady:5.2f})  "
-                f"away {1e3 * got.away:6.2f} mm, lag {1e3 * got.lag:5.2f} mm  force {got.force:6.1f} of {got.held:5.1f} N {got.fault[:60]}{mark}",
-                flush=True,
-            )
+            motors = f"step {got.step:6.2f} ({got.steady:5.2f})"
+            tip = f"away {1e3 * got.away:6.2f} mm, lag {1e3 * got.lag:5.2f} mm"
+            force = f"force {got.force:6.1f} of {got.held:5.1f} N"
+            names = f"{name_of(first):28} {name_of(law):28}"
+            print(f"{names} {motors}  {tip}  {force} {got.fault[:60]}{mark}", flush=True)
 
 
 if __name__ == "__main__":
