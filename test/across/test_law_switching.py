@@ -281,7 +281,6 @@ MOVING = [
     for each in VARIANTS
     if name(each) in SHOWN
 ]
-]
 
 
 @pytest.mark.few(2)
