@@ -312,9 +312,12 @@ class ControlLoop:
         self._integral_action.forget()
 
     def follow_on(self, command: Command) -> None:
-        """Measure the next command against this one, with which another has led the robot."""
+        """Measure the next command against this one, with which another has led the robot.
+
+        The other may send one more before it hears ours.
+        """
         if self.safety.usable(command):
-            self.safety.take_over(command)
+            self.safety.take_over(command, crossing=True)
 
     def brake(self, state: RobotState) -> Command:
         """The next command on the robot's way to rest, for a new sample; the next tick starts anew.

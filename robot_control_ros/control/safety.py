@@ -30,8 +30,7 @@ from .soft_limits import TIP_SPEED, SoftLimits, is_clear, tip_speed_of
 
 # times the interval before: a command that comes later than that changes by no more
 LONGEST_STEP = 2.0
-# periods within which the first command after another's may change: the other may send one more
-HAND_OVER = 0.01
+CROSSING = 0.01  # periods in which a command may change that crosses another's
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
 LONGEST_LOOK = 0.1  # s between two looks at the load of a moving arm
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
@@ -146,7 +145,8 @@ class Safety:
         self._period = robot.period
         self._usual = LONGEST_STEP * robot.period  # time after the last command that counts whole
         self._interval = robot.period  # between the last two commands [s]
-        self._taken_over = False  # from another, whose command was the last one
+        # periods in which the next command may change, where the last one was another's; else 0
+        self._taken_over = 0.0
         self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
         bounds["lower"] = limits.lower
@@ -184,7 +184,7 @@ class Safety:
         """Forget the last command and fault: the next command begins where the robot is."""
         self.fault = ""
         self._last = None
-        self._taken_over = False
+        self._taken_over = 0.0
         self.mode = None
         self._position_rate = self._none
         self._last_extra = None
@@ -288,11 +288,17 @@ class Safety:
         self.fault = ""
         return self._send(Command(mode, values), values, state, kin, dt, soft_limits=False)
 
-    def take_over(self, command: Command) -> None:
-        """Begin at another's last command, which came just now; a position is then held there."""
+    def take_over(self, command: Command, crossing: bool = False) -> None:
+        """Begin at another's last command, which came just now; a position is then held there.
+
+        Args:
+            command: Command of the other.
+            crossing: True where the other may send one more command before it hears ours. Our
+                first command nearly repeats the other's then. So the step between them is bounded.
+        """
         self._last = as_row(command.values)
         self._executed = self._last
-        self._taken_over = True
+        self._taken_over = CROSSING if crossing else 1.0
         self.mode = command.mode
         self.sent_velocity = command.velocity
         self._position_rate = self._none
@@ -464,7 +470,7 @@ class Safety:
             sent,
         )
         self._interval = dt if dt < LONGEST_INTERVAL else LONGEST_INTERVAL
-        self._taken_over = False
+        self._taken_over = 0.0
         if mode is not self.mode:
             self._begin(mode)
         self._last = sent
@@ -520,11 +526,10 @@ class Safety:
     def _countable(self, dt: float) -> float:
         """The part of the time since the last command, `dt` [s], in which the next one may change.
 
-        The first command after another's nearly repeats that one. So the step is bounded, too,
-        where the other sends one more command before it hears this one.
+        The last command of another was executed until now, whatever the time since our own.
         """
         if self._taken_over:
-            return min(dt, HAND_OVER * self._period)
+            return min(dt, self._taken_over * self._period)
         return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
     def _slow(
