@@ -39,11 +39,19 @@ class OtherCommands:
         for mode in profile.commands:
             self._waiting[mode] = inputs.add(Float64MultiArray, profile.command_topic(mode))
 
-    def newest(self, mode: CommandMode, own: Collection[Command]) -> Command | None:
+    def newest(
+        self, mode: CommandMode, own: Collection[Command], crossing: bool = False
+    ) -> Command | None:
         """The newest command of a mode; None where it is one of this controller's own.
 
         Commands of another size, or with numbers that aren't finite, are passed over. Forward
         controllers drop them, too.
+
+        Args:
+            mode: Mode of the commands.
+            own: Last commands of this controller.
+            crossing: True where the last look was a cycle ago: then its own commands are passed
+                over, since they may arrive after those of another that were sent later.
         """
         waiting = self._waiting.get(mode)
         for data in reversed(waiting() if waiting is not None else []):
@@ -54,6 +62,8 @@ class OtherCommands:
             if values.shape != (self._size,) or not np.isfinite(values).all():
                 continue
             if any(each.mode is mode and np.array_equal(values, each.values) for each in own):
+                if crossing:
+                    continue
                 return None
             return Command(mode, values)
         return None

@@ -72,6 +72,7 @@ DELIVERED_WITHIN = 0.001
 CATCHING_UP = 20  # looks, at most, for newer joint states after a standstill
 STANDSTILL = 2.5  # periods without a command of ours, after which another may have commanded
 HAND_OVER = 5.0  # periods after a standstill, in which the other may still send a command
+CROSSING = 1.5  # periods after a command of another, within which its next one may cross ours
 SHORTEST_TIMEOUT = 3.0  # periods
 DIAGNOSTICS_PERIOD = 1.0  # s
 # s between two looks at the age of the last joint state; also of safe outputs at rest
@@ -125,6 +126,7 @@ class ControllerRuntime:
         self._state_timeout = max(state_timeout, SHORTEST_TIMEOUT * self._period)
         self._sent_at = -math.inf  # steady time of the last command [s]
         self._follows_until = -math.inf  # until when another may command the robot [s]
+        self._crosses_until = -math.inf  # until when its next command may cross ours [s]
         self._simulated = bool(node.get_parameter("use_sim_time").value)
         self._clock = (
             (lambda: node.get_clock().now().nanoseconds * 1e-9) if self._simulated else time.time
@@ -407,7 +409,7 @@ class ControllerRuntime:
             if arrived - self._sent_at > STANDSTILL * self._period:
                 self._follows_until = arrived + HAND_OVER * self._period
             if arrived < self._follows_until:
-                self._follow_others()
+                self._follow_others(arrived)
         except RobotControlError as error:
             self._refuse_state(error, arrived)
             return
@@ -460,14 +462,23 @@ class ControllerRuntime:
             return self._rivals.text
         return self._execution.rest or (self._watchdog.text if self._watchdog.holds else "")
 
-    def _follow_others(self) -> None:
+    def _follow_others(self, now: float) -> None:
         """Let the loop go on from the command of another node, after a standstill of this process.
 
-        The watchdog, for one, may have commanded the robot meanwhile.
+        The watchdog, for one, may have commanded the robot meanwhile. Its next command may cross
+        ours. So ours repeats its last one for a while.
+
+        Args:
+            now: Steady time [s].
         """
-        command = self._others.newest(self._loop.running.mode, self._commands.recent)
+        mode = self._loop.running.mode
+        crossing = now < self._crosses_until
+        command = self._others.newest(mode, self._commands.recent, crossing)
         if command is not None:
+            self._crosses_until = now + CROSSING * self._period
             self._loop.follow_on(command)
+        elif crossing and self._commands.last is not None:
+            self._loop.follow_on(self._commands.last)
 
     def _on_failed_cycle(self, error: RobotControlError, state: RobotState, arrived: float) -> None:
         """Brake the robot after a cycle whose joint state the law refused, and report the refusal.
