@@ -165,6 +165,13 @@ def _line_and_box(random: np.random.Generator) -> tuple[Any, ...]:
     return line, box, random.uniform(0.1, 0.5, 3), np.empty((2, 3)), np.empty(3)
 
 
+def _pressing(random: np.random.Generator) -> tuple[Any, ...]:
+    """Random memory of a tip that presses, and the energy that it begins with."""
+    from robot_control_ros.laws.force.pressing import PRESSING_WIDTH
+
+    return random.normal(size=PRESSING_WIDTH), random.random()
+
+
 def _carrying(random: np.random.Generator) -> Any:
     """Memory of the wrench of a sensor that carries a body, and moves."""
     from robot_control_ros.sensing.wrench import MEMORY
@@ -186,7 +193,7 @@ OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "laws.spring.bounded_spring.gradient_into": lambda random: _strained(random, coupled=False),
     "laws.spring.bounded_spring._coupled_gradient": lambda random: _strained(random, coupled=True),
     "laws.spring.compliance_frame._aim": _changing,
-    "laws.force.pressing.reset_pressing": lambda random: (random.normal(size=13), random.random()),
+    "laws.force.pressing.reset_pressing": _pressing,
     "laws.admittance._enter_frame": _entering,
     "laws.position_domain_pd._share": lambda random: (
         *random.uniform(0.0, 0.1, 3),
