@@ -35,8 +35,8 @@ class BumplessTransition:
     with the arm's velocity, too. Let d_0 be the difference of positions, and w_0 that of the
     velocities that go with them. It fades as a critically damped motion does, d(t) = (d_0 + (w_0 +
     d_0 / T) t) exp(-t / T), and the velocities get d'. Where no velocities go with the positions,
-    w_0 is 0. Positions after positions go on with the last one's rate: else they would stand still
-    for a period.
+    w_0 is 0. Positions after those of another law go on with the last one's rate: else they would
+    stand still for a period.
 
     A drive damps against the velocities that go with positions, or against 0 where there are none.
     So they don't jump either: what the last ones, or else the arm's, are beyond the new ones is
@@ -128,10 +128,10 @@ class BumplessTransition:
             return command
         if begins:
             start = safety.start(command.mode, state, kin)
-            if command.mode is CommandMode.POSITION:
+            if command.mode is CommandMode.POSITION and changed:
                 if same_mode:
                     start = start + dt * safety.position_rate
-                elif changed:
+                else:
                     start = state.q + (state.age + (self._delay or dt)) * state.v
             rate = np.zeros_like(start) if command.velocity is None else state.v - command.velocity
             bounded = self.requested or changed or self._difference is not None

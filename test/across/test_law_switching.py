@@ -97,9 +97,19 @@ class Rig:
             self.step()
 
     def holding(self, mode, state):
-        """What holds the robot where it is, or lets it go on as fast as it does."""
+        """What holds the robot where it is, or lets it go on as fast as it does.
+
+        Drives that were led by positions or velocities hold the wrench at the tip, too.
+        """
+        kin = self.model.at(state.q)
+        torque = kin.gravity
+        wrench = self.loop.state.wrench_on_tip
+        if self.sent is not None and wrench is not None:
+            torque = torque - kin.jacobian.T @ wrench
         return {
-            CommandMode.EFFORT: self.model.at(state.q).gravity,
+            CommandMode.EFFORT: np.clip(
+                torque, -self.model.limits.effort, self.model.limits.effort
+            ),
             CommandMode.POSITION: state.q,
             CommandMode.VELOCITY: np.clip(
                 state.v, -self.model.limits.velocity, self.model.limits.velocity
