@@ -598,7 +598,9 @@ class Robot:
                 return self.follow_joints(times, points.q, timeout=timeout)
 
     def _wait_for_goal(self, goal: MotionGoal, faults: int, timeout: float) -> Snapshot:
-        """Wait until a goal is reached; an arm that didn't reach it is held, unless it rests.
+        """Wait until a goal is reached.
+
+        Where it isn't, an arm is held that still moves, or whose reference had arrived.
 
         Args:
             goal: Goal that the robot has taken.

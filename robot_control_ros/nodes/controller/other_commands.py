@@ -61,9 +61,9 @@ class OtherCommands:
                 continue
             if values.shape != (self._size,) or not np.isfinite(values).all():
                 continue
-            if any(each.mode is mode and np.array_equal(values, each.values) for each in own):
-                if crossing:
-                    continue
+            is_own = any(each.mode is mode and np.array_equal(values, each.values) for each in own)
+            if not is_own:
+                return Command(mode, values)
+            if not crossing:
                 return None
-            return Command(mode, values)
         return None
